@@ -2,8 +2,10 @@
 // training waits or in the background.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +42,7 @@ struct EvaluateOptions {
   Options::Table targets;
   std::string weights = "trained";
   bool results = true;
+  bool proposals = false;
 
   void describe(Options& o) {
     o.add("every", every, "how often; also after the last step");
@@ -53,6 +56,8 @@ struct EvaluateOptions {
           "whose scores: the trained ones, or the name of a callback that keeps others, such as "
           "average_weights; its name then stands before those of the scores");
     o.add("results", results, "also write the detections, as COCO results, into detections/");
+    o.add("proposals", proposals,
+          "also score the regions that a second stage looks at: proposals/AR@100 ...");
   }
 };
 
@@ -85,6 +90,11 @@ class EvaluateDetector final : public Callback,
     }
     if (!are_trained()) state.kept_by(options_.weights);  // throws if there is no such callback
     gives_masks_ = state.model.gives_masks();
+    if (options_.proposals && !state.model.gives_notes())
+      throw ConfigError(fmt::format(
+          "callbacks.evaluate.proposals: {} has no second stage, or several views of an "
+          "image: leave it out",
+          state.model.title));
     check_targets(state.model);
     if (!state.make_model &&
         (options_.mode == EvaluationMode::background || !are_trained() || !owed_.empty()))
@@ -128,6 +138,7 @@ class EvaluateDetector final : public Callback,
   std::vector<std::string> publishes() const override {
     auto names = score_names();
     if (!gives_masks_) std::erase_if(names, is_of_masks);
+    if (options_.proposals) std::ranges::copy(proposal_score_names(), std::back_inserter(names));
     for (auto& name : names) name.insert(0, prefix());
     names.push_back(seconds_name("evaluate_s"));
     names.push_back(seconds_name("evaluate_wait_s"));
@@ -184,7 +195,9 @@ class EvaluateDetector final : public Callback,
   void start(TrainState& state, const Moment& of, bool waits) {
     const auto& data = *state.validation;
     const auto& cluster = *state.cluster;
-    EvaluationRun run{.max_images = options_.images, .keep_detections = options_.results};
+    EvaluationRun run{.max_images = options_.images,
+                      .keep_detections = options_.results,
+                      .proposals = options_.proposals};
     const auto files = files_of(state, of);
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == EvaluationMode::score_in_background) {

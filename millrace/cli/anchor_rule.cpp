@@ -11,7 +11,7 @@ namespace {
 /// The cells of each level, the first with this stride.
 AnchorRule rule_of(const PyramidAnchors& anchors, std::int64_t first_stride) {
   AnchorRule rule{.stride_by_grid = anchors.stride == "grid"};
-  for (std::size_t level = 0; level < anchors.sizes.size(); ++level) {
+  for (std::size_t level = 0; level < anchors.level_count(); ++level) {
     auto& own = rule.levels.emplace_back();
     own.stride = first_stride << level;
     const auto cells = anchors.cell(level, own.stride);  // (A, 4)
@@ -25,7 +25,7 @@ AnchorRule rule_of(const PyramidAnchors& anchors, std::int64_t first_stride) {
 template <class T>
 AnchorRule rule_of_stages(const Config& model) {
   const MaskRcnnOptions& options = read_options<T>(model, {"type", "weights"});
-  auto rule = rule_of(options.rpn.anchors, /*first_stride=*/4);
+  auto rule = rule_of(options.rpn.anchors, options.finest_stride());
   rule.foreground = options.rpn.high;
   rule.offset = options.boxes.offset;
   rule.boundary = options.rpn.anchor_boundary;

@@ -107,6 +107,14 @@ struct TrainingFacts {
   std::function<ObjectCounts()> count_objects;
 };
 
+/// What `detect` finds on its way, for each image of the batch, in pixels of the original images.
+struct DetectionNotes {
+  /// The regions that a second stage looks at, best first: of no class (label 0), scored by rank.
+  std::vector<std::vector<DetectedObject>> proposals;
+  /// What it says of them before NMS: all that reach the score threshold, in any order, no masks.
+  std::vector<std::vector<DetectedObject>> raw;
+};
+
 class Detector {
  public:
   virtual ~Detector() = default;
@@ -134,6 +142,9 @@ class Detector {
   /// step.
   virtual bool gives_masks() const { return true; }
 
+  /// Whether `detect` fills `notes`.
+  virtual bool gives_notes() const { return false; }
+
   /// About how many bytes a step keeps from the forward to the backward pass, for a batch of so
   /// many images with `pixels` in all, padded; 0: not known. A step that cannot fit is refused.
   virtual double activation_bytes(std::int64_t images, double pixels) const {
@@ -148,6 +159,9 @@ class Detector {
   // Set by make_detector
   std::string title = "the detector";  // in messages
   std::size_t class_count = 0;         // 0: not known
+
+  /// Set by detect_with for a detector that gives them; nullptr: nobody asks.
+  DetectionNotes* notes = nullptr;
 
   /// Type of convolutions and matrix products in `detect`, as autocast. Set by Session.
   at::ScalarType detect_type = at::kFloat;

@@ -79,6 +79,14 @@ void check(const std::vector<std::vector<DetectedObject>>& found, const Batch& b
       }
 }
 
+/// While it lives, the detector writes these notes.
+struct Noting {
+  Noting(Detector& owner, DetectionNotes* notes) : detector(owner) { detector.notes = notes; }
+  Noting(const Noting&) = delete;
+  ~Noting() { detector.notes = nullptr; }
+  Detector& detector;
+};
+
 }  // namespace
 
 onnx::Objects Detector::add_to(const onnx::Images&, bool) const {
@@ -99,18 +107,30 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step) {
   });
 }
 
-std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch) {
+std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch,
+                                                     DetectionNotes* notes) {
+  if (notes && !detector.gives_notes())
+    throw Error(detector.title + " has no proposals to tell of");
   const auto device = device_of(detector);
   const c10::DeviceGuard on_device(device);  // a thread begins with the first GPU
   std::optional<ComputeIn> precision;
   if (detector.detect_type != at::kFloat) precision.emplace(detector.detect_type, device.type());
   return named(detector.title, "detect", [&] {
     std::vector<std::vector<DetectedObject>> all(batch.size());
+    if (notes) *notes = {all, all};
     for (auto& one : parts_of_one_size(batch)) {
       take_pixels_of(batch, one);
       const auto& [part, places] = one;
+      DetectionNotes own;
+      const Noting noting(detector, notes ? &own : nullptr);
       auto found = detector.detect(part);
       check(found, part, detector.class_count);
+      for (auto [whole, some] : {std::pair(notes ? &notes->proposals : nullptr, &own.proposals),
+                                 std::pair(notes ? &notes->raw : nullptr, &own.raw)}) {
+        if (!whole) continue;
+        check(*some, part, detector.class_count);
+        for (std::size_t i = 0; i < places.size(); ++i) (*whole)[places[i]] = std::move((*some)[i]);
+      }
       for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(found[i]);
     }
     return all;

@@ -25,8 +25,10 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
 /// What a detector finds in each image of a batch. It is given images of one padded size at a time,
 /// each padded as it would be alone (Batch::divisor), so that results do not depend on the other
 /// images. Computes in its detect_type. Throws Error for another number of images, labels that are
-/// no class, boxes and scores that are not finite, and masks of another size than the image.
-std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
+/// no class, boxes and scores that are not finite, and masks of another size than the image. Fills
+/// `notes`, if there are any; the detector must give them.
+std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch,
+                                                     DetectionNotes* notes = nullptr);
 
 /// A detector's nodes (Detector::add_to). Throws Error if it cannot be exported.
 onnx::Objects nodes_of(const Detector& detector, const onnx::Images& images, bool pasted);

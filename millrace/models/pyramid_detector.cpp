@@ -40,6 +40,8 @@ constexpr double kKeptPerLayer = 1.5;
 /// Of the features of views that wait for the masks; those of later views are made again.
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 
+constexpr int kC4 = 4;  // log2 of the stride of the only map
+
 /// The digit after `word` in the name.
 int digit_after(std::string_view name, std::string_view word) {
   return name[name.find(word) + word.size()] - '0';
@@ -49,6 +51,11 @@ int digit_after(std::string_view name, std::string_view word) {
 double places(std::string_view name, double pixels, int finest, const RegionLoad& regions) {
   const auto at_stride = [&](int log2) { return pixels / std::pow(4.0, log2); };
   const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+  if (has("body.stage")) {  // of an HRNet: the coarser branch of the two
+    for (const std::string_view word : {"branches.", "fuse_layers."})
+      if (has(word)) return at_stride(digit_after(name, word) + 2);
+  }
+  if (finest == kC4 && has("body.layer4")) return regions.boxes * regions.box_cells / 4;
   if (has("body.layer")) return at_stride(digit_after(name, "body.layer") + 1);
   if (has("body.")) return at_stride(1);
   if (has("extra_blocks.")) return at_stride(6);
@@ -78,7 +85,9 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
                                  std::string mask_paste, const ModelContext& context)
     : options_(options),
       classes_(std::ssize(context.classes)),
-      finest_(top == FpnTop::pool ? 2 : 3),
+      finest_(!options.pyramid.has_pyramid() ? kC4
+              : top == FpnTop::pool          ? 2
+                                             : 3),
       views_(views_of(options.detection)),
       mask_paste_(std::move(mask_paste)),
       root_(parameters_, context.seed, with_kernels(context.device), "", !context.awaits_weights),
@@ -134,7 +143,8 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
   Features features{(*pyramid_)(batch, pass, padded),
                     {std::max(batch.height, padded.height), std::max(batch.width, padded.width)},
                     {},
-                    pass};
+                    pass,
+                    nullptr};
   for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
   return features;
 }
@@ -159,7 +169,9 @@ double PyramidDetector::activation_bytes(std::int64_t images, double pixels) con
       values += out * places(parameter.name, pixels, finest_, regions);
     else
       values += out * regions.boxes;
-    if (parameter.name.find("_blocks.") != std::string::npos) pyramid_channels = out;
+    if (parameter.name.find("_blocks.") != std::string::npos ||
+        parameter.name.find("rpn.head.conv.") != std::string::npos)
+      pyramid_channels = out;
   }
   values +=
       pyramid_channels * (regions.boxes * regions.box_cells + regions.masks * regions.mask_cells);
@@ -209,12 +221,19 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
   return (sum / static_cast<double>(views_.size())).contiguous();
 }
 
+bool PyramidDetector::has_one_view() const { return views_.size() == 1 && !views_[0].changes(); }
+
 std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
   const at::NoGradGuard no_grad;
   const Winograd fast;
-  if (views_.size() == 1 && !views_[0].changes()) {
-    const auto features = this->features(batch, NormPass{});
+  if (has_one_view()) {
+    auto features = this->features(batch, NormPass{});
+    Noted noted;
+    if (notes) features.noted = &noted;
     const auto found = find(features);
+    if (notes)
+      *notes = {in_original_pixels(batch, noted.proposals, {}, mask_paste_),
+                in_original_pixels(batch, noted.raw, {}, mask_paste_)};
     return in_original_pixels(batch, found, masks(features, found), mask_paste_);
   }
   std::vector<Features> kept;
@@ -233,7 +252,7 @@ onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) c
   auto& g = *images.pixels.graph;
   const auto limits = limits_of(images.sizes);
   const auto padded = onnx::padded_size(onnx::sides_of(images.pixels, 1, 3), images.divisor);
-  const bool one_view = views_.size() == 1 && !views_[0].changes();
+  const bool one_view = has_one_view();
 
   std::vector<FeatureNodes> features;
   std::vector<ViewNodes> views;

@@ -35,7 +35,8 @@ struct PyramidDetectorOptions {
   void check(const Config& table, const Options& defaults) const;
 
   /// The defaults of T, a struct derived from this one, in the style that the [model] table asks
-  /// for: its own are detectron2's, `use_torchvision()` turns them into the other set. Throws
+  /// for: its own are detectron2's, `use_torchvision()` turns them into the other set. Then
+  /// `adapt_to(table)`, if there is one, may change those that another key chooses. Throws
   /// ConfigError as `check` does.
   template <class T>
   static T defaults_for(const Config& table) {
@@ -46,6 +47,7 @@ struct PyramidDetectorOptions {
       defaults.style = *name;
       defaults.use_torchvision();
     }
+    if constexpr (requires { defaults.adapt_to(table); }) defaults.adapt_to(table);
     T asked = defaults, unchanged = defaults;
     Options options, normal;
     asked.describe(options);
@@ -59,12 +61,18 @@ struct PyramidDetectorOptions {
 /// A warning about batch norms, named by their options, that see only one rank's images.
 std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
 
-/// The pyramid of a batch.
+/// What a detector finds on its way (DetectionNotes), of each image, in the network's pixels.
+struct Noted {
+  std::vector<Found> proposals, raw;
+};
+
+/// The maps of a batch: its pyramid, or C4 alone.
 struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // (height, width) of the input
   std::vector<ImageSize> sizes;                  // (N)
   NormPass pass;
+  Noted* noted = nullptr;  // what `find` adds on its way; nullptr: nobody asks
 };
 
 /// The same in a graph.
@@ -108,6 +116,11 @@ class PyramidDetector : public Detector {
 
   /// Where heads declare their tensors.
   const Scope& root() const { return root_; }
+
+  const Pyramid& pyramid() const { return *pyramid_; }
+
+  /// False with test-time augmentation, where several views are merged.
+  bool has_one_view() const;
 
  private:
   virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,

@@ -5,6 +5,10 @@
 namespace millrace::onnx {
 namespace {
 
+Value resized(const Value& x, const Value& sides, const Attributes& how) {
+  return x.graph->add("Resize", {x, Value{}, Value{}, concat({sides_of(x, 0, 2), sides}, 0)}, how);
+}
+
 Value binary(const char* op, const Value& a, const Value& b, std::optional<Type> type = {}) {
   return a.graph->add(op, {a, b}, {}, type);
 }
@@ -76,6 +80,16 @@ Value filled(const Value& shape, double value, Type type) {
 Value range(const Value& count) {
   auto& g = *count.graph;
   return g.add("Range", {g.scalar(0, count.type), squeeze(count, {0}), g.scalar(1, count.type)});
+}
+
+Value upsample_nearest(const Value& x, const Value& sides) {
+  return resized(x, sides,
+                 {{"mode", "nearest"},
+                  {"coordinate_transformation_mode", "asymmetric"},
+                  {"nearest_mode", "floor"}});
+}
+Value upsample_bilinear(const Value& x, const Value& sides) {
+  return resized(x, sides, {{"mode", "linear"}, {"coordinate_transformation_mode", "half_pixel"}});
 }
 
 Value gather(const Value& x, const Value& index, std::int64_t axis) {

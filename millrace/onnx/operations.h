@@ -53,6 +53,10 @@ Value filled(const Value& shape, double value, Type type);
 /// 0, 1 ... count - 1, (count) of the type of `count`, which is a list of one number.
 Value range(const Value& count);
 
+/// x (N, C, H', W') at the sides (H, W), a list, no smaller than its own.
+Value upsample_nearest(const Value& x, const Value& sides);
+Value upsample_bilinear(const Value& x, const Value& sides);
+
 // Choosing.
 Value gather(const Value& x, const Value& index, std::int64_t axis);
 /// Items of x by lists of indices in the last dimension of `index`; the first `batch` dimensions of

@@ -51,17 +51,24 @@ DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset
       last_image_(last_of(*truth, run_.max_images)),
       category_ids_(std::move(category_ids)),
       boxes_(truth, {.iou = coco::IouType::box}),
-      masks_(truth, {.iou = coco::IouType::mask}) {}
+      masks_(truth, {.iou = coco::IouType::mask}) {
+  if (!run_.proposals) return;
+  proposals_.emplace(
+      truth, coco::EvaluateOptions{.class_agnostic = true, .max_detections = {100, 300, 1000}});
+  if (!truth->categories.empty()) any_category_ = truth->categories.front().id;
+}
 
 bool DetectorEvaluation::detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow) {
   title_ = detector.title;
   gives_masks_ = detector.gives_masks();
   return go_through(std::move(flow), run_.watch, [&](const Batch& batch) {
     bool has_enough = false;
-    auto found = detect_with(detector, batch);
+    DetectionNotes notes;
+    auto found = detect_with(detector, batch, proposals_ ? &notes : nullptr);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto id = batch.images[i].image_id;
       if (id <= last_image_) add(id, std::move(found[i]));
+      if (id <= last_image_ && proposals_) add_proposals(id, notes.proposals[i]);
       has_enough |= id >= last_image_;
     }
     return !has_enough;
@@ -87,24 +94,34 @@ void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> 
   for (const auto& one : masks.size() == boxes.size() ? masks : boxes) detections_.add(one);
 }
 
+void DetectorEvaluation::add_proposals(std::int64_t image_id,
+                                       const std::vector<DetectedObject>& proposals) {
+  std::vector<coco::Detection> boxes;
+  for (const auto& one : proposals) boxes.push_back(as_coco(one, image_id, {any_category_}));
+  proposals_->add(image_id, boxes);
+}
+
 std::string DetectorEvaluation::partial() const {
   const auto boxes = boxes_.partial(), masks = masks_.partial();
-  return fmt::format("{} {} {} {}\n", found_, masked_, boxes.size(), masks.size()) + boxes + masks +
-         detections_.partial();
+  const auto proposals = proposals_ ? proposals_->partial() : "";
+  return fmt::format("{} {} {} {} {}\n", found_, masked_, boxes.size(), masks.size(),
+                     proposals.size()) +
+         boxes + masks + proposals + detections_.partial();
 }
 
 void DetectorEvaluation::merge(std::string_view partial) {
   std::int64_t found = 0, masked = 0;
-  std::size_t boxes = 0, masks = 0;
+  std::size_t boxes = 0, masks = 0, proposals = 0;
   const auto head = partial.substr(0, partial.find('\n'));
   partial.remove_prefix(std::min(head.size() + 1, partial.size()));
-  if (std::istringstream words{std::string(head)}; !(words >> found >> masked >> boxes >> masks) ||
-                                                   boxes > partial.size() ||
-                                                   masks > partial.size() - boxes)
+  if (std::istringstream words{std::string(head)};
+      !(words >> found >> masked >> boxes >> masks >> proposals) || boxes > partial.size() ||
+      masks > partial.size() - boxes || proposals > partial.size() - boxes - masks)
     throw Error("evaluation: the partial result is broken");
   boxes_.merge(partial.substr(0, boxes));
   masks_.merge(partial.substr(boxes, masks));
-  detections_.append_partial(partial.substr(boxes + masks));
+  if (proposals_) proposals_->merge(partial.substr(boxes + masks, proposals));
+  detections_.append_partial(partial.substr(boxes + masks + proposals));
   found_ += found;
   masked_ += masked;
 }
@@ -129,6 +146,7 @@ DetectorScores DetectorEvaluation::scores() {
   scores.boxes = boxes_.result(scope);
   // Where nothing was found, only the detector can tell.
   if (gives_masks_ && masked_ == found_) scores.masks = masks_.result(scope);
+  if (proposals_) scores.proposals = proposals_->result(scope);
   scores.detections = std::move(detections_);
   scores.images = static_cast<std::int64_t>(boxes_.images());
   scores.found = found_;

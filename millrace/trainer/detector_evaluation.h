@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,12 +42,15 @@ class DetectorEvaluation {
   DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
                      std::vector<std::int64_t> category_ids, EvaluationRun run);
   void add(std::int64_t image_id, std::vector<DetectedObject> objects);
+  void add_proposals(std::int64_t image_id, const std::vector<DetectedObject>& proposals);
 
   EvaluationRun run_;
   std::string title_ = "the detector";
   std::int64_t last_image_;  // id of the last that counts
   std::vector<std::int64_t> category_ids_;
   coco::Evaluator boxes_, masks_;
+  std::optional<coco::Evaluator> proposals_;
+  std::int64_t any_category_ = kNoCategory;  // of the proposals, which are of none
   bool gives_masks_ = true;
   std::int64_t found_ = 0, masked_ = 0;  // objects, and those with masks
   coco::Detections detections_;

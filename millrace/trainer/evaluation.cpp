@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <sstream>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -10,7 +12,12 @@
 namespace millrace {
 namespace {
 
-constexpr auto kBoxes = "bbox/", kMasks = "segm/";
+constexpr auto kBoxes = "bbox/", kMasks = "segm/", kProposals = "proposals/";
+
+/// The recalls among the twelve figures, for these limits.
+constexpr std::size_t kFirstRecall = 6;
+constexpr std::array kRecallNames = {"AR@100",   "AR@300",   "AR@1000",
+                                     "ARs@1000", "ARm@1000", "ARl@1000"};
 
 void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation& evaluation) {
   for (std::size_t i = 0; i < evaluation.stats.size(); ++i)
@@ -47,13 +54,28 @@ Scalars named_scores(const DetectorScores& scores) {
   Scalars named;
   append(named, kBoxes, scores.boxes);
   if (scores.masks) append(named, kMasks, *scores.masks);
+  for (const auto& [name, value] : proposal_recalls(scores))
+    named.emplace_back(kProposals + name, value);
   return named;
+}
+
+Scalars proposal_recalls(const DetectorScores& scores) {
+  Scalars recalls;
+  for (std::size_t i = 0; scores.proposals && i < kRecallNames.size(); ++i)
+    recalls.emplace_back(kRecallNames[i], scores.proposals->stats[kFirstRecall + i]);
+  return recalls;
 }
 
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
   for (const std::string kind : {kBoxes, kMasks})
     for (const auto* name : coco::kStatNames) names.push_back(kind + name);
+  return names;
+}
+
+std::vector<std::string> proposal_score_names() {
+  std::vector<std::string> names;
+  for (const auto* name : kRecallNames) names.push_back(std::string(kProposals) + name);
   return names;
 }
 
@@ -79,6 +101,11 @@ std::string score_summary(const Scalars& named) {
 std::string score_tables(const DetectorScores& scores) {
   auto text = coco::table(scores.boxes, coco::IouType::box);
   if (scores.masks) text += coco::table(*scores.masks, coco::IouType::mask);
+  if (!scores.proposals) return text;
+  text += "Recall of proposals, whatever the class\n";
+  std::istringstream lines(coco::table(*scores.proposals, coco::IouType::box));
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("Average Recall") != std::string::npos) text += line + "\n";
   return text;
 }
 

@@ -32,15 +32,17 @@ inline Share share_of(const Cluster& cluster) { return {cluster.rank(), cluster.
 
 struct DetectorScores {
   coco::Evaluation boxes;
-  std::optional<coco::Evaluation> masks;  // nothing: the model gives no masks
-  coco::Detections detections;            // if they were to be kept
-  std::int64_t images = 0, found = 0;     // images seen, objects found
+  std::optional<coco::Evaluation> masks;      // nothing: the model gives no masks
+  std::optional<coco::Evaluation> proposals;  // if asked for: of all classes as one
+  coco::Detections detections;                // if they were to be kept
+  std::int64_t images = 0, found = 0;         // images seen, objects found
   double seconds = 0;
 };
 
 struct EvaluationRun {
   std::int64_t max_images = 0;   // of the split, by ascending id; 0: all
   bool keep_detections = false;  // for a results file
+  bool proposals = false;        // also score these; the detector must give notes
   PassWatch watch = {};
 };
 
@@ -55,11 +57,16 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids);
 
-/// "bbox/AP", "bbox/AP50", ..., "segm/AP", ...
+/// "bbox/AP", "bbox/AP50", ..., "segm/AP", ..., "proposals/AR@100", ...
 Scalars named_scores(const DetectorScores& scores);
 
-/// All of these names.
+/// Of the proposals, if they were scored: "AR@100", "AR@300", "AR@1000", and those of 1000 for
+/// small, medium and large objects, "ARs@1000" ...
+Scalars proposal_recalls(const DetectorScores& scores);
+
+/// All names of scores but those of proposals, and the latter.
 std::vector<std::string> score_names();
+std::vector<std::string> proposal_score_names();
 
 /// The six AP of boxes and masks in three lines, from named scores; "-": there are no such objects.
 std::string score_summary(const Scalars& named);

@@ -70,6 +70,29 @@ std::vector<NameRow> layers_of(std::string_view CommonLayer::*theirs) {
   return rows;
 }
 
+/// detectron2's names where heads stand on C4 (Res5ROIHeads): no "bottom_up", and the last stage is
+/// the regions'.
+std::vector<NameRow> detectron2_c4_layers() {
+  return {{conv, "backbone.body.conv1", "backbone.stem.conv1"},
+          {norm, "backbone.body.bn1", "backbone.stem.conv1.norm"},
+          {conv, "backbone.body.layer4.{b}.conv{c}", "roi_heads.res5.{b}.conv{c}"},
+          {norm, "backbone.body.layer4.{b}.bn{c}", "roi_heads.res5.{b}.conv{c}.norm"},
+          {conv, "backbone.body.layer4.{b}.downsample.0", "roi_heads.res5.{b}.shortcut"},
+          {norm, "backbone.body.layer4.{b}.downsample.1", "roi_heads.res5.{b}.shortcut.norm"},
+          {conv, "backbone.body.layer{a}.{b}.conv{c}", "backbone.res{a+1}.{b}.conv{c}"},
+          {norm, "backbone.body.layer{a}.{b}.bn{c}", "backbone.res{a+1}.{b}.conv{c}.norm"},
+          {conv, "backbone.body.layer{a}.{b}.downsample.0", "backbone.res{a+1}.{b}.shortcut"},
+          {norm, "backbone.body.layer{a}.{b}.downsample.1", "backbone.res{a+1}.{b}.shortcut.norm"},
+          {conv, "rpn.head.conv.0.0", "proposal_generator.rpn_head.conv"},
+          {conv, "rpn.head.cls_logits", "proposal_generator.rpn_head.objectness_logits"},
+          {conv, "rpn.head.bbox_pred", "proposal_generator.rpn_head.anchor_deltas"},
+          {linear, "roi_heads.box_predictor.cls_score", "roi_heads.box_predictor.cls_score"},
+          {linear, "roi_heads.box_predictor.bbox_pred", "roi_heads.box_predictor.bbox_pred"},
+          {conv, "roi_heads.mask_head.{a}.0", "roi_heads.mask_head.mask_fcn{a+1}"},
+          {conv, "roi_heads.mask_predictor.conv5_mask", "roi_heads.mask_head.deconv"},
+          {conv, "roi_heads.mask_predictor.mask_fcn_logits", "roi_heads.mask_head.predictor"}};
+}
+
 /// The backbone alone, without the prefix that it has in a detector.
 std::vector<NameRow> classifier_layers() {
   std::vector<NameRow> rows;
@@ -157,10 +180,16 @@ const std::vector<Scheme> kSchemes = {
      .layers = layers_of(&CommonLayer::detectron2),
      .suffixes = torch_suffixes(),
      .background = Background::last},
+    {.name = "detectron2-c4",
+     .doc = "detectron2's R-CNNs on C4 (backbone.out = \"c4\"): the background comes last",
+     .layers = detectron2_c4_layers(),
+     .suffixes = torch_suffixes(),
+     .background = Background::last},
     {.name = "mmdetection",
      .doc = "MMDetection: class axes with the background last",
      .layers = mmdetection_layers(),
      .suffixes = torch_suffixes(),
+     .trunk = "backbone.",
      .background = Background::last},
     {.name = "tensorpack",
      .doc = "tensorpack and aws-samples/mask-rcnn-tensorflow: TensorFlow's layouts",
@@ -170,9 +199,10 @@ const std::vector<Scheme> kSchemes = {
      .folds_norms = true,
      .background = Background::first},
     {.name = "resnet",
-     .doc = "torchvision's classifiers (resnet50-*.pth): the backbone alone",
+     .doc = "classifiers of torchvision (resnet50-*.pth) and timm (hrnet_w18): the backbone alone",
      .layers = classifier_layers(),
-     .suffixes = torch_suffixes()},
+     .suffixes = torch_suffixes(),
+     .trunk = ""},
     {.name = "caffe2",
      .doc = "the ImageNet networks of detectron2's model zoo (MSRA/R-50.pkl): the backbone alone",
      .layers = caffe2_layers("res_conv1"),
@@ -214,8 +244,27 @@ std::optional<Translation> translate(const Scheme& scheme, std::string_view name
   return {};
 }
 
-std::optional<Translation> to_ours(const Scheme& scheme, std::string_view name) {
+std::optional<Translation> row_to_ours(const Scheme& scheme, std::string_view name) {
   return translate(scheme, name, &NameRow::theirs, &NameRow::ours);
+}
+
+/// Whether it belongs to what a classifier has after its trunk.
+bool is_of_classifier(std::string_view name) {
+  constexpr std::string_view kHeads[] = {"fc.", "classifier.", "head."};
+  return std::ranges::any_of(kHeads, [&](const auto& head) { return name.starts_with(head); });
+}
+
+std::optional<Translation> to_ours(const Scheme& scheme, std::string_view name) {
+  const auto found = row_to_ours(scheme, name);
+  if (found || !scheme.trunk || !name.starts_with(*scheme.trunk) || is_of_classifier(name))
+    return found;
+  return Translation{std::string(kBody) + std::string(name.substr(scheme.trunk->size())), conv};
+}
+
+std::optional<Translation> to_theirs(const Scheme& scheme, std::string_view name) {
+  const auto found = translate(scheme, name, &NameRow::ours, &NameRow::theirs);
+  if (found || !scheme.trunk || !name.starts_with(kBody)) return found;
+  return Translation{std::string(*scheme.trunk) + std::string(name.substr(kBody.size())), conv};
 }
 
 at::Tensor kernels_first(const at::Tensor& value) {
@@ -240,7 +289,7 @@ const Scheme& scheme_of(const std::vector<std::string>& names) {
   for (const auto& scheme : kSchemes) {
     std::size_t known = 0;
     for (const auto& name : names) {
-      const auto ours = to_ours(scheme, name);
+      const auto ours = row_to_ours(scheme, name);
       known += ours && ours->name != name;  // names that both share say nothing
     }
     if (known > most) best = &scheme, most = known;
@@ -314,7 +363,7 @@ NamedTensors in_names_of(const Scheme& scheme, const NamedTensors& ours,
   if (scheme.layers.empty()) return ours;
   NamedTensors result;
   for (const auto& [name, value] : ours) {
-    const auto theirs = translate(scheme, name, &NameRow::ours, &NameRow::theirs);
+    const auto theirs = to_theirs(scheme, name);
     const auto begins_name = [&](std::string_view start) { return name.starts_with(start); };
     if (!theirs && std::ranges::none_of(scheme.same_as_ours, begins_name)) unknown.push_back(name);
     const bool turn = theirs && scheme.kernels_last && theirs->kind != norm;

@@ -2,6 +2,7 @@
 // torchvision 0.13 and later; every other code base is a table that is read in both directions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ struct Scheme {
   std::string_view doc;
   std::vector<NameRow> layers = {};
   std::vector<NameRow> suffixes = {};
+  // Their prefix of those names of the backbone that the table lacks, which otherwise equal ours
+  std::optional<std::string_view> trunk = {};
   std::vector<std::string_view> same_as_ours = {};  // prefixes of names that equal ours
   bool kernels_last = false;  // kernels (H, W, in, out) and (in, out), as in TensorFlow
   // A convolution's bias may replace its norm, or a norm lack statistics

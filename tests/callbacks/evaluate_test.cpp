@@ -98,6 +98,33 @@ std::string failure_of(const Training& run) {
   return message_of([&] { run(); });
 }
 
+/// Proposes what it finds, and the whole image.
+struct ProposingDetector final : LearningDetector {
+  bool gives_notes() const override { return true; }
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    auto found = LearningDetector::detect(batch);
+    if (notes) *notes = {found, found};
+    for (std::size_t i = 0; notes && i < found.size(); ++i)
+      notes->proposals[i].push_back({.box = {0, 0, 64, 64}, .score = 0.5F});
+    return found;
+  }
+};
+
+TEST(EvaluationModes, ScoreProposalsWhereAskedTo) {
+  const Scratch scratch;
+  for (const auto& mode : kModes) {
+    auto run = training(scratch / mode, mode, "proposals = true");
+    run.make_model = [] { return std::make_unique<ProposingDetector>(); };
+    run();
+  }
+  const auto usual = curves(scratch / "inline");
+  EXPECT_GT(usual.at({"proposals/AR@100", 10}), 0);
+  EXPECT_EQ(usual.at({"proposals/AR@100", 10}), usual.at({"proposals/ARs@1000", 10}));
+  for (const auto& mode : kModes) EXPECT_EQ(curves(scratch / mode), usual) << mode;
+  EXPECT_THAT(failure_of(training(scratch / "none", "inline", "proposals = true")),
+              HasSubstr("callbacks.evaluate.proposals: the detector has no second stage"));
+}
+
 TEST(EvaluationModes, GiveTheSameWeightsScoresDetectionsAndBestCheckpoint) {
   const Scratch scratch;
   for (const auto& mode : kModes) training(scratch / mode, mode)();

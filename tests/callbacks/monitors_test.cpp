@@ -12,6 +12,7 @@
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 #include "tests/support/python.h"
+#include "tests/support/thrown.h"
 #include "tests/support/wait.h"
 
 namespace millrace::testing {
@@ -251,6 +252,14 @@ TEST(PicturesCallback, EndsNoTrainingWhereAnImageCannotBeDrawn) {
            .declared = {{"pictures", "every = '1 epoch'"}},
            .before_step = [&](TrainState& s) { s.folder = scratch / "file"; }}();
   EXPECT_THAT(log.take(), HasSubstr("callback 'pictures': no more pictures of step 5: "));
+}
+
+TEST(PicturesCallback, WantsASecondStageForItsStages) {
+  const Scratch scratch;
+  EXPECT_THAT(message_of([&] {
+                Training{.folder = scratch / "run", .declared = {{"pictures", "stages = true"}}}();
+              }),
+              HasSubstr("callbacks.pictures.stages: the detector has no second stage"));
 }
 
 const Declared kReported = {

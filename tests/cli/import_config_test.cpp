@@ -61,7 +61,7 @@ TEST_F(ImportConfig, Detectron2sRecipesAreThoseOfConfigs) {
       }
     }
   }
-  EXPECT_EQ(seen, 12);
+  EXPECT_EQ(seen, 13);
 }
 
 TEST_F(ImportConfig, AValueSaysWhereItComesFromAndDefaultsAreLeftOut) {

@@ -64,6 +64,16 @@ TEST(Draw, ImagesOfAnyShapeBecomePictures) {
   std::filesystem::remove(file);
 }
 
+TEST(Draw, PutsOnePictureAboveTheOther) {
+  const auto top = grey(60, 20), bottom = grey(90, 30);
+  const cv::Mat3b both = above(top, bottom);
+  EXPECT_EQ(both.cols, 90);
+  EXPECT_GT(both.rows, 50);
+  EXPECT_EQ(both(19, 59), cv::Vec3b(128, 128, 128));
+  EXPECT_EQ(both(both.rows - 30, 89), cv::Vec3b(128, 128, 128));
+  EXPECT_NE(both(0, 60), cv::Vec3b(128, 128, 128));
+}
+
 TEST(Draw, TintsTheMaskWithTheLabelsColour) {
   const std::vector<Overlay> objects = {{.box = {100, 100, 300, 300},
                                          .label = 1,

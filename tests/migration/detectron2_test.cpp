@@ -108,15 +108,35 @@ TEST(Detectron2, AnotherModelIsRefusedWithItsLine) {
   EXPECT_THAT(refused({"MODEL.META_ARCHITECTURE", "PanopticFPN"}),
               AllOf(HasSubstr("command line: MODEL.META_ARCHITECTURE = 'PanopticFPN'"),
                     HasSubstr("GeneralizedRCNN, RetinaNet")));
-  for (const auto& [key, value] : {std::pair{"MODEL.BACKBONE.NAME", "build_resnet_backbone"},
+  for (const auto& [key, value] : {std::pair{"MODEL.BACKBONE.NAME", "build_mnv2_backbone"},
                                    {"MODEL.RESNETS.DEPTH", "152"},
-                                   {"MODEL.RESNETS.NUM_GROUPS", "32"},
+                                   {"MODEL.RESNETS.RES5_DILATION", "2"},
                                    {"MODEL.KEYPOINT_ON", "True"},
                                    {"MODEL.ROI_HEADS.NAME", "PointRendROIHeads"},
                                    {"MODEL.ROI_BOX_HEAD.NUM_FC", "3"}})
     EXPECT_THAT(refused({key, value}), HasSubstr(key));
   EXPECT_THAT(refused({"SOLVER.BASE_LR", "much"}), HasSubstr("a number is needed, not a string"));
   EXPECT_THAT(refused({"SOLVER.BASE_LR"}), HasSubstr("has no value"));
+}
+
+TEST(Detectron2, HeadsOnC4AreSaidByTheBackbonesOutput) {
+  const auto config = imported("mask_rcnn_R50_C4_1x.yaml");
+  EXPECT_EQ(text_at(config, "model.backbone.out"), "\"c4\"");
+  EXPECT_EQ(text_at(config, "model.anchors.sizes"), "[32, 64, 128, 256, 512]");
+  EXPECT_EQ(text_at(config, "model.rpn.pre_nms_top_n_test"), "6000");
+  EXPECT_EQ(text_at(config, "model.box.pooler_resolution"), "14");
+  EXPECT_EQ(text_at(config, "model.mask.num_convs"), "0");
+  EXPECT_EQ(text_at(config, "model.fpn.out_channels"), "");
+  EXPECT_TRUE(config.left_out.empty()) << config.left_out.front().key;
+  EXPECT_THAT(refused({"MODEL.BACKBONE.NAME", "build_resnet_backbone"}),
+              HasSubstr("MODEL.ROI_HEADS.NAME"));  // those of a pyramid
+}
+
+TEST(Detectron2, GroupsMakeAResNeXt) {
+  const auto config =
+      with({"MODEL.RESNETS.NUM_GROUPS", "32", "MODEL.RESNETS.WIDTH_PER_GROUP", "8"});
+  EXPECT_EQ(text_at(config, "model.backbone.groups"), "32");
+  EXPECT_EQ(text_at(config, "model.backbone.width_per_group"), "8");
 }
 
 TEST(Detectron2, OtherFilesAreRefused) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "millrace/models/backbones/fpn.h"
+#include "millrace/models/backbones/hrfpn.h"
+#include "millrace/models/backbones/hrnet.h"
 #include "millrace/models/backbones/resnet.h"
 
 namespace millrace::testing {
@@ -26,6 +28,45 @@ TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
             << type << (deep ? "d" : "");
       }
     }
+}
+
+TEST(ResNet, GroupsNarrowTheMiddleOfItsBottlenecks) {
+  Parameters parameters;
+  const auto maps = maps_of({.groups = 32, .width_per_group = 4}, parameters);
+  EXPECT_EQ(maps[3].size(1), 2048);
+  const auto& weight = parameters.find("layer2.1.conv2.weight")->value;  // of ResNeXt-50 32x4d
+  EXPECT_EQ(weight.sizes(), at::IntArrayRef({256, 8, 3, 3}));
+}
+
+TEST(HrNet, HasFourBranchesAndTensorsNamedAsInTimm) {
+  Parameters parameters;
+  const at::NoGradGuard no_grad;
+  const HrNet net(Scope(parameters, 1), {.backbone = "hrnet_w18", .freeze_at = 3});
+  const auto maps = net(at::zeros({1, 3, 64, 96}), NormPass{});
+  ASSERT_EQ(maps.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, 18 << i, 16 >> i, 24 >> i}));
+  for (const auto* name :
+       {"bn2.running_var", "layer1.0.downsample.1.bias", "transition1.1.0.0.weight",
+        "transition2.2.0.1.weight", "stage3.3.branches.2.3.conv2.weight",
+        "stage2.0.fuse_layers.0.1.0.weight", "stage4.2.fuse_layers.3.0.2.1.running_mean"})
+    EXPECT_TRUE(parameters.find(name)) << name;
+  EXPECT_FALSE(parameters.find("stage2.0.branches.1.0.conv1.weight")->trainable());
+  EXPECT_TRUE(parameters.find("stage3.0.branches.1.0.conv1.weight")->trainable());
+  EXPECT_EQ(parameters.find("transition2.0.0.weight"), nullptr);
+}
+
+TEST(HrFpn, HalvesEachLevelOfTheJoinedMapsAndKeepsASideOfOneCell) {
+  const std::vector<at::Tensor> c = {at::zeros({1, 2, 8, 24}), at::zeros({1, 4, 4, 12}),
+                                     at::zeros({1, 8, 2, 6}), at::zeros({1, 16, 1, 3})};
+  for (const auto& [top, finest] : {std::pair{FpnTop::pool, 8}, {FpnTop::c5, 4}}) {
+    Parameters parameters;
+    const HrFpn pyramid(Scope(parameters, 1) / "fpn", {2, 4, 8, 16}, 5, {.kind = "none"}, top);
+    const auto p = pyramid(c, {});
+    ASSERT_EQ(p.size(), 5U);
+    EXPECT_EQ(p[0].sizes(), at::IntArrayRef({1, 5, finest, 3 * finest}));
+    EXPECT_EQ(p[4].size(2), 1);
+  }
 }
 
 TEST(ResNet, TheVariantsTensorsAreNamedAsInTimm) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "millrace/base/errors.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/pyramid_detector.h"
 #include "tests/models/small_batch.h"
@@ -24,7 +25,9 @@ std::vector<SmallKind> every_detector() {
   return {
       {"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"},
       {"maskrcnn", kFewProposals + "mask.conv_dim = 8\nstyle = 'torchvision'\n"},
+      {"maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n"},
       {"fasterrcnn", kFewProposals},
+      {"fasterrcnn", kFewOnC4 + "style = 'torchvision'\n"},
       {"fasterrcnn", kFewProposals +
                          "box.type = '4conv1fc'\nbox.norm = 'gn'\nfpn.norm = 'gn'\n"
                          "box.bbox_reg_loss_type = 'giou'\nbox.label_smoothing = 0.1\n"
@@ -124,6 +127,30 @@ TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
   }
 }
 
+TEST_P(EveryDetector, TellsOfItsProposalsAndWhatItFindsBeforeNmsWhereItHasThem) {
+  const auto model = detector(kEverything);
+  const auto batch = small_batch();
+  const bool two_stages = GetParam().name != "retinanet";
+  ASSERT_EQ(model->gives_notes(), two_stages);
+  if (!two_stages) return;
+  DetectionNotes notes;
+  const auto found = detect_with(*model, batch, &notes);
+  EXPECT_EQ(model->notes, nullptr);
+  for (std::size_t i = 0; i < 2; ++i) {
+    expect_inside(notes.proposals[i], batch.images[i]);
+    EXPECT_TRUE(
+        std::ranges::is_sorted(notes.proposals[i], std::ranges::greater(), &DetectedObject::score));
+    EXPECT_FALSE(notes.proposals[i].empty());
+    EXPECT_GT(notes.raw[i].size(), found[i].size());
+    for (const auto& object : found[i])
+      EXPECT_TRUE(std::ranges::any_of(notes.raw[i], [&](const auto& one) {
+        return one.label == object.label && one.score == object.score && one.box == object.box;
+      }));
+  }
+  expect_same_objects(model->detect(batch)[0], found[0]);  // and says nothing unasked
+  EXPECT_FALSE(detector("test.aug_flip = true\n")->gives_notes());
+}
+
 TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
   const auto once = detector(kEverything)->detect(small_batch());
   const auto twice = detector(kEverything + "test.aug_scales = [1, 1]\n")->detect(small_batch());
@@ -204,6 +231,48 @@ TEST(CascadeRcnn, NumbersItsStages) {
             4);
 }
 
+TEST(HrNet, DetectorsOfOneAndTwoStagesLearnAndFindOnIt) {
+  for (const auto& [name, more] :
+       {std::pair<std::string, std::string>{"maskrcnn", kFewProposals}, {"retinanet", ""}}) {
+    const auto model =
+        small_detector(name, more + kEverything + "backbone.type = 'hrnet_w18'\n", "gn");
+    total_of(model->losses(small_batch(), {})).backward();
+    for (const auto& parameter : model->parameters())
+      EXPECT_TRUE(!parameter.trainable() || parameter.value.grad().defined()) << parameter.name;
+    for (const auto& image : model->detect(small_batch())) EXPECT_FALSE(image.empty());
+  }
+}
+
+TEST(C4, ItsRegionsPassThroughTheLastStageAndOneMapHasAllAnchors) {
+  const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
+  const auto shape = [&](const std::string& name) {
+    const auto* found = model->parameters().find(name);
+    return found ? found->value.sizes().vec() : std::vector<std::int64_t>();
+  };
+  using Sides = std::vector<std::int64_t>;
+  EXPECT_EQ(shape("rpn.head.conv.0.0.weight"), Sides({64, 64, 3, 3}));
+  EXPECT_EQ(shape("rpn.head.cls_logits.weight"), Sides({15, 64, 1, 1}));
+  EXPECT_EQ(shape("roi_heads.box_predictor.cls_score.weight"), Sides({4, 128}));
+  EXPECT_EQ(shape("roi_heads.mask_predictor.conv5_mask.weight"), Sides({128, 8, 2, 2}));
+  for (const auto& parameter : model->parameters()) {
+    EXPECT_EQ(parameter.name.find("fpn"), std::string::npos) << parameter.name;
+    EXPECT_EQ(parameter.name.find("box_head"), std::string::npos) << parameter.name;
+  }
+}
+
+TEST(C4, TheLastStageLearnsFromBothHeads) {
+  const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
+  const auto name = "backbone.body.layer4.1.conv2.weight";
+  for (const std::string loss : {"loss_classifier", "loss_mask", "loss_objectness"}) {
+    auto& weight = model->parameters().find(name)->value;
+    weight.mutable_grad() = at::Tensor();
+    for (const auto& [its_name, value] : model->losses(small_batch(), {}))
+      if (its_name == loss) value.backward();
+    const bool learns = weight.grad().defined() && weight.grad().abs().sum().item<float>() > 0;
+    EXPECT_EQ(learns, loss != "loss_objectness") << loss;
+  }
+}
+
 std::string complaint(const std::string& name, const std::string& table) {
   return message_of<ConfigError>(
       [&] { detectors().at(name).check(parse_config(table, "a.toml")); });
@@ -227,6 +296,12 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
       {"retinanet", "test.nms_type = 'soft'", "hard | linear | gaussian"},
       {"fasterrcnn", "backbone.norm = 'syncbn'", "is not one of"},
       {"fasterrcnn", "backbone.type = 'resnet20'", "is not one of"},
+      {"maskrcnn", "backbone.out = 'c4'\nbackbone.type = 'hrnet_w32'", "a.toml:1:16: backbone.out"},
+      {"retinanet", "backbone.out = 'c4'", "unknown key 'backbone.out'"},
+      {"cascadercnn", "\nbackbone.out = 'c4'", "a.toml:2:16: backbone.out must be \"fpn\""},
+      {"maskrcnn", "backbone.out = 'c4'\nbox.pooler_resolution = 7",
+       "mask.pooler_resolution must be box.pooler_resolution"},
+      {"maskrcnn", "anchors.sizes = [8, 16]\n", "one size for each of the five levels"},
       {"retinanet", "rpn.batch_size_per_image = 5", "unknown key 'rpn'"}};
   for (const auto& [name, table, said] : wrong)
     EXPECT_THAT(complaint(name, table), HasSubstr(said)) << table;
@@ -245,6 +320,15 @@ TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) 
       {"retinanet", "head.num_convs = 0\nhead.norm = 'gn'"},
       {"maskrcnn", "backbone.type = 'resnet18'\nbackbone.stride_in_1x1 = false"},
       {"maskrcnn", "backbone.norm = 'none'\nnorm_eps = 0.001"},
+      {"maskrcnn", "box.type = 'mean'\nbox.fc_dim = 5"},
+      {"maskrcnn", "backbone.type = 'hrnet_w18'\nbackbone.width = 32"},
+      {"maskrcnn", "backbone.type = 'hrnet_w18'\nbackbone.deep_stem = true"},
+      {"retinanet", "backbone.type = 'hrnet_w18'\nfpn.p6_from = 'p5'"},
+      {"maskrcnn", "backbone.type = 'resnet18'\nbackbone.groups = 32"},
+      {"maskrcnn", "backbone.out = 'c4'\nfpn.out_channels = 128"},
+      {"maskrcnn", "backbone.out = 'c4'\nfpn.norm = 'gn'"},
+      {"maskrcnn", "backbone.out = 'c4'\nroi.canonical_box_size = 100"},
+      {"maskrcnn", "backbone.out = 'c4'\nbox.fc_dim = 100"},
       {"maskrcnn", "backbone.norm = 'none'\nbackbone.zero_init_residual = true"}};
   for (const auto& [name, table] : idle)
     EXPECT_THAT(complaint(name, table), HasSubstr("changes nothing")) << table;
@@ -257,7 +341,10 @@ TEST(DetectorOptions, ThatHaveAUseOrSayTheDefaultAreTaken) {
       {"maskrcnn", "test.nms_type = 'gaussian'\ntest.soft_nms_sigma = 0.7"},
       {"maskrcnn", "test.soft_nms_sigma = 0.5\nbox.norm = 'none'"},
       {"maskrcnn", "style = 'torchvision'\nbox.bbox_reg_loss_type = 'giou'"},
-      {"maskrcnn", "backbone.norm = 'none'\nfpn.norm = 'gn'\nnorm_eps = 0.001"}};
+      {"maskrcnn", "backbone.norm = 'none'\nfpn.norm = 'gn'\nnorm_eps = 0.001"},
+      {"fasterrcnn", "backbone.out = 'c4'\nanchors.sizes = [64, 256]"},
+      {"maskrcnn", "backbone.out = 'c4'\nmask.num_convs = 2\nfpn.norm = 'gn'"},
+      {"maskrcnn", "backbone.out = 'c4'\nbox.type = '2fc'"}};
   for (const auto& [name, table] : fine) EXPECT_EQ(complaint(name, table), "") << table;
 }
 

@@ -92,8 +92,11 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& norm = "bn",
                                                 at::Device device = at::kCPU) {
   const auto table =
-      parse_config("backbone.type = 'resnet18'\nbackbone.width = 16\nbackbone.norm = '" + norm +
-                       "'\nfpn.out_channels = 16\npixel_std = [57.0, 57.0, 57.0]\n" +
+      parse_config((more.find("backbone.type") < more.size()
+                        ? ""
+                        : "backbone.type = 'resnet18'\nbackbone.width = 16\n") +
+                       ("backbone.norm = '" + norm) + "'\npixel_std = [57.0, 57.0, 57.0]\n" +
+                       (more.find("'c4'") < more.size() ? "" : "fpn.out_channels = 16\n") +
                        (more.find("freeze_at") < more.size() ? "" : "backbone.freeze_at = 0\n") +
                        (name == "centers" ? "" : "anchors.sizes = [8, 16, 32, 48, 64]\n") + more,
                    "small.toml");
@@ -116,6 +119,10 @@ inline const std::string kFewRegions =
     "rpn.post_nms_top_n_train = 40\nroi.batch_size_per_image = 32\nbox.fc_dim = 32\n";
 /// Few when detecting, too.
 inline const std::string kFewProposals = kFewRegions + "rpn.post_nms_top_n_test = 40\n";
+/// The same where heads stand on C4.
+inline const std::string kFewOnC4 =
+    "backbone.out = 'c4'\nrpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\n"
+    "roi.batch_size_per_image = 32\n";
 /// Detections of a network that has learned nothing.
 inline const std::string kEverything =
     "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";

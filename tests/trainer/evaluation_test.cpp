@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "millrace/base/errors.h"
 #include "tests/support/fake_training.h"
+#include "tests/support/python.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::testing {
 namespace {
@@ -125,6 +130,120 @@ TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {
   } model;
   EXPECT_THAT([&] { evaluate_detector(model, fake_validation()); },
               ThrowsMessage<Error>(HasSubstr("masks for 5 of 10 objects")));
+}
+
+/// Made-up objects of two classes in ten images, and proposals near them and elsewhere.
+class Proposals : public ::testing::Test {
+ protected:
+  Proposals() {
+    truth_.add_category(7, "star");
+    truth_.add_category(9, "ring");
+    for (std::int64_t id = 1; id <= kEpochImages; ++id) {
+      truth_.add_image(id, "", 640, 640);
+      for (int i = 0; i < 6; ++i) {
+        const auto box = made_up();
+        coco::Annotation object{.id = 10 * id + i, .image_id = id, .category_id = i % 2 ? 7 : 9};
+        object.bbox[0] = box.x1, object.bbox[1] = box.y1;
+        object.bbox[2] = box.width(), object.bbox[3] = box.height();
+        object.area = object.bbox[2] * object.bbox[3];
+        object.crowd = i == 5;
+        truth_.add(object);
+        for (int n = 0; n < 4; ++n) model_.proposals[id].push_back({.box = moved(box)});
+      }
+      while (model_.proposals[id].size() < 1100) model_.proposals[id].push_back({.box = made_up()});
+      auto& own = model_.proposals[id];
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        std::swap(own[i], own[i + rng_.below(own.size() - i)]);
+        own[i].score = static_cast<float>(own.size() - i) / static_cast<float>(own.size());
+      }
+    }
+    data_.split = make_split(assemble(truth_, "made up"), "nowhere", {});
+  }
+
+  /// Sides of quarters of pixels, which floats hold exactly.
+  float quarters(std::uint64_t most) { return static_cast<float>(1 + rng_.below(4 * most)) / 4; }
+  Box made_up() {
+    const auto x = quarters(400), y = quarters(400);
+    return {x, y, x + quarters(200), y + quarters(200)};
+  }
+  Box moved(const Box& box) {
+    return {box.x1, box.y1, box.x2 + quarters(20), box.y2 + quarters(20)};
+  }
+
+  struct Proposer final : LineDetector {
+    bool gives_notes() const override { return true; }
+    std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+      if (notes) {
+        for (const auto& image : batch.images)
+          notes->proposals.push_back(proposals.at(image.image_id));
+        notes->raw.resize(batch.size());
+      }
+      return LineDetector::detect(batch);
+    }
+    std::map<std::int64_t, std::vector<DetectedObject>> proposals;
+  };
+
+  Rng rng_{5};
+  coco::Records truth_;
+  Proposer model_;
+  EvalData data_ = fake_validation();
+};
+
+TEST_F(Proposals, AreScoredAsByPycocotoolsOfAllClassesTogether) {
+  MILLRACE_NEEDS_PYTHON("pycocotools");
+  using nlohmann::json;
+  json gt, dt;
+  for (const int id : {7, 9}) gt["categories"].push_back({{"id", id}, {"name", "c"}});
+  for (std::int64_t id = 1; id <= kEpochImages; ++id) {
+    gt["images"].push_back({{"id", id}, {"width", 640}, {"height", 640}});
+    for (const auto& one : model_.proposals[id])
+      dt.push_back({{"image_id", id},
+                    {"category_id", 7},
+                    {"score", static_cast<double>(one.score)},
+                    {"bbox", {one.box.x1, one.box.y1, one.box.width(), one.box.height()}}});
+  }
+  for (const auto& one : truth_.annotations)
+    gt["annotations"].push_back({{"id", one.id},
+                                 {"image_id", one.image_id},
+                                 {"category_id", one.category_id},
+                                 {"bbox", one.bbox},
+                                 {"area", one.area},
+                                 {"iscrowd", static_cast<int>(one.crowd)}});
+  const Scratch scratch;
+  const json cases = {{{"gt", scratch.file("gt.json", gt.dump()).string()},
+                       {"dt", scratch.file("dt.json", dt.dump()).string()},
+                       {"iou", "bbox"},
+                       {"use_cats", 0},
+                       {"max_dets", {100, 300, 1000}}}};
+  const auto in = scratch.file("in.json", cases.dump()), out = scratch / "out.json";
+  ASSERT_EQ(
+      run_python("tests/coco/pycocotools_answers.py '" + in.string() + "' '" + out.string() + "'"),
+      0);
+  const auto stats = json::parse(std::ifstream(out)).at(0).at("stats").get<std::vector<double>>();
+
+  const auto scores = evaluate_detector(model_, data_, {.proposals = true});
+  const auto recalls = proposal_recalls(*scores);
+  ASSERT_EQ(recalls.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i)
+    EXPECT_EQ(recalls[i].second, stats[6 + i]) << recalls[i].first;
+  EXPECT_LT(recalls[0].second, recalls[1].second);
+  EXPECT_LT(recalls[1].second, recalls[2].second);
+  EXPECT_EQ(named_scores(*scores).back().first, "proposals/ARl@1000");
+  EXPECT_THAT(score_tables(*scores), HasSubstr("maxDets=300"));
+}
+
+TEST_F(Proposals, OfPartsAreThoseOfAllImagesAndAreAskedForOnly) {
+  const auto whole = evaluate_detector(model_, data_, {.proposals = true});
+  DetectorEvaluation first(data_.split, {.proposals = true}),
+      second(data_.split, {.proposals = true});
+  EXPECT_TRUE(first.detect(model_, data_.start({0, 2})));
+  EXPECT_TRUE(second.detect(model_, data_.start({1, 2})));
+  first.merge(second.partial());
+  EXPECT_EQ(proposal_recalls(first.scores()), proposal_recalls(*whole));
+  EXPECT_TRUE(proposal_recalls(*evaluate_detector(model_, data_)).empty());
+  LineDetector without;
+  EXPECT_THAT([&] { evaluate_detector(without, data_, {.proposals = true}); },
+              ThrowsMessage<Error>(HasSubstr("has no proposals to tell of")));
 }
 
 }  // namespace

@@ -118,6 +118,38 @@ TEST(Schemes, NamesAreThoseThatTheCodeBasesWrite) {
     }
 }
 
+/// What of it stands on C4: no pyramid and no box head.
+NamedTensors mask_rcnn_on_c4() {
+  auto tensors = mask_rcnn();
+  std::erase_if(tensors, [](const auto& tensor) {
+    return tensor.first.starts_with("backbone.fpn.") ||
+           tensor.first.starts_with("roi_heads.box_head.") ||
+           tensor.first.starts_with("roi_heads.mask_head.");
+  });
+  return tensors;
+}
+
+TEST(Schemes, OnC4TheLastStageIsDetectron2sHeadOfRegions) {
+  const auto model = mask_rcnn_on_c4();
+  std::vector<std::string> unknown;
+  const auto theirs = in_names_of(scheme_named("detectron2-c4"), model, unknown);
+  EXPECT_TRUE(unknown.empty()) << unknown.front();
+  std::map<std::string, std::string> names;
+  for (std::size_t i = 0; i < model.size(); ++i) names[model[i].first] = theirs[i].first;
+  EXPECT_EQ(names["backbone.body.bn1.running_var"], "backbone.stem.conv1.norm.running_var");
+  EXPECT_EQ(names["backbone.body.layer3.5.conv2.weight"], "backbone.res4.5.conv2.weight");
+  EXPECT_EQ(names["backbone.body.layer4.0.downsample.1.bias"],
+            "roi_heads.res5.0.shortcut.norm.bias");
+  EXPECT_EQ(names["roi_heads.mask_predictor.conv5_mask.weight"],
+            "roi_heads.mask_head.deconv.weight");
+  const auto back = in_our_names(theirs);
+  EXPECT_EQ(back.scheme->name, "detectron2-c4");
+  for (std::size_t i = 0; i < model.size(); ++i)
+    EXPECT_TRUE(back.tensors[i].name == model[i].first &&
+                same(back.tensors[i].value, model[i].second))
+        << model[i].first;
+}
+
 TEST(Schemes, KernelsOfTensorFlowAreTurned) {
   std::vector<std::string> unknown;
   const auto kernel = at::arange(2 * 3 * 5 * 7, at::kFloat).view({2, 3, 5, 7});  // out in h w

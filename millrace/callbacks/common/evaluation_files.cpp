@@ -17,6 +17,7 @@ nlohmann::ordered_json json_of(const coco::Evaluation& one) {
 nlohmann::ordered_json json_of(const DetectorScores& scores) {
   nlohmann::ordered_json json = {{"bbox", json_of(scores.boxes)}};
   if (scores.masks) json["segm"] = json_of(*scores.masks);
+  for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
   json["images"] = scores.images;
   json["detections"] = scores.found;
   return json;

@@ -13,6 +13,7 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/analysis_output.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/voc_output.h"
 #include "millrace/coco/analysis/report_page.h"
 #include "millrace/coco/evaluation/evaluate.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 struct CocoEvalArguments {
   std::string truth, detections, iou = "bbox";
-  bool class_agnostic = false, json = false;
+  bool class_agnostic = false, voc = false, json = false;
   std::vector<std::uint32_t> max_detections;  // none: the usual ones
   int threads = 0;
 
@@ -84,6 +85,8 @@ int coco_eval(const CocoEvalArguments& arguments) {
     throw ConfigError(
         "--iou keypoints: keypoints are scored; errors, intervals and comparisons "
         "are of bbox and segm");
+  if (iou != coco::IouType::box && arguments.voc)
+    throw ConfigError("--voc: Pascal VOC scores boxes; it takes --iou bbox");
   const auto began = Clock::now();
   std::optional<tbb::global_control> limit;  // threads that read and score
   if (arguments.threads > 0)
@@ -100,12 +103,14 @@ int coco_eval(const CocoEvalArguments& arguments) {
   if (arguments.analyzes()) analysis = analyze(arguments, *truth, detections, options);
   const coco::Evaluation result =
       analysis ? analysis->evaluation : coco::evaluate(*truth, detections, options);
+  std::optional<coco::VocEvaluation> voc;
+  if (arguments.voc) voc = coco::evaluate_voc(*truth, detections);
   const double seconds = seconds_since(began);
 
   tell_left_out(result, arguments.truth);
   if (analysis) write_files(arguments, *analysis, iou);
   if (!arguments.json) {
-    fmt::print("{}{}", coco::table(result, iou),
+    fmt::print("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",
                analysis ? analysis_text(*analysis, arguments.analyze) : "");
     suggest_next(!arguments.html.empty() ? "open " + arguments.html
                  : arguments.analyzes()
@@ -125,6 +130,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
       {"category_ids", result.category_ids},
       {"category_ap", result.category_ap},
       {"seconds", seconds}};
+  if (voc) json["voc"] = to_json(*voc);
   if (analysis) add_analysis(json, *analysis, arguments.analyze);
   print(json);
   return kDone;
@@ -148,6 +154,7 @@ void add_coco_eval(CLI::App& app, Action& action) {
       ->required()
       ->check(CLI::Validator(check_iou, "{bbox,segm,keypoints}"));
   command.add_flag("--class-agnostic", arguments.class_agnostic, "all categories count as one");
+  add_voc_flag(command, arguments.voc);
   command
       .add_option("--max-dets", arguments.max_detections,
                   "maximum detections per image and category: AP uses 100, the three AR the first "

@@ -10,6 +10,7 @@
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/predict/prediction.h"
+#include "millrace/cli/voc_output.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/run/trained_model.h"
 
@@ -20,7 +21,7 @@ struct EvalArguments {
   ModelArguments model;
   std::filesystem::path data;
   std::filesystem::path out;
-  bool json = false;
+  bool proposals = false, voc = false, json = false;
 };
 
 Json to_json(const coco::Evaluation& evaluation) {
@@ -32,6 +33,7 @@ Json to_json(const coco::Evaluation& evaluation) {
 Json to_json(const DetectorScores& scores) {
   Json json = {{"bbox", to_json(scores.boxes)}};
   if (scores.masks) json["segm"] = to_json(*scores.masks);
+  for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
   json["images"] = scores.images;
   json["detections"] = scores.found;
   json["seconds"] = scores.seconds;
@@ -55,7 +57,11 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   auto split = open_split(recipe.data, recipe.data.val);
   if (card) split = labelled_by(*card, split, recipe, weights);
   const auto detector = session.make_trained_detector(split.classes, weights);
-  EvaluationRun run{.keep_detections = !arguments.out.empty()};
+  if (arguments.proposals && !detector->gives_notes())
+    throw ConfigError("--proposals: " + detector->title +
+                      " has no second stage, or sees an image in several views (model.test)");
+  EvaluationRun run{.keep_detections = !arguments.out.empty() || arguments.voc,
+                    .proposals = arguments.proposals};
   std::optional<PredictionProgress> progress;
   if (cluster.is_chief()) {
     const auto all = (std::ssize(split.annotations->images) + cluster.size() - 1) / cluster.size();
@@ -69,13 +75,18 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   progress.reset();
   if (!cluster.is_chief()) return kDone;
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
+  std::optional<coco::VocEvaluation> voc;
+  if (arguments.voc)
+    voc = coco::evaluate_voc(*split.annotations, scores->detections, scores->boxes.category_ids);
   const auto lost = std::ssize(split.annotations->images) - scores->images;  // not readable
   if (arguments.json) {
     auto json = to_json(*scores);
     json["left_out"] = lost;
+    if (voc) json["voc"] = to_json(*voc);
     print(json);
   } else {
-    fmt::print("{}\n{} in {}{}\n", score_tables(*scores), counted(scores->images, "image"),
+    fmt::print("{}{}\n{} in {}{}\n", score_tables(*scores),
+               voc ? coco::table(*voc, *split.annotations) : "", counted(scores->images, "image"),
                duration_text(scores->seconds),
                lost > 0 ? fmt::format("; {} left out, scored as without detections",
                                       counted(lost, "image"))
@@ -108,6 +119,10 @@ void add_eval(CLI::App& app, Action& action) {
       ->type_name("DIR");
   command.add_option("--out", arguments.out, "also write the detections, as a COCO results file")
       ->type_name("FILE");
+  command.add_flag("--proposals", arguments.proposals,
+                   "also the recall of the regions that a second stage looks at, of the first 100, "
+                   "300 and 1000 of each image");
+  add_voc_flag(command, arguments.voc);
   add_json_flag(command, arguments.json);
   add_examples(
       command,

@@ -21,6 +21,7 @@ constexpr int kLongestSide = 1920;     // ... but none to a longer side than thi
 constexpr int kMostOfJpeg = 65500;     // pixels a side that libjpeg writes
 constexpr double kOpacity = 0.33;      // opacity of masks
 constexpr double kTextOpacity = 0.85;  // opacity of the plates behind text
+const cv::Vec3b kGround(32, 32, 32);   // between pictures
 
 /// Sizes that grow with the picture, in pixels.
 struct Style {
@@ -205,15 +206,22 @@ cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
 cv::Mat side_by_side(const cv::Mat& left, std::string_view left_title, const cv::Mat& right,
                      std::string_view right_title) {
   const Style style(left.size());
-  const cv::Vec3b ground(32, 32, 32);
   const Plate titles[] = {Plate(std::string(left_title), style),
                           Plate(std::string(right_title), style)};
   const int head = titles[0].size.height + style.margin, gap = 2 * style.margin;
-  cv::Mat3b both(head + std::max(left.rows, right.rows), left.cols + gap + right.cols, ground);
+  cv::Mat3b both(head + std::max(left.rows, right.rows), left.cols + gap + right.cols, kGround);
   left.copyTo(both(cv::Rect(cv::Point(0, head), left.size())));
   right.copyTo(both(cv::Rect(cv::Point(left.cols + gap, head), right.size())));
-  titles[0].draw(both, {0, 0}, style, ground);
-  titles[1].draw(both, {left.cols + gap, 0}, style, ground);
+  titles[0].draw(both, {0, 0}, style, kGround);
+  titles[1].draw(both, {left.cols + gap, 0}, style, kGround);
+  return both;
+}
+
+cv::Mat above(const cv::Mat& top, const cv::Mat& bottom) {
+  const int gap = 2 * Style(top.size()).margin;
+  cv::Mat3b both(top.rows + gap + bottom.rows, std::max(top.cols, bottom.cols), kGround);
+  top.copyTo(both(cv::Rect(cv::Point(0, 0), top.size())));
+  bottom.copyTo(both(cv::Rect(cv::Point(0, top.rows + gap), bottom.size())));
   return both;
 }
 

@@ -35,6 +35,9 @@ cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
 cv::Mat side_by_side(const cv::Mat& left, std::string_view left_title, const cv::Mat& right,
                      std::string_view right_title);
 
+/// One picture above the other, on the same ground.
+cv::Mat above(const cv::Mat& top, const cv::Mat& bottom);
+
 /// The annotations of an image as objects to draw; labels are positions in `truth.categories`.
 std::vector<Overlay> overlays(const Dataset& truth, const Image& image);
 

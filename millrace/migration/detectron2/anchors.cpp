@@ -23,12 +23,21 @@ std::vector<std::vector<double>> levels_of(const Found& found) {
   return all;
 }
 
+/// The sizes of C4's anchors.
+std::vector<double> one_list(const Found& found) {
+  const auto all = lists_of(found);
+  if (all.size() != 1) found.fail("C4 is one map: one list of sizes is needed");
+  return all.front();
+}
+
 }  // namespace
 
 void read_anchors(Translation& t) {
   const auto sizes = t.read("MODEL.ANCHOR_GENERATOR.SIZES");
-  const auto levels = levels_of(sizes);
-  put_anchor_sizes(t, levels, sizes);
+  if (is_on_c4(t))
+    t.put("model.anchors.sizes", one_list(sizes), sizes);
+  else
+    put_anchor_sizes(t, levels_of(sizes), sizes);
   const auto ratios = t.read("MODEL.ANCHOR_GENERATOR.ASPECT_RATIOS");
   const auto each = lists_of(ratios);
   if (!std::ranges::all_of(each, [&](const auto& one) { return one == each.front(); }))

@@ -11,6 +11,11 @@ namespace millrace::detectron2 {
 namespace {
 
 void read_fpn(Translation& t) {
+  if (is_on_c4(t)) {
+    for (const auto* key : {"IN_FEATURES", "OUT_CHANNELS", "NORM", "FUSE_TYPE"})
+      t.read(std::string("MODEL.FPN.") + key);
+    return;
+  }
   t.read("MODEL.FPN.IN_FEATURES");
   t.copy("MODEL.FPN.OUT_CHANNELS", "model.fpn.out_channels");
   put_norm(t, "MODEL.FPN.NORM", "model.fpn.norm");

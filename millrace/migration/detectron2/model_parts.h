@@ -6,6 +6,9 @@
 
 namespace millrace::detectron2 {
 
+/// Whether heads work on the ResNet's map of stride 16, without a pyramid (Base-RCNN-C4).
+bool is_on_c4(Translation& t);
+
 void read_resnet(Translation& t);
 void read_anchors(Translation& t);
 /// Faster, Mask and Cascade R-CNN.

@@ -62,7 +62,14 @@ void read_regions(Translation& t, bool cascade) {
   read_classes(t, "MODEL.ROI_HEADS.NUM_CLASSES");
 }
 
-void read_box_head(Translation& t) {
+/// The layers of a head on a pyramid; on C4 the last stage of the ResNet stands for them.
+void read_box_layers(Translation& t) {
+  if (is_on_c4(t)) {
+    for (const auto* key : {"NUM_CONV", "NUM_FC", "NORM", "CONV_DIM", "FC_DIM"})
+      t.read(std::string("MODEL.ROI_BOX_HEAD.") + key);
+    return;
+  }
+  t.copy("MODEL.ROI_BOX_HEAD.FC_DIM", "model.box.fc_dim");
   const auto convs = t.read("MODEL.ROI_BOX_HEAD.NUM_CONV");
   const auto layers = t.read("MODEL.ROI_BOX_HEAD.NUM_FC");
   const bool plain = convs.integer() == 0 && layers.integer() == 2;
@@ -80,8 +87,11 @@ void read_box_head(Translation& t) {
     t.expect("MODEL.ROI_BOX_HEAD.CONV_DIM", t.look("MODEL.FPN.OUT_CHANNELS").need(),
              "its convolutions have as many channels as the pyramid");
   }
+}
+
+void read_box_head(Translation& t) {
+  read_box_layers(t);
   for (const auto& [theirs, ours] : {std::pair{"POOLER_RESOLUTION", "pooler_resolution"},
-                                     {"FC_DIM", "fc_dim"},
                                      {"CLS_AGNOSTIC_BBOX_REG", "cls_agnostic_bbox_reg"}})
     t.copy(std::string("MODEL.ROI_BOX_HEAD.") + theirs, std::string("model.box.") + ours);
   read_box_loss(t, "MODEL.ROI_BOX_HEAD.BBOX_REG_LOSS_TYPE", "MODEL.ROI_BOX_HEAD.SMOOTH_L1_BETA",
@@ -99,7 +109,11 @@ void read_box_head(Translation& t) {
 
 void read_mask_head(Translation& t) {
   must(t, "MODEL.ROI_MASK_HEAD.NAME", {"MaskRCNNConvUpsampleHead"});
-  t.copy("MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION", "model.mask.pooler_resolution");
+  // On C4 both heads take the regions of the box head.
+  t.read("MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION");
+  t.copy(is_on_c4(t) ? "MODEL.ROI_BOX_HEAD.POOLER_RESOLUTION"
+                     : "MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION",
+         "model.mask.pooler_resolution");
   t.copy("MODEL.ROI_MASK_HEAD.NUM_CONV", "model.mask.num_convs");
   t.copy("MODEL.ROI_MASK_HEAD.CONV_DIM", "model.mask.conv_dim");
   for (const auto& [mask, box] :
@@ -112,11 +126,23 @@ void read_mask_head(Translation& t) {
 
 }  // namespace
 
+bool is_on_c4(Translation& t) {
+  return t.look("MODEL.BACKBONE.NAME").text() == "build_resnet_backbone";
+}
+
 void read_rcnn(Translation& t) {
-  must(t, "MODEL.BACKBONE.NAME", {"build_resnet_fpn_backbone"});
+  must(t, "MODEL.BACKBONE.NAME", {"build_resnet_fpn_backbone", "build_resnet_backbone"});
   must(t, "MODEL.PROPOSAL_GENERATOR.NAME", {"RPN"});
-  const auto heads = must(t, "MODEL.ROI_HEADS.NAME", {"StandardROIHeads", "CascadeROIHeads"});
-  must(t, "MODEL.ROI_BOX_HEAD.NAME", {"FastRCNNConvFCHead"});
+  std::string heads;
+  if (is_on_c4(t)) {
+    t.put("model.backbone.out", words("c4"), t.read("MODEL.BACKBONE.NAME"));
+    heads = must(t, "MODEL.ROI_HEADS.NAME", {"Res5ROIHeads"});
+    must(t, "MODEL.RPN.IN_FEATURES", {"[\"res4\"]", "['res4']"});
+    t.read("MODEL.ROI_BOX_HEAD.NAME");
+  } else {
+    heads = must(t, "MODEL.ROI_HEADS.NAME", {"StandardROIHeads", "CascadeROIHeads"});
+    must(t, "MODEL.ROI_BOX_HEAD.NAME", {"FastRCNNConvFCHead"});
+  }
   const auto masks = t.read("MODEL.MASK_ON");
   if (heads == "CascadeROIHeads") {
     t.put("model.type", words("cascadercnn"), t.read("MODEL.ROI_HEADS.NAME"));

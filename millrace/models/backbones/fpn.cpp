@@ -62,14 +62,8 @@ std::vector<onnx::Value> Fpn::operator()(const std::vector<onnx::Value>& c) cons
   onnx::Value inner;
   for (std::size_t level = c.size(); level-- > 0;) {
     AfterNode coarser;
-    if (inner.defined()) {
-      const auto sides =
-          onnx::concat({onnx::sides_of(inner, 0, 2), onnx::sides_of(c[level], 2, 4)}, 0);
-      coarser.add = g.add("Resize", {inner, onnx::Value{}, onnx::Value{}, sides},
-                          {{"mode", "nearest"},
-                           {"coordinate_transformation_mode", "asymmetric"},
-                           {"nearest_mode", "floor"}});
-    }
+    if (inner.defined())
+      coarser.add = onnx::upsample_nearest(inner, onnx::sides_of(c[level], 2, 4));
     inner = lateral_[level](c[level], coarser);
     p[level] = output_[level](inner);
   }

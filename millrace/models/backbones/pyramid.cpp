@@ -4,22 +4,37 @@ namespace millrace {
 
 Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
     : options_(options),
-      first_(top == FpnTop::pool ? 0 : 1),
+      first_(top == FpnTop::pool || options.is_hrnet() ? 0 : 1),
       device_(scope.device()),
-      body_(scope / "body", options),
-      fpn_(scope / "fpn", at::IntArrayRef(body_.channels()).slice(first_), options.channels,
-           {options.fpn_norm, options.norm_epsilon}, top) {}
+      body_(options.is_hrnet() ? decltype(body_)(HrNet(scope / "body", options))
+                               : ResNet(scope / "body", options)) {
+  if (!options.has_pyramid()) return;
+  const auto in = std::visit([](const auto& body) { return body.channels(); }, body_);
+  const NormOptions norm{options.fpn_norm, options.norm_epsilon};
+  if (options.is_hrnet())
+    neck_ = HrFpn(scope / "fpn", in, options.channels, norm, top);
+  else
+    neck_ = Fpn(scope / "fpn", at::IntArrayRef(in).slice(first_), options.channels, norm, top);
+}
+
+std::int64_t Pyramid::channels() const {
+  return options_.has_pyramid() ? options_.channels : resnet().channels()[2];
+}
 
 std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass,
                                             cv::Size padded) const {
-  const auto c = body_(normalize(batch, options_, device_, padded), pass);
-  return fpn_(at::TensorList(c).slice(first_), pass);
+  const auto pixels = normalize(batch, options_, device_, padded);
+  const auto c = std::visit([&](const auto& body) { return body(pixels, pass); }, body_);
+  return std::visit([&](const auto& neck) { return neck(at::TensorList(c).slice(first_), pass); },
+                    neck_);
 }
 
 std::vector<onnx::Value> Pyramid::operator()(const onnx::Value& pixels, const onnx::Value& sizes,
                                              const onnx::Value& padded) const {
-  const auto c = body_(normalize(pixels, sizes, padded, options_));
-  return fpn_({c.begin() + static_cast<std::ptrdiff_t>(first_), c.end()});
+  const auto x = normalize(pixels, sizes, padded, options_);
+  auto c = std::visit([&](const auto& body) { return body(x); }, body_);
+  c.erase(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(first_));
+  return std::visit([&](const auto& neck) { return neck(c); }, neck_);
 }
 
 }  // namespace millrace

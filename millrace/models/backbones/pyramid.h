@@ -1,12 +1,16 @@
-// From a batch's bytes to a feature pyramid: pixels, residual network and FPN, as configured.
+// From a batch's bytes to the maps that heads look at: pixels, network and feature pyramid, as
+// configured.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <variant>
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/models/backbones/fpn.h"
+#include "millrace/models/backbones/hrfpn.h"
+#include "millrace/models/backbones/hrnet.h"
 #include "millrace/models/backbones/resnet.h"
 #include "millrace/models/layers/pixels.h"
 
@@ -17,8 +21,8 @@ class Pyramid {
   /// Declares its tensors under `scope`: body and fpn.
   Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top);
 
-  /// P2..P6, or P3..P7 where two levels stand on top: (N, channels, height / stride, width /
-  /// stride) each, of the batch's sides or those of `padded` where it is larger.
+  /// P2..P6, or P3..P7 where two levels stand on top, or C4 alone: (N, channels, height / stride,
+  /// width / stride) each, of the batch's sides or those of `padded` where it is larger.
   std::vector<at::Tensor> operator()(const Batch& batch, const NormPass& pass,
                                      cv::Size padded = {}) const;
 
@@ -27,12 +31,28 @@ class Pyramid {
   std::vector<onnx::Value> operator()(const onnx::Value& pixels, const onnx::Value& sizes,
                                       const onnx::Value& padded) const;
 
+  /// Of each map.
+  std::int64_t channels() const;
+
+  /// REQUIRES: C4 alone.
+  const ResNet& resnet() const { return std::get<ResNet>(body_); }
+
  private:
+  /// C4 of C2..C4.
+  struct LastMap {
+    std::vector<at::Tensor> operator()(at::TensorList c, const NormPass&) const {
+      return {c.back()};
+    }
+    std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& c) const {
+      return {c.back()};
+    }
+  };
+
   PyramidOptions options_;
   std::size_t first_;  // the first of C2..C5 that the FPN takes
   at::Device device_;
-  ResNet body_;
-  Fpn fpn_;
+  std::variant<ResNet, HrNet> body_;
+  std::variant<LastMap, Fpn, HrFpn> neck_;
 };
 
 }  // namespace millrace

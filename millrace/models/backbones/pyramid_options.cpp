@@ -6,21 +6,29 @@ namespace millrace {
 
 void PyramidOptions::describe(Options& o) {
   PixelOptions::describe(o);
-  o.add("backbone.type", backbone, "the residual network",
-        {"resnet18", "resnet34", "resnet50", "resnet101"})
+  o.add("backbone.type", backbone, "the network; hrnet_*: with HRFPN as its pyramid",
+        {"resnet18", "resnet34", "resnet50", "resnet101", "hrnet_w18", "hrnet_w32", "hrnet_w40",
+         "hrnet_w48"})
       .decides(OfWeights::tensors);
   // With fewer than 16 channels, oneDNN's gradient of strided 1x1 convolutions writes out of
   // bounds.
   o.add("backbone.width", width, "channels of the first stage; 64 is the published network",
         {.min = 16, .max = 1024})
       .decides(OfWeights::tensors);
+  o.add("backbone.groups", groups,
+        "groups of the bottlenecks' 3x3; ResNeXt-50 32x4d: 32, with width_per_group = 4",
+        {.min = 1, .max = 1024})
+      .decides(OfWeights::meaning);
+  o.add("backbone.width_per_group", width_per_group,
+        "channels of each group in the first stage, for width = 64", {.min = 1, .max = 1024})
+      .decides(OfWeights::tensors);
   o.add("backbone.norm", norm, "normalisation of the backbone",
         {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"})
       .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
   o.add("norm_eps", norm_epsilon, "added to variances", {.min = 0, .max = 1})
       .decides(OfWeights::meaning);
-  o.add("backbone.freeze_at", freeze_at, "stages not trained: 1 the stem, 2 also C2, ...; 0 none",
-        {.min = 0, .max = 5});
+  o.add("backbone.freeze_at", freeze_at,
+        "stages not trained: 1 the stem, 2 also the first, ...; 0 none", {.min = 0, .max = 5});
   o.add("backbone.stride_in_1x1", stride_in_1x1,
         "bottlenecks stride in the 1x1 (MSRA) instead of the 3x3")
       .decides(OfWeights::meaning);
@@ -43,8 +51,14 @@ void PyramidOptions::check(const Config& table, const Options& defaults) const {
   PixelOptions::check(table);
   if (backbone == "resnet18" || backbone == "resnet34")
     defaults.refuse_unused(
-        table, {"backbone.stride_in_1x1"},
+        table, {"backbone.stride_in_1x1", "backbone.groups", "backbone.width_per_group"},
         fmt::format("with backbone.type = \"{}\", whose blocks have no 1x1", backbone));
+  if (is_hrnet())
+    defaults.refuse_unused(
+        table,
+        {"backbone.width", "backbone.stride_in_1x1", "backbone.groups", "backbone.width_per_group",
+         "backbone.deep_stem", "backbone.avg_down", "backbone.zero_init_residual"},
+        fmt::format("with backbone.type = \"{}\", which is no ResNet", backbone));
   if (norm == "none")
     defaults.refuse_unused(table, {"backbone.zero_init_residual"}, "with backbone.norm = \"none\"");
   if (norm == "none" && fpn_norm == "none")

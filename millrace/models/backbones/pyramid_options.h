@@ -18,8 +18,13 @@ enum class FpnTop {
 
 /// Defaults are detectron2's.
 struct PyramidOptions : PixelOptions {
+  /// Of the backbone: fpn, all its maps through a pyramid; c4, the map of stride 16 alone, for
+  /// heads that take regions through the last stage. Described by detectors that have such heads.
+  std::string out = "fpn";
+
   std::string backbone = "resnet50";
   std::int64_t width = 64;
+  std::int64_t groups = 1, width_per_group = 64;
   std::string norm = "frozen_bn";
   double norm_epsilon = 1e-5;
   std::int64_t freeze_at = 2;
@@ -30,6 +35,9 @@ struct PyramidOptions : PixelOptions {
 
   std::int64_t channels = 256;
   std::string fpn_norm = "none";
+
+  bool has_pyramid() const { return out == "fpn"; }
+  bool is_hrnet() const { return backbone.starts_with("hrnet"); }
 
   void describe(Options& o);
   void use_torchvision();

@@ -22,7 +22,33 @@ const std::map<std::string, Layout> kLayouts = {{"resnet18", {{2, 2, 2, 2}, fals
 
 }  // namespace
 
-ResNet::ResNet(const Scope& scope, const PyramidOptions& options) {
+ResidualBlock::ResidualBlock(const Scope& scope, const Shape& shape, const NormOptions& norm,
+                             double last_scale)
+    : projects(shape.stride != 1 || shape.in != shape.out),
+      pools(shape.pools && shape.stride != 1) {
+  const auto conv = [&](int number, const Conv2d::Shape& own, double scale = 1) {
+    const auto name = std::to_string(number);
+    convs.emplace_back(scope / ("conv" + name), scope / ("bn" + name), own, norm, scale);
+  };
+  const auto& [in, middle, out, stride, groups, bottleneck, early, pool] = shape;
+  if (bottleneck) {
+    conv(1, {in, middle, 1, early ? stride : 1});
+    conv(
+        2,
+        {.in = middle, .out = middle, .kernel = 3, .stride = early ? 1 : stride, .groups = groups});
+    conv(3, {middle, out, 1}, last_scale);
+  } else {
+    conv(1, {in, out, 3, stride});
+    conv(2, {out, out, 3}, last_scale);
+  }
+  if (!projects) return;
+  const auto place = scope / "downsample";
+  const std::int64_t first = pool ? 1 : 0;  // the pooling is child 0
+  shortcut = ConvNorm(place / first, place / (first + 1), {in, out, 1, pools ? 1 : stride}, norm);
+}
+
+ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
+    : count_(options.has_pyramid() ? 4 : 3) {
   const NormOptions norm{options.norm, options.norm_epsilon};
   const auto conv1 = scope / "conv1", bn1 = scope / "bn1";
   if (options.deep_stem) {
@@ -37,36 +63,22 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options) {
   const double last_scale = options.zero_init_residual ? 0 : 1;
   auto in = options.width;
   for (std::size_t stage = 0; stage < 4; ++stage) {
-    const auto middle = options.width << stage;
-    const auto out = bottleneck ? middle * 4 : middle;
+    const auto planes = options.width << stage;
+    const auto out = bottleneck ? planes * 4 : planes;
+    const auto middle = planes * options.width_per_group / 64 * options.groups;
     const auto layer = scope / ("layer" + std::to_string(stage + 1));
     for (int index = 0; index < blocks[stage]; ++index) {
       const std::int64_t stride = stage > 0 && index == 0 ? 2 : 1;
-      const auto place = layer / index;
-      const auto conv = [&](int number, std::int64_t from, std::int64_t to, std::int64_t kernel,
-                            std::int64_t step, double scale = 1) {
-        const auto name = std::to_string(number);
-        return ConvNorm(place / ("conv" + name), place / ("bn" + name), {from, to, kernel, step},
-                        norm, scale);
-      };
-      Block block;
-      if (bottleneck) {
-        const bool early = options.stride_in_1x1;
-        block.convs = {conv(1, in, middle, 1, early ? stride : 1),
-                       conv(2, middle, middle, 3, early ? 1 : stride),
-                       conv(3, middle, out, 1, 1, last_scale)};
-      } else {
-        block.convs = {conv(1, in, out, 3, stride), conv(2, out, out, 3, 1, last_scale)};
-      }
-      block.projects = stride != 1 || in != out;
-      block.pools = options.pool_shortcut && stride != 1;
-      if (block.projects) {
-        const auto shortcut = place / "downsample";
-        const std::int64_t first = options.pool_shortcut ? 1 : 0;  // the pooling is child 0
-        block.shortcut = ConvNorm(shortcut / first, shortcut / (first + 1),
-                                  {in, out, 1, block.pools ? 1 : stride}, norm);
-      }
-      stages_[stage].push_back(std::move(block));
+      stages_[stage].emplace_back(layer / index,
+                                  ResidualBlock::Shape{.in = in,
+                                                       .middle = middle,
+                                                       .out = out,
+                                                       .stride = stride,
+                                                       .groups = options.groups,
+                                                       .bottleneck = bottleneck,
+                                                       .stride_early = options.stride_in_1x1,
+                                                       .pools = options.pool_shortcut},
+                                  norm, last_scale);
       in = out;
     }
     channels_[stage] = out;
@@ -76,7 +88,7 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options) {
     scope.freeze("layer" + std::to_string(stage - 1) + ".");
 }
 
-at::Tensor ResNet::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
+at::Tensor ResidualBlock::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
   for (std::size_t i = 0; i + 1 < convs.size(); ++i)
     y = convs[i](y, pass, {.activation = Activation::relu});
@@ -88,19 +100,24 @@ at::Tensor ResNet::Block::operator()(const at::Tensor& x, const NormPass& pass) 
   return last(y, pass, {shortcut(from, pass), Activation::relu});
 }
 
+at::Tensor through(const ResidualStage& stage, at::Tensor x, const NormPass& pass) {
+  for (const auto& block : stage) x = block(x, pass);
+  return x;
+}
+
 std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
   y = at::max_pool2d(y, 3, 2, 1);
   std::vector<at::Tensor> outputs;
-  for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y, pass);
+  for (std::size_t stage = 0; stage < count_; ++stage) {
+    y = through(stages_[stage], y, pass);
     outputs.push_back(y);
   }
   return outputs;
 }
 
-onnx::Value ResNet::Block::operator()(const onnx::Value& x) const {
+onnx::Value ResidualBlock::operator()(const onnx::Value& x) const {
   auto y = x;
   for (std::size_t i = 0; i + 1 < convs.size(); ++i)
     y = convs[i](y, {.activation = Activation::relu});
@@ -114,6 +131,11 @@ onnx::Value ResNet::Block::operator()(const onnx::Value& x) const {
   return last(y, {shortcut(from), Activation::relu});
 }
 
+onnx::Value through(const ResidualStage& stage, onnx::Value x) {
+  for (const auto& block : stage) x = block(x);
+  return x;
+}
+
 std::vector<onnx::Value> ResNet::operator()(const onnx::Value& x) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, {.activation = Activation::relu});
@@ -122,8 +144,8 @@ std::vector<onnx::Value> ResNet::operator()(const onnx::Value& x) const {
                     {"strides", onnx::Ints{2, 2}},
                     {"pads", onnx::Ints{1, 1, 1, 1}}});
   std::vector<onnx::Value> outputs;
-  for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y);
+  for (std::size_t stage = 0; stage < count_; ++stage) {
+    y = through(stages_[stage], y);
     outputs.push_back(y);
   }
   return outputs;

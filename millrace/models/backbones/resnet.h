@@ -13,12 +13,39 @@
 
 namespace millrace {
 
+/// Convolutions beside a shortcut.
+struct ResidualBlock {
+  struct Shape {
+    std::int64_t in, middle, out;
+    std::int64_t stride = 1, groups = 1;
+    bool bottleneck = true;     // 1x1, 3x3, 1x1; false: 3x3, 3x3
+    bool stride_early = false;  // in the first 1x1
+    bool pools = false;         // a shortcut that strides averages before its 1x1
+  };
+
+  ResidualBlock() = default;
+  /// `last_scale`: where the last norm's scale starts.
+  ResidualBlock(const Scope& scope, const Shape& shape, const NormOptions& norm,
+                double last_scale = 1);
+
+  std::vector<ConvNorm> convs;
+  ConvNorm shortcut;
+  bool projects = false, pools = false;
+  at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+  onnx::Value operator()(const onnx::Value& x) const;
+};
+
+/// Blocks after each other; the first may halve the sides.
+using ResidualStage = std::vector<ResidualBlock>;
+at::Tensor through(const ResidualStage& stage, at::Tensor x, const NormPass& pass);
+onnx::Value through(const ResidualStage& stage, onnx::Value x);
+
 class ResNet {
  public:
   /// The stages that `options.freeze_at` names are not trained: 1 the stem, 2 also C2, ... 5 all.
   ResNet(const Scope& scope, const PyramidOptions& options);
 
-  /// (N, 3, H, W), H and W multiples of 32 -> C2..C5
+  /// (N, 3, H, W), H and W multiples of 32 -> C2..C5, or C2..C4 where regions have the last stage
   std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
 
   std::vector<onnx::Value> operator()(const onnx::Value& x) const;
@@ -26,18 +53,14 @@ class ResNet {
   /// Channels of C2..C5.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }
 
- private:
-  struct Block {
-    std::vector<ConvNorm> convs;  // two (basic) or three (bottleneck)
-    ConvNorm shortcut;
-    bool projects = false, pools = false;
-    at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
-    onnx::Value operator()(const onnx::Value& x) const;
-  };
+  /// From C4 to C5.
+  const ResidualStage& last_stage() const { return stages_[3]; }
 
+ private:
   std::vector<ConvNorm> stem_;
-  std::array<std::vector<Block>, 4> stages_;
+  std::array<ResidualStage, 4> stages_;
   std::array<std::int64_t, 4> channels_{};
+  std::size_t count_;  // of the stages that make maps
 };
 
 }  // namespace millrace

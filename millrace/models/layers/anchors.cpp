@@ -61,7 +61,8 @@ at::Tensor grid_anchors(const at::Tensor& cells, std::int64_t height, std::int64
 }
 
 void PyramidAnchors::describe(Options& o) {
-  o.add("anchors.sizes", sizes, "square root of the anchors' area, one per level of the pyramid",
+  o.add("anchors.sizes", sizes,
+        "square root of the anchors' area, one per level of the pyramid; all at each place of C4",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
   o.add("anchors.aspect_ratios", ratios, "height / width", {.min = 0.01, .max = 100})
@@ -83,7 +84,11 @@ void PyramidAnchors::describe(Options& o) {
 }
 
 void PyramidAnchors::check(const Config& table) const {
-  require(table, "anchors.sizes", sizes.size() == 5, "takes one size for each of the five levels");
+  if (one_map)
+    require(table, "anchors.sizes", !sizes.empty(), "takes at least one size");
+  else
+    require(table, "anchors.sizes", sizes.size() == 5,
+            "takes one size for each of the five levels");
   require(table, "anchors.aspect_ratios", !ratios.empty(), "takes at least one ratio");
 }
 
@@ -95,14 +100,15 @@ void PyramidAnchors::use_torchvision() {
 
 at::Tensor PyramidAnchors::cell(std::size_t level, std::int64_t step) const {
   std::vector<double> sides;
-  for (std::int64_t i = 0; i < scales; ++i) {
-    const auto side =
-        sizes[level] * std::exp2(static_cast<double>(i) / static_cast<double>(scales));
-    sides.push_back(i > 0 && rounding == "rounded" ? std::floor(side) : side);  // torchvision's
-  }
+  const auto own_sizes = one_map ? sizes : std::vector{sizes[level]};
+  for (const double size : own_sizes)
+    for (std::int64_t i = 0; i < scales; ++i) {
+      const auto side = size * std::exp2(static_cast<double>(i) / static_cast<double>(scales));
+      sides.push_back(i > 0 && rounding == "rounded" ? std::floor(side) : side);  // torchvision's
+    }
   const auto own = cell_anchors(sides, ratios, rounding, static_cast<double>(step));
   if (order != "ratio") return own;
-  return own.view({scales, std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
+  return own.view({std::ssize(sides), std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
 }
 
 AnchorGrids::Grid AnchorGrids::make(const std::vector<at::Tensor>& maps,

@@ -21,13 +21,19 @@ struct PyramidAnchors {
   std::string stride = "level";
   std::int64_t scales = 1;  // a level's sizes: size, size 2^(1/scales), ...
   std::string order = "size";
+  bool one_map = false;  // all sizes at each place of the only map; set by the detector
 
   void describe(Options& o);
   void use_torchvision();
   void check(const Config& table) const;
 
   /// Anchors at each place of a map.
-  std::int64_t cell_count() const { return scales * std::ssize(ratios); }
+  std::int64_t cell_count() const {
+    return scales * std::ssize(ratios) * (one_map ? std::ssize(sizes) : 1);
+  }
+
+  /// The maps.
+  std::size_t level_count() const { return one_map ? 1 : sizes.size(); }
 
   /// The boxes of one cell of a level of that stride, (A, 4).
   at::Tensor cell(std::size_t level, std::int64_t step) const;

@@ -75,8 +75,8 @@ const char* onednn_name(Activation activation) {
   return activation == Activation::relu ? "relu" : "swish";
 }
 
-/// Convolution and epilogue; all but the bias are of one type. (oneDNN can fuse the sum too, at
-/// three times the cost.)
+/// Convolution and epilogue, of `weight` instead of the convolution's own; all but the bias are of
+/// one type. (oneDNN can fuse the sum too, at three times the cost.)
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& own_bias,
                    const Convolution& c, const After& after) {
   if (!x.is_cpu()) return forward_there(x, weight, own_bias, c, after);

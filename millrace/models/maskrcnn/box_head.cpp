@@ -7,6 +7,7 @@
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
 
 #include "millrace/models/layers/truth_pack.h"
 #include "millrace/onnx/operations.h"
@@ -14,8 +15,9 @@
 namespace millrace {
 
 void BoxHeadOptions::describe(Options& o) {
-  o.add("box.type", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
-        {"2fc", "4conv1fc"})
+  o.add("box.type", kind,
+        "2fc: two layers; 4conv1fc: four convolutions and one layer; mean: of a region's cells",
+        {"2fc", "4conv1fc", "mean"})
       .decides(OfWeights::tensors);
   o.add("box.norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
@@ -34,9 +36,11 @@ void BoxHeadOptions::describe(Options& o) {
 }
 
 void BoxHeadOptions::check(const Config& table, const Options& defaults) const {
-  if (kind == "2fc")
+  if (kind != "4conv1fc")
     defaults.refuse_unused(table, {"box.norm"},
-                           "with box.type = \"2fc\", which has no convolutions");
+                           fmt::format("with box.type = \"{}\", which has no convolutions", kind));
+  if (kind == "mean")
+    defaults.refuse_unused(table, {"box.fc_dim"}, "with box.type = \"mean\", which has no layers");
   if (loss.kind == "giou")
     defaults.refuse_unused(table, {"box.smooth_l1_beta"}, "with box.bbox_reg_loss_type = \"giou\"");
 }
@@ -45,13 +49,14 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
                  const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first)
     : options_(options), coder_(coder), classes_(classes), first_(first) {
   const Init xavier{Init::Kind::xavier};
-  const auto width = options.channels, cells = options.size * options.size;
+  const auto cells = options.size * options.size;
+  const auto width = options.kind == "mean" ? in : options.channels;
   if (options.kind == "4conv1fc") {  // names as in torchvision's sequence of modules
     for (std::int64_t i = 0; i < 4; ++i)
       convs_.emplace_back(head / i / 0, head / i / 1, Conv2d::Shape{in, in, 3},
                           NormOptions{.kind = options.norm});
     layers_ = {Linear(head / 5, in * cells, width, xavier)};
-  } else {
+  } else if (options.kind == "2fc") {
     layers_ = {Linear(head / "fc6", in * cells, width, xavier),
                Linear(head / "fc7", width, width, xavier)};
   }
@@ -66,6 +71,7 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
 at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
   auto x = pooled;
   for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
+  if (options_.kind == "mean") return x.mean({2, 3});
   x = x.flatten(1);  // as (C, H, W)
   for (const auto& layer : layers_) x = layer(x).relu_();
   return x;
@@ -132,7 +138,11 @@ at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) c
 BoxHead::Nodes BoxHead::operator()(const onnx::Value& pooled) const {
   auto x = pooled;
   for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
-  x = x.graph->add("Flatten", {x}, {{"axis", std::int64_t{1}}});
+  if (options_.kind == "mean")
+    x = x.graph->add("ReduceMean", {x},
+                     {{"axes", onnx::Ints{2, 3}}, {"keepdims", std::int64_t{0}}});
+  else
+    x = x.graph->add("Flatten", {x}, {{"axis", std::int64_t{1}}});
   for (const auto& layer : layers_) x = onnx::apply("Relu", layer(x));
   return {logits_(x), onnx::reshape(deltas_(x), {0, deltas_.weight.size(0) / 4, 4})};
 }

@@ -37,7 +37,8 @@ class BoxHead {
     at::Tensor deltas;  // (R, B, 4)
   };
 
-  /// Declares its tensors under the two scopes for regions of `in` channels. `first` is 1 where the
+  /// Declares its tensors under the two scopes for regions of `in` channels and `options.size`
+  /// cells. `first` is 1 where the
   /// background is class 0 and the others follow, 0 where it comes last.
   BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);

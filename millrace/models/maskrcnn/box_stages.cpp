@@ -82,15 +82,16 @@ void BoxStagesOptions::check(const Config& table, const Options& defaults) const
 }
 
 BoxStages::BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
-                     const PoolOptions& pool, std::int64_t in, std::int64_t classes,
-                     std::int64_t first)
-    : options_(options), boxes_(boxes), pool_(pool) {
+                     RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first)
+    : options_(options), boxes_(boxes), pool_(std::move(pool)) {
   const auto head = scope / "box_head", predictor = scope / "box_predictor";
+  auto own = options.head;
+  own.size = pool_.side(own.size);
   const auto stages = options.iou.size();
   for (std::size_t stage = 0; stage < stages; ++stage) {
     const auto number = static_cast<std::int64_t>(stage);
     heads_.emplace_back(stages > 1 ? head / number : head,
-                        stages > 1 ? predictor / number : predictor, options.head,
+                        stages > 1 ? predictor / number : predictor, own,
                         boxes.coder(weights_of(options.weights, stage)), in, classes, first);
   }
 }
@@ -111,12 +112,18 @@ Lot BoxStages::lot(const Candidates& candidates, const StepInfo& step) const {
 
 BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
                                   std::size_t stage, const NormPass& pass) const {
-  const auto pooled = pool_regions(features.maps, rois, options_.head.size, pool_);
+  const auto pooled = pool_(features.maps, rois, options_.head.size, pass);
   if (heads_.size() > 1 &&
       pooled.requires_grad())  // the pyramid learns from the mean of the stages
     pooled.register_hook([share = 1.0 / static_cast<double>(heads_.size())](
                              const at::Tensor& gradient) { return gradient * share; });
   return heads_[stage](pooled, pass);
+}
+
+SampledRegions BoxStages::with_shared(SampledRegions regions, const Features& features) const {
+  if (pool_.has_last_stage())
+    regions.pooled = pool_(features.maps, regions.rois, options_.head.size, features.pass);
+  return regions;
 }
 
 SampledRegions BoxStages::refined(std::size_t stage, const at::Tensor& deltas,
@@ -143,7 +150,9 @@ Losses BoxStages::losses(const Features& features, SampledRegions regions,
                          const std::vector<Truth>& truths, const StepInfo& step) const {
   Losses losses;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
-    const auto found = output(features, regions.rois, stage, features.pass);
+    const auto found = regions.pooled.defined()
+                           ? heads_[stage](regions.pooled, features.pass)
+                           : output(features, regions.rois, stage, features.pass);
     const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
     const auto loss = heads_[stage].loss(found, regions, truths, step, number);
     losses.emplace_back("loss_classifier" + number, loss.classification);
@@ -179,24 +188,30 @@ std::vector<Found> BoxStages::detect(const Features& features,
   std::int64_t first = 0;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     const auto count = proposals[i].size(0);
-    found.push_back(detect(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
-                           rois.narrow(0, first, count).narrow(1, 1, 4), features.sizes[i],
-                           detection));
+    const auto raw = candidates(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
+                                rois.narrow(0, first, count).narrow(1, 1, 4), detection);
+    if (features.noted) features.noted->raw.push_back(raw);
+    found.push_back(best_detections(raw, features.sizes[i], boxes_.offset, detection));
     first += count;
   }
   return found;
 }
 
-Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
-                        const at::Tensor& proposals, const ImageSize& size,
-                        const DetectionOptions& detection) const {
+Found BoxStages::candidates(const at::Tensor& scores, const at::Tensor& deltas,
+                            const at::Tensor& proposals, const DetectionOptions& detection) const {
   const auto boxes = heads_.back().boxes(deltas, proposals);
   // (D, 2)
   const auto good = ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();
   const auto row = good.select(1, 0), label = good.select(1, 1);
   const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
-  return best_detections({boxes.index({row, group}), scores.index({row, label}), label}, size,
-                         boxes_.offset, detection);
+  return {boxes.index({row, group}), scores.index({row, label}), label};
+}
+
+Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
+                        const at::Tensor& proposals, const ImageSize& size,
+                        const DetectionOptions& detection) const {
+  return best_detections(candidates(scores, deltas, proposals, detection), size, boxes_.offset,
+                         detection);
 }
 
 FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const ProposalNodes& proposals,
@@ -212,7 +227,7 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
     if (stage > 0)
       regions.boxes = onnx::squeeze(
           clip_boxes(heads_[stage - 1].boxes(deltas, regions.boxes), own_limits), {1});
-    const auto found = heads_[stage](pool_regions(maps, regions, options_.head.size, pool_));
+    const auto found = heads_[stage](pool_(maps, regions, options_.head.size));
     const auto own = heads_[stage].scores(found);
     scores = stage > 0 ? scores + own : own;
     deltas = found.deltas;

@@ -48,10 +48,10 @@ SampledRegions take(const Candidates& candidates, const Drawn& drawn);
 class BoxStages {
  public:
   /// Declares its tensors under `scope`: box_head and box_predictor as in torchvision, in a cascade
-  /// box_head.0, box_head.1 ... as in detectron2. `in` are the pyramid's channels, `first` as in
-  /// BoxHead.
+  /// box_head.0, box_head.1 ... as in detectron2. `in` are the channels of what is pooled, `first`
+  /// as in BoxHead.
   BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
-            const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
+            RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
   /// The proposals of each image followed by its ground truth, matched for the first stage.
   Candidates candidates(const Proposals& proposals, const std::vector<Truth>& truths) const;
@@ -65,7 +65,7 @@ class BoxStages {
                 const StepInfo& step) const;
 
   /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages'
-  /// probabilities.
+  /// probabilities. Adds to `features.noted` what there is before NMS.
   std::vector<Found> detect(const Features& features, const std::vector<at::Tensor>& proposals,
                             const DetectionOptions& detection) const;
 
@@ -84,14 +84,21 @@ class BoxStages {
   BoxHead::Output output(const Features& features, const at::Tensor& rois, std::size_t stage,
                          const NormPass& pass) const;
 
+  /// The regions with the features that heads share, if they do.
+  SampledRegions with_shared(SampledRegions regions, const Features& features) const;
+
  private:
+  /// What reaches the score threshold, before NMS.
+  Found candidates(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
+                   const DetectionOptions& detection) const;
+
   /// The regions that a stage makes of those it has seen.
   SampledRegions refined(std::size_t stage, const at::Tensor& deltas, const SampledRegions& regions,
                          const std::vector<Truth>& truths) const;
 
   BoxStagesOptions options_;
   BoxOptions boxes_;
-  PoolOptions pool_;
+  RegionPooler pool_;
   std::vector<BoxHead> heads_;  // (S)
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
@@ -63,26 +64,28 @@ void MaskHeadOptions::describe(Options& o) {
 }
 
 MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
-                   const PoolOptions& pool, std::int64_t in, std::int64_t classes,
-                   std::int64_t first)
-    : options_(options), pool_(pool), first_(first) {
+                   RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first)
+    : options_(options), pool_(std::move(pool)), first_(first) {
   const auto predictor = scope / "mask_predictor";
   for (std::int64_t i = 0; i < options.convs; ++i, in = options.channels) {
     const auto place = scope / "mask_head" / i;
     convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.channels, 3}, norm);
   }
   upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.channels);
-  logits_ =
+  predict_ =
       Conv2d(predictor / "mask_fcn_logits", {options.channels, classes + first, 1},
              options.init > 0 ? Init{Init::Kind::normal, options.init} : Init{Init::Kind::he});
   predictor.set_classes("mask_fcn_logits", {1, first ? Background::first : Background::none});
 }
 
+at::Tensor MaskHead::logits(at::Tensor x, const NormPass& pass) const {
+  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
+  return predict_(upsample_(x).relu_()).to(at::kFloat);
+}
+
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
                                 const NormPass& pass) const {
-  auto x = pool_regions(features.maps, rois, options_.size, pool_);  // (F, C, 14, 14)
-  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
-  return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
+  return logits(pool_(features.maps, rois, options_.size, pass), pass);
 }
 
 at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels) {
@@ -101,12 +104,15 @@ at::Tensor MaskHead::loss(const Features& features, const SampledRegions& region
   const double total = step.total("mask regions", static_cast<double>(count));
   if (total == 0) return features.maps[0].sum() * 0;
   const auto rois = regions.rois.index_select(0, rows);
-  const auto logits = (*this)(features, rois, features.pass);
+  const auto pooled = regions.pooled.defined()
+                          ? regions.pooled.index_select(0, rows)
+                          : pool_(features.maps, rois, options_.size, features.pass);
+  const auto logits = this->logits(pooled, features.pass);
   if (count == 0)
     return logits.sum();  // 0, with gradients of 0: other parts of the step have regions
   const auto own = own_masks(logits, pack->labels.index_select(0, objects) + first_);
-  const auto target = mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), options_.size * 2,
-                                   options_.target);
+  const auto target =
+      mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
   if (step.figures) add_figures(own.detach(), target, *step.figures);
   return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
 }
@@ -121,9 +127,9 @@ onnx::Value MaskHead::detect(const std::vector<onnx::Value>& maps, const RegionN
                              const onnx::Value& labels) const {
   auto& g = *labels.graph;
   const auto in = g.in("masks");
-  auto x = pool_regions(maps, regions, options_.size, pool_);
+  auto x = pool_(maps, regions, options_.size);
   for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
-  const auto logits = logits_(onnx::apply("Relu", upsample_(x)));
+  const auto logits = predict_(onnx::apply("Relu", upsample_(x)));
   const auto channel = first_ > 0 ? labels + static_cast<double>(first_) : labels;
   const auto own = onnx::gather_nd(logits, onnx::unsqueeze(channel, {1}), 1);
   return onnx::apply("Sigmoid", own);

@@ -30,9 +30,10 @@ at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels);
 
 class MaskHead {
  public:
-  /// Declares its tensors under `scope`; `in` are the pyramid's channels, `first` as in BoxHead.
+  /// Declares its tensors under `scope`; `in` are the channels of what is pooled, `first` as in
+  /// BoxHead.
   MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
-           const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
+           RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
   /// "loss_mask" over the foreground regions of the batch. Objects without a shape do not take
   /// part.
@@ -47,7 +48,7 @@ class MaskHead {
   /// In a graph: regions and their labels (D) -> (D, M, M).
   onnx::Value detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
                      const onnx::Value& labels) const;
-  std::int64_t cells() const { return 2 * options_.size; }
+  std::int64_t cells() const { return 2 * pool_.side(options_.size); }
 
   /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes
   /// first.
@@ -55,12 +56,15 @@ class MaskHead {
                         const NormPass& pass) const;
 
  private:
+  /// (F, C, M / 2, M / 2) -> (F, K, M, M)
+  at::Tensor logits(at::Tensor x, const NormPass& pass) const;
+
   MaskHeadOptions options_;
-  PoolOptions pool_;
+  RegionPooler pool_;
   std::int64_t first_;
   std::vector<ConvNorm> convs_;
   Deconv2x2 upsample_;
-  Conv2d logits_;
+  Conv2d predict_;
 };
 
 }  // namespace millrace

@@ -1,15 +1,26 @@
 // Mask R-CNN, Faster R-CNN and Cascade R-CNN on a feature pyramid: wires the parts together and
 // registers them.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <optional>
 
 #include "millrace/base/errors.h"
+#include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/options.h"
 
 namespace millrace {
 namespace {
+
+/// Proposals (P, 4), best first, scored by their rank: 1, (P - 1) / P, ...
+Found ranked(const at::Tensor& boxes) {
+  const auto count = boxes.size(0);
+  const auto rank = at::arange(count, 0, -1, boxes.options());
+  return {boxes, rank / static_cast<double>(count), at::zeros({count}, at::kLong)};
+}
 
 class MaskRcnn final : public PyramidDetector {
  public:
@@ -18,17 +29,19 @@ class MaskRcnn final : public PyramidDetector {
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
       : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
         options_(options),
-        rpn_(root() / "rpn", options.rpn, options.boxes, options.pyramid.channels),
-        box_stages_(root() / "roi_heads", options.box_stages, options.boxes, options.pool,
-                    options.pyramid.channels, std::ssize(context.classes), options.first_class()) {
+        rpn_(root() / "rpn", options.rpn, options.boxes, pyramid().channels(),
+             options.finest_stride()),
+        box_stages_(root() / "roi_heads", options.box_stages, options.boxes, pooler(),
+                    pooled_channels(), std::ssize(context.classes), options.first_class()) {
     if (options.masks)
       mask_head_.emplace(root() / "roi_heads", options.mask_head,
                          NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_epsilon},
-                         options.pool, options.pyramid.channels, std::ssize(context.classes),
+                         pooler(), pooled_channels(), std::ssize(context.classes),
                          options.first_class());
   }
 
   bool gives_masks() const override { return mask_head_.has_value(); }
+  bool gives_notes() const override { return has_one_view(); }
 
   /// With a mask head, refuses data without shapes.
   std::vector<std::string> check_training(const TrainingFacts& facts) const override {
@@ -52,6 +65,15 @@ class MaskRcnn final : public PyramidDetector {
   }
 
  private:
+  RegionPooler pooler() const {
+    return options_.pyramid.has_pyramid()
+               ? RegionPooler(options_.pool)
+               : RegionPooler(options_.pool, pyramid().resnet().last_stage());
+  }
+  std::int64_t pooled_channels() const {
+    return options_.pyramid.has_pyramid() ? pyramid().channels() : pyramid().resnet().channels()[3];
+  }
+
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                      const StepInfo& step) override {
     const auto rpn = rpn_(features);
@@ -62,7 +84,7 @@ class MaskRcnn final : public PyramidDetector {
 
     auto losses = rpn_.losses(rpn, truths, anchors, drawn[0], step);
     if (step.figures) add_recall(proposals.boxes.unbind(0), truths, *step.figures);
-    const auto regions = take(candidates, drawn[1]);
+    const auto regions = box_stages_.with_shared(take(candidates, drawn[1]), features);
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
     if (mask_head_)
@@ -77,14 +99,15 @@ class MaskRcnn final : public PyramidDetector {
     return {.boxes = sampled,
             .box_cells = cells(options_.box_stages.head.size),
             .masks = mask_head_ ? options_.box_stages.positive * sampled : 0,
-            .mask_cells = cells(options_.mask_head.size)};
+            .mask_cells = mask_head_ ? cells(mask_head_->cells() / 2) : 0};
   }
 
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
-    return box_stages_.detect(features,
-                              rpn_.proposals(rpn, features.sizes, /*training=*/false).each(),
-                              options_.detection);
+    const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/false).each();
+    if (features.noted)
+      for (const auto& boxes : proposals) features.noted->proposals.push_back(ranked(boxes));
+    return box_stages_.detect(features, proposals, options_.detection);
   }
 
   at::Tensor masks(const Features& features, const std::vector<Found>& found) override {

@@ -1,9 +1,17 @@
 #include "millrace/models/maskrcnn/options.h"
 
+#include <string>
+#include <variant>
+
 namespace millrace {
 
 void MaskRcnnOptions::describe(Options& o) {
   PyramidDetectorOptions::describe(o);
+  o.add("backbone.out", pyramid.out,
+        "fpn: the heads look at a pyramid; c4: at the map of stride 16, and regions pass through "
+        "the last stage",
+        {"fpn", "c4"})
+      .decides(OfWeights::tensors);
   o.add("masks", masks, "also find the shape of each object");
   rpn.describe(o);
   pool.describe(o);
@@ -32,10 +40,40 @@ void MaskRcnnOptions::use_torchvision() {
   detection.min_side = 1e-2;
 }
 
+void MaskRcnnOptions::adapt_to(const Config& table) {
+  const auto* out = table.find_path("backbone.out");
+  const auto* name = out ? std::get_if<std::string>(&out->data) : nullptr;
+  if (!name || *name != "c4") return;
+  pyramid.out = *name;
+  rpn.anchors.one_map = true;
+  rpn.pre_nms_train = 12000;
+  rpn.pre_nms_test = 6000;
+  rpn.post_nms_train = 2000;
+  box_stages.head.kind = "mean";
+  box_stages.head.size = 14;
+  mask_head.convs = 0;
+}
+
 void MaskRcnnOptions::check(const Config& table, const Options& defaults) const {
   PyramidDetectorOptions::check(table, defaults);
   rpn.check(table);
   box_stages.check(table, defaults);
+  if (pyramid.has_pyramid()) return;
+  require(table, "backbone.out", !pyramid.is_hrnet(),
+          "must be \"fpn\" with an HRNet, which has no last stage for regions");
+  require(table, "backbone.out", box_stages.iou.size() == 1,
+          "must be \"fpn\" for a cascade (several numbers in roi.fg_iou_thresh), whose stages "
+          "would share the backbone's last stage");
+  const auto why = "with backbone.out = \"c4\", which has ";
+  defaults.refuse_unused(
+      table,
+      {"fpn.out_channels", "roi.level_eps", "roi.level_eps_after_log", "roi.canonical_box_size"},
+      std::string(why) + "no pyramid");
+  require(table, "mask.pooler_resolution", !masks || mask_head.size == box_stages.head.size,
+          "must be box.pooler_resolution with backbone.out = \"c4\", whose heads share regions");
+  if (!masks || mask_head.convs == 0)
+    defaults.refuse_unused(table, {"fpn.norm"},
+                           std::string(why) + "no pyramid, and no convolutions of a mask head");
 }
 
 CascadeRcnnOptions::CascadeRcnnOptions() {

@@ -23,10 +23,17 @@ struct MaskRcnnOptions : PyramidDetectorOptions {
 
   void describe(Options& o);
   void use_torchvision();
+
+  /// With backbone.out = "c4": detectron2's Base-RCNN-C4.
+  void adapt_to(const Config& table);
+
   void check(const Config& table, const Options& defaults) const;
 
   /// The offset from a label to its place among the heads' classes.
   std::int64_t first_class() const { return background == "first" ? 1 : 0; }
+
+  /// Of the first map that has anchors.
+  std::int64_t finest_stride() const { return pyramid.has_pyramid() ? 4 : 16; }
 };
 
 /// The same without masks.

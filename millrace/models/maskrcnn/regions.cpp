@@ -82,6 +82,23 @@ at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
   return at::cat(rois);
 }
 
+namespace {
+
+/// Nodes of ROIAlign on one map, with so many pixels of the image per cell of the map.
+onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::Value& images,
+                  std::int64_t size, std::int64_t stride, const PoolOptions& options) {
+  return map.graph->add(
+      "RoiAlign", {map, boxes, images},
+      {{"mode", "avg"},
+       {"coordinate_transformation_mode", options.aligned ? "half_pixel" : "output_half_pixel"},
+       {"output_height", size},
+       {"output_width", size},
+       {"sampling_ratio", options.sampling_ratio},
+       {"spatial_scale", 1.F / static_cast<float>(stride)}});
+}
+
+}  // namespace
+
 onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
                          std::int64_t size, const PoolOptions& options) {
   auto& g = *regions.boxes.graph;
@@ -100,22 +117,37 @@ onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionN
     }
     const auto row = onnx::squeeze(onnx::places_of(own), {1});
     rows.push_back(row);
-    pooled.push_back(g.add(
-        "RoiAlign",
-        {features[level], onnx::gather(regions.boxes, row, 0),
-         onnx::gather(regions.images, row, 0)},
-        {{"mode", "avg"},
-         {"coordinate_transformation_mode", options.aligned ? "half_pixel" : "output_half_pixel"},
-         {"output_height", size},
-         {"output_width", size},
-         {"sampling_ratio", options.sampling_ratio},
-         {"spatial_scale", 1.F / static_cast<float>(std::int64_t{4} << level)}}));
+    pooled.push_back(align(features[level], onnx::gather(regions.boxes, row, 0),
+                           onnx::gather(regions.images, row, 0), size, std::int64_t{4} << level,
+                           options));
   }
   // Back from the levels' order to that of the regions.
   const auto order = onnx::concat(rows, 0);
   const auto place = onnx::range(onnx::side_of(order, 0));
   const auto inverse = g.add("ScatterElements", {place, order, place});
   return onnx::gather(onnx::concat(pooled, 0), inverse, 0);
+}
+
+namespace {
+
+constexpr std::int64_t kStrideOfC4 = 16;
+
+}  // namespace
+
+at::Tensor RegionPooler::operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
+                                    std::int64_t size, const NormPass& pass) const {
+  if (!has_last_stage()) return pool_regions(maps, rois, size, options_);
+  const auto pooled =
+      roi_align(maps, rois, /*levels=*/{},
+                {size, size, 1.0 / kStrideOfC4, options_.sampling_ratio, options_.aligned});
+  return through(last_stage_, pooled, pass);
+}
+
+onnx::Value RegionPooler::operator()(const std::vector<onnx::Value>& maps,
+                                     const RegionNodes& regions, std::int64_t size) const {
+  if (!has_last_stage()) return pool_regions(maps, regions, size, options_);
+  return through(last_stage_,
+                 align(maps[0], regions.boxes, regions.images, size, kStrideOfC4, options_));
 }
 
 }  // namespace millrace

@@ -4,9 +4,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "millrace/base/options.h"
+#include "millrace/models/backbones/resnet.h"
 #include "millrace/models/ops/sampling.h"
 #include "millrace/onnx/graph.h"
 
@@ -14,9 +16,10 @@ namespace millrace {
 
 /// Regions drawn from the images of a batch: R of them, F in the foreground.
 struct SampledRegions {
-  at::Tensor rois;   // (R, 5): image index, x1 y1 x2 y2
-  at::Tensor truth;  // (F) int64: ground truth of each foreground region, among TruthPack's
-  Drawn drawn;       // which ones they are
+  at::Tensor rois;    // (R, 5): image index, x1 y1 x2 y2
+  at::Tensor truth;   // (F) int64: ground truth of each foreground region, among TruthPack's
+  Drawn drawn;        // which ones they are
+  at::Tensor pooled;  // (R, C, H, W) their features, where heads share them
 };
 
 struct PoolOptions {
@@ -45,6 +48,33 @@ struct RegionNodes {
 /// features P2..P5 -> (P, C, size, size)
 onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
                          std::int64_t size, const PoolOptions& options);
+
+/// Takes the features of regions from the maps that heads look at.
+class RegionPooler {
+ public:
+  /// Of a pyramid: each region from the level that fits its size.
+  RegionPooler(const PoolOptions& options) : options_(options) {}
+
+  /// Of C4: then through the backbone's last stage, which halves the sides (detectron2's
+  /// Res5ROIHeads).
+  RegionPooler(const PoolOptions& options, ResidualStage last_stage)
+      : options_(options), last_stage_(std::move(last_stage)) {}
+
+  /// rois (R, 5) -> (R, C, side(size), side(size))
+  at::Tensor operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
+                        std::int64_t size, const NormPass& pass) const;
+  onnx::Value operator()(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
+                         std::int64_t size) const;
+
+  std::int64_t side(std::int64_t size) const { return has_last_stage() ? (size + 1) / 2 : size; }
+
+  /// All heads then take regions of one size, so that it is passed once.
+  bool has_last_stage() const { return !last_stage_.empty(); }
+
+ private:
+  PoolOptions options_;
+  ResidualStage last_stage_;
+};
 
 /// Boxes of image 0, 1, ... as one list of rois, (R, 5).
 at::Tensor as_rois(const std::vector<at::Tensor>& boxes);

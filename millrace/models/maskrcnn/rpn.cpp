@@ -61,8 +61,8 @@ void RpnOptions::check(const Config& table) const {
 }
 
 Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
-         std::int64_t channels)
-    : options_(options), coder_(boxes.coder()), anchors_(options.anchors, /*first_stride=*/4) {
+         std::int64_t channels, std::int64_t first_stride)
+    : options_(options), coder_(boxes.coder()), anchors_(options.anchors, first_stride) {
   const auto cells = options.anchors.cell_count();
   const auto head = scope / "head";
   const Init small{Init::Kind::normal, 0.01};

@@ -53,9 +53,9 @@ class Rpn {
     std::vector<std::int64_t> level_counts;  // (L) anchors of each level
   };
 
-  /// Declares its tensors under `scope` for maps of `channels`.
-  Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
-      std::int64_t channels);
+  /// Declares its tensors under `scope` for maps of `channels`, the first of this stride.
+  Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes, std::int64_t channels,
+      std::int64_t first_stride = 4);
 
   Output operator()(const Features& features) const;
 

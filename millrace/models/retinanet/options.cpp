@@ -45,6 +45,8 @@ void RetinaNetOptions::check(const Config& table, const Options& defaults) const
   PyramidDetectorOptions::check(table, defaults);
   anchors.check(table);
   require(table, "head.bg_iou_thresh", low <= high, "must not be above head.fg_iou_thresh");
+  if (pyramid.is_hrnet())
+    defaults.refuse_unused(table, {"fpn.p6_from"}, "with an HRNet, whose levels are of one map");
   if (convs == 0) defaults.refuse_unused(table, {"head.norm"}, "with head.num_convs = 0");
   if (loss.kind == "giou")
     defaults.refuse_unused(table, {"head.smooth_l1_beta"},
