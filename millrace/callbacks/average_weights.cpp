@@ -32,8 +32,8 @@ struct AverageWeightsOptions {
   }
 
   void check(const Config& table) const {
-    require(table, "warm_up", ramp == 0 || !table.find("warm_up") || !warm_up,
-            "and ramp are two ways to begin: leave one out");
+    if (ramp > 0)
+      refuse_unused<AverageWeightsOptions>(table, {"warm_up"}, "with a ramp, which is another one");
   }
 
   double decay_at(double step) const {
