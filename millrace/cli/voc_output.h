@@ -12,7 +12,7 @@ inline void add_voc_flag(CLI::App& command, bool& flag) {
                    "on) and eleven points (2007)");
 }
 
-inline Json to_json(const coco::VocEvaluation& voc) {
+inline Json voc_json(const coco::VocEvaluation& voc) {
   Json json = {{"map", voc.map}, {"map_2007", voc.map_11}};
   for (const auto& one : voc.classes) {
     json["category_ids"].push_back(one.category_id);

@@ -113,6 +113,7 @@ std::vector<NameRow> mmdetection_layers() {
           {norm, "backbone.fpn.inner_blocks.{a}.1", "neck.lateral_convs.{a}.gn"},
           {conv, "backbone.fpn.layer_blocks.{a}.0", "neck.fpn_convs.{a}.conv"},
           {norm, "backbone.fpn.layer_blocks.{a}.1", "neck.fpn_convs.{a}.gn"},
+          {conv, "backbone.fpn.reduction.0", "neck.reduction_conv.conv"},
           {conv, "rpn.head.conv.0.0", "rpn_head.rpn_conv"},
           {conv, "rpn.head.cls_logits", "rpn_head.rpn_cls"},
           {conv, "rpn.head.bbox_pred", "rpn_head.rpn_reg"},

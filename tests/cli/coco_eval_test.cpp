@@ -55,6 +55,14 @@ TEST_F(TinyEval, APerfectDetectionScoresOne) {
   EXPECT_DOUBLE_EQ(result.json().at("stats").at(0).get<double>(), 1.0);
 }
 
+TEST_F(TinyEval, HasPascalVocsApWhereAskedTo) {
+  const auto voc = successful(evaluate({"--voc", "--json"})).json().at("voc");
+  EXPECT_DOUBLE_EQ(voc.at("map").get<double>(), 1.0);
+  EXPECT_DOUBLE_EQ(voc.at("category_ap_2007").at(0).get<double>(), 1.0);
+  expect_error(trainer({"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "segm", "--voc"}), 2,
+               "takes --iou bbox");
+}
+
 TEST_F(TinyEval, AFileThatIsTruncatedMissingOrNotWritableIsNamed) {
   const auto page = in_folder("nowhere") / "page.html", none = in_folder("none.json");
   expect_error(evaluate({"--html", page}), 1, page.string());

@@ -51,6 +51,10 @@ std::vector<SmallKind> kinds() {
       {"maskrcnn", masks + "test.aug_flip = true\ntest.aug_scales = [1.0, 1.5, 0.75]\n"},
       {"maskrcnn", masks + "boxes.offset = 1.0\nroi.sampling_ratio = 2\nbackground = 'first'\n"},
       {"maskrcnn", masks + "fpn.norm = 'gn'\n"},
+      {"maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n"},
+      {"fasterrcnn", kFewProposals + "backbone.type = 'hrnet_w18'\nbackbone.norm = 'gn'\n"},
+      {"fasterrcnn", kFewProposals + "backbone.type = 'resnet50'\nbackbone.width = 16\n"
+                                     "backbone.groups = 4\nbackbone.width_per_group = 16\n"},
       {"fasterrcnn", kFewProposals},
       {"fasterrcnn", kFewProposals + "anchors.rounding = 'legacy'\ntest.min_size = 3.0\n"},
       {"fasterrcnn", kFewProposals + "box.type = '4conv1fc'\nbox.norm = 'gn'\nfpn.norm = 'gn'\n"

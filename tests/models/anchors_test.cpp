@@ -29,6 +29,16 @@ TEST(GridAnchors, RunOverRowsColumnsAndCells) {
   EXPECT_TRUE(same(anchors[1][2], cells + boxes_of({200, 10, 200, 10})));
 }
 
+TEST(AnchorGrids, OnOneMapHaveAllSizesAtEachPlaceSizeBySize) {
+  const PyramidAnchors options{.sizes = {32, 128}, .ratios = {0.5, 1, 2}, .one_map = true};
+  EXPECT_EQ(options.cell_count(), 6);
+  const auto grid = AnchorGrids(options, /*first_stride=*/16)({at::zeros({1, 8, 2, 3})}, {32, 48});
+  EXPECT_EQ(grid.counts, std::vector<std::int64_t>{2 * 3 * 6});
+  const auto cell = cell_anchors({32, 128}, {0.5, 1, 2}, "exact", 16);
+  EXPECT_TRUE(same(grid.anchors, grid_anchors(cell, 2, 3, {16, 16})));
+  EXPECT_TRUE(same(grid.anchors[1], at::tensor({-16.F, -16.F, 16.F, 16.F})));
+}
+
 TEST(AnchorGrids, AreThoseOfTheirLevelsHoweverManySizesWereSeenBetween) {
   for (const auto* stride : {"level", "grid"}) {
     const PyramidAnchors options{.sizes = {8, 16, 32, 48, 64}, .stride = stride};

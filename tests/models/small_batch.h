@@ -91,14 +91,16 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {},
                                                 const std::string& norm = "bn",
                                                 at::Device device = at::kCPU) {
+  const auto unless = [&](const char* said, const std::string& lines) {
+    return more.find(said) < more.size() ? "" : lines;
+  };
   const auto table =
-      parse_config((more.find("backbone.type") < more.size()
-                        ? ""
-                        : "backbone.type = 'resnet18'\nbackbone.width = 16\n") +
-                       ("backbone.norm = '" + norm) + "'\npixel_std = [57.0, 57.0, 57.0]\n" +
-                       (more.find("'c4'") < more.size() ? "" : "fpn.out_channels = 16\n") +
-                       (more.find("freeze_at") < more.size() ? "" : "backbone.freeze_at = 0\n") +
-                       (name == "centers" ? "" : "anchors.sizes = [8, 16, 32, 48, 64]\n") + more,
+      parse_config(unless("backbone.type", "backbone.type = 'resnet18'\nbackbone.width = 16\n") +
+                       unless("backbone.norm", "backbone.norm = '" + norm + "'\n") +
+                       unless("'c4'", "fpn.out_channels = 16\n") +
+                       unless("freeze_at", "backbone.freeze_at = 0\n") +
+                       (name == "centers" ? "" : "anchors.sizes = [8, 16, 32, 48, 64]\n") +
+                       "pixel_std = [57.0, 57.0, 57.0]\n" + more,
                    "small.toml");
   return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1, device});
 }

@@ -173,6 +173,32 @@ TEST(Schemes, AClassifiersNamesAreABackbone) {
   EXPECT_EQ(read.tensors[2].name, "fc.weight");
 }
 
+TEST(Schemes, TrunksThatNoTableListsKeepTheirNames) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> files = {
+      {"resnet",
+       {"conv1.weight", "layer1.0.bn1.bias", "stage3.0.branches.1.2.conv1.weight",
+        "transition1.1.0.1.running_var"}},
+      {"resnet", {"conv1.6.weight", "layer2.0.conv1.weight", "layer2.0.downsample.2.bias"}},
+      {"mmdetection",
+       {"backbone.conv1.weight", "backbone.layer1.0.bn1.bias",
+        "backbone.stage4.2.fuse_layers.3.0.2.1.running_mean", "neck.reduction_conv.conv.bias"}}};
+  for (const auto& [scheme, names] : files) {
+    NamedTensors tensors;
+    for (const auto& name : names) tensors.emplace_back(name, at::arange(3));
+    const auto read = in_our_names(tensors);
+    EXPECT_EQ(read.scheme->name, scheme);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto& ours = read.tensors[i].name;
+      EXPECT_EQ(ours, names[i].starts_with("neck.")
+                          ? "backbone.fpn.reduction.0.bias"
+                          : "backbone.body." + names[i].substr(scheme == "resnet" ? 0 : 9));
+      std::vector<std::string> unknown;
+      EXPECT_EQ(in_names_of(*read.scheme, {{ours, at::arange(3)}}, unknown)[0].first, names[i]);
+      EXPECT_TRUE(unknown.empty());
+    }
+  }
+}
+
 TEST(Schemes, AffineChannelsOfCaffe2BecomeNormsThatDoTheSame) {
   const auto read = in_our_names({{"conv1_w", at::arange(3, at::kFloat).view({3, 1, 1, 1})},
                                   {"conv1_b", at::arange(3, at::kFloat)},

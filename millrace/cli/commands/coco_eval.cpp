@@ -130,7 +130,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
       {"category_ids", result.category_ids},
       {"category_ap", result.category_ap},
       {"seconds", seconds}};
-  if (voc) json["voc"] = to_json(*voc);
+  if (voc) json["voc"] = voc_json(*voc);
   if (analysis) add_analysis(json, *analysis, arguments.analyze);
   print(json);
   return kDone;

@@ -82,7 +82,7 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   if (arguments.json) {
     auto json = to_json(*scores);
     json["left_out"] = lost;
-    if (voc) json["voc"] = to_json(*voc);
+    if (voc) json["voc"] = voc_json(*voc);
     print(json);
   } else {
     fmt::print("{}{}\n{} in {}{}\n", score_tables(*scores),
