@@ -64,6 +64,7 @@ FOLDERS = {
     "callbacks/common": ["trainer"],
     "callbacks": ["callbacks/common", "report"],
     "plugins": ["base"],
+    "plugins/yolox": ["models"],
     "plugins/cuda": ["models/ops", "plugins", "trainer/cluster"],
     "video/files": [],
     "video": ["base", "video/files"],

@@ -138,6 +138,9 @@ TEST(Yolox, DescribesItselfAsAGraph) {
                             graph.input("scales", onnx::Type::f32, {"n", 2}, ""),
                             graph.input("originals", onnx::Type::i64, {"n", 2}, "")};
   const auto objects = model->add_to(images, false);
+  graph.output("boxes", objects.boxes, {"d", 4}, "");
+  graph.output("scores", objects.scores, {"d"}, "");
+  graph.output("labels", objects.labels, {"d"}, "");
   EXPECT_TRUE(objects.boxes.defined() && objects.scores.defined() && objects.labels.defined() &&
               objects.images.defined());
   EXPECT_FALSE(objects.masks.defined());

@@ -12,15 +12,17 @@ class YoloxRun : public Trainer {
   fs::path train(const std::string& name, const Words& more, int steps = 8, int ranks = 1) const {
     const auto file = in_folder(name + ".toml");
     write_text(file, "base = '" + fs::absolute("configs/yolox.toml").string() + "'" + kRecipe);
-    auto command = with_settings(
-        {"run", file, "--output", in_folder(name)},
-        kTrainOnly +
-            Words{setting("data.root", data_), "train.max_steps=" + std::to_string(steps)} + more);
+    auto command = with_settings({"run", file, "--output", in_folder(name)},
+                                 kTrainOnly +
+                                     Words{setting("data.root", data_), "train.threads=1",
+                                           "train.max_steps=" + std::to_string(steps)} +
+                                     more);
     if (ranks > 1) {
       command = Words{"--oversubscribe", "-n", std::to_string(ranks), MILLRACE_TRAINER} + command;
       ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
       ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     }
+    if (fs::exists(in_folder(name))) command.emplace_back("--resume");
     successful(ranks > 1 ? run(MPIEXEC, command) : trainer(command));
     return in_folder(name) / (name + "-1");
   }
@@ -123,7 +125,8 @@ TEST_F(YoloxRun, OfTwoRanksIsThatOfOneUpToRounding) {
 
 TEST_F(YoloxRun, IsExported) {
   const auto run = train("exported", {}, 1);
-  successful(trainer({"export", run, "--out", in_folder("yolox.onnx"), "--images", "2"}));
+  successful(trainer({"export", run, "--to", in_folder("yolox.onnx"), "--set",
+                      "plugins=['yolox.so']", "--photos", data_ / "val2017"}));
   EXPECT_TRUE(fs::exists(in_folder("yolox.onnx")));
 }
 

@@ -254,6 +254,7 @@ onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
         onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(said.objects, 1)), {2}));
     all_labels.push_back(onnx::squeeze(label, {2}));
   }
+  const auto place = g.in("detections");
   const auto boxes = onnx::concat(all_boxes, 1), labels = onnx::concat(all_labels, 1);
   const auto all = onnx::concat(all_scores, 1);  // (N, P)
   const auto scores = onnx::where(all >= options_.score_threshold, all, -1);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our YOLOX beside the package `yolox`: a training step and a detection up to boxes, YOLOX-s.
 
-    tests/bench/yolox.py TRAINER [--rounds 2] [--steps 6]
+    tests/bench/yolox_step.py TRAINER [--rounds 2] [--steps 6]
 
 Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data), padded to a
 square, and start from the same weights, which the package writes: random, with scores that give
@@ -74,7 +74,8 @@ def peer_photos(folder, size):
         file = os.path.join(folder, "train2017", image["file_name"])
         pixels = decode_jpeg(read_file(file), mode=ImageReadMode.RGB).flip(0).float()
         scale = size / max(pixels.shape[1:])
-        small = torch.nn.functional.interpolate(pixels[None], scale_factor=scale, mode="bilinear")[0]
+        small = torch.nn.functional.interpolate(pixels[None], scale_factor=scale,
+                                                mode="bilinear")[0]
         square = torch.full((3, size, size), 114.0)
         square[:, :small.shape[1], :small.shape[2]] = small
         own = [a for a in every["annotations"] if a["image_id"] == image["id"]]
