@@ -26,14 +26,11 @@ struct AverageWeightsOptions {
           {.min = 0, .max = 1});
     o.add("warm_up", warm_up, "the decay is no more than (1 + steps) / (10 + steps)");
     o.add("ramp", ramp,
-          "> 0: the decay is multiplied by 1 - exp(-steps / ramp) instead, as in timm and YOLOX",
+          "> 0: the decay is multiplied by 1 - exp(-steps / ramp) instead, whatever warm_up says, "
+          "as in "
+          "timm, YOLOX and RT-DETR",
           {.min = 0, .unit = "steps"});
     o.add("buffers", buffers, "running statistics are averaged, too");
-  }
-
-  void check(const Config& table) const {
-    require(table, "warm_up", ramp == 0 || !table.find("warm_up") || !warm_up,
-            "and ramp are two ways to begin: leave one out");
   }
 
   double decay_at(double step) const {
