@@ -26,11 +26,14 @@ struct AverageWeightsOptions {
           {.min = 0, .max = 1});
     o.add("warm_up", warm_up, "the decay is no more than (1 + steps) / (10 + steps)");
     o.add("ramp", ramp,
-          "> 0: the decay is multiplied by 1 - exp(-steps / ramp) instead, whatever warm_up says, "
-          "as in "
-          "timm, YOLOX and RT-DETR",
+          "> 0: the decay is multiplied by 1 - exp(-steps / ramp) instead, as in timm and YOLOX",
           {.min = 0, .unit = "steps"});
     o.add("buffers", buffers, "running statistics are averaged, too");
+  }
+
+  void check(const Config& table) const {
+    if (ramp > 0)
+      refuse_unused<AverageWeightsOptions>(table, {"warm_up"}, "with a ramp, which is another one");
   }
 
   double decay_at(double step) const {

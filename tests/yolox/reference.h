@@ -35,8 +35,9 @@ inline at::Tensor value_of(const std::string& name, at::IntArrayRef shape) {
   const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
   const auto wave = formula(name, shape);
   if (shape.size() == 4)
-    return wave * std::sqrt(3.0 / static_cast<double>(shape[1] * shape[2] * shape[3])) /
-           (has(".stem.") ? 100 : 1);
+    return wave * (has("_preds.") ? 0.05 : 1) *
+           std::sqrt(3.0 / static_cast<double>(shape[1] * shape[2] * shape[3]));
+  if (has("running_var") && has(".stem.")) return 8000 + 1000 * wave;
   if (has("running_var") || has(".bn.weight")) return 1 + 0.2 * wave;
   if (has("cls_preds") || has("obj_preds")) return wave - 1;
   return 0.2 * wave;
@@ -45,7 +46,7 @@ inline at::Tensor value_of(const std::string& name, at::IntArrayRef shape) {
 inline YoloxOptions options_of(const std::string& model) {
   YoloxOptions options;
   if (model == "depthwise")
-    options.depth = 0.67, options.width = 0.25, options.depthwise = true;
+    options.width = 0.25, options.depthwise = true;
   else
     options.width = 0.125;
   return options;

@@ -13,9 +13,9 @@ import types
 
 import torch
 
-CLASSES, HEIGHT, WIDTH, STEPS = 3, 64, 96, 20
+CLASSES, HEIGHT, WIDTH, STEPS, LR = 3, 64, 96, 20, 1e-4
 MODELS = {"plain": dict(depth=0.33, width=0.125, depthwise=False),
-          "depthwise": dict(depth=0.67, width=0.25, depthwise=True)}
+          "depthwise": dict(depth=0.33, width=0.25, depthwise=True)}
 # Of each image: class and x1 y1 x2 y2, pixels.
 OBJECTS = [[(0, 5.3, 7.1, 41.7, 38.9), (2, 33.2, 11.4, 81.6, 52.8), (1, 70.1, 40.3, 79.7, 49.2)],
            [(1, 12.6, 3.7, 90.4, 60.2)]]
@@ -49,8 +49,11 @@ def value(name, shape):
     wave = formula(name, shape)
     if len(shape) == 4:
         fan_in = shape[1] * shape[2] * shape[3]
-        levels = 100 if ".stem." in name else 1  # pixels are 0 .. 255
-        return (wave * (3 / fan_in) ** 0.5 / levels).float()
+        # Nearly the same in every cell: then rounding chooses no cells.
+        last = 0.05 if "_preds." in name else 1
+        return (wave * last * (3 / fan_in) ** 0.5).float()
+    if name.endswith("running_var") and ".stem." in name:
+        return (8000 + 1000 * wave).float()  # of pixels from 0 to 255
     if name.endswith("running_var") or ".bn.weight" in name:
         return (1 + 0.2 * wave).float()
     if "cls_preds" in name or "obj_preds" in name:
@@ -92,7 +95,7 @@ def optimizer_of(model):
     for name, parameter in model.named_parameters():
         conv = name.endswith("weight") and parameter.dim() == 4
         (decayed if conv else others).append(parameter)
-    optimizer = torch.optim.SGD(others, lr=0.002, momentum=0.9, nesterov=True)
+    optimizer = torch.optim.SGD(others, lr=LR, momentum=0.9, nesterov=True)
     optimizer.add_param_group({"params": decayed, "weight_decay": 5e-4})
     return optimizer
 
@@ -141,18 +144,20 @@ def record(models, boxes, options):
         if "running" in name:
             out[f"after.{name}"] = tensor.clone()
 
+    head.use_l1 = False
     model.load_state_dict(make(models, **options).state_dict())
     optimizer, losses = optimizer_of(model), []
-    for _ in range(STEPS):
+    for step in range(STEPS):
         optimizer.zero_grad()
         loss = model(images, labels)["total_loss"]
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
+        if step == 1:  # later, rounding has grown
+            for name, tensor in model.state_dict().items():
+                if tensor.is_floating_point():
+                    out[f"moved.{name}"] = tensor - value(name, list(tensor.shape))
     out["steps.loss"] = torch.stack(losses)
-    for name, tensor in model.state_dict().items():
-        if tensor.is_floating_point():
-            out[f"steps.weights.{name}"] = tensor.clone()
     return out
 
 
@@ -166,7 +171,7 @@ def sums(name, tensor):
 def small(out):
     result, tables = {}, {}
     for name in sorted(out):
-        family = next((f for f in ("l1.grad.", "grad.", "after.", "steps.weights.")
+        family = next((f for f in ("l1.grad.", "grad.", "after.", "moved.")
                        if name.startswith(f)), None)
         if family:
             tables.setdefault(family + "sums", []).append(sums(name[len(family):], out[name]))

@@ -11,6 +11,9 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
 
 #include <millrace/base/errors.h>
 #include <millrace/models/layers/losses.h>
@@ -43,6 +46,18 @@ NetworkOptions network_of(const YoloxOptions& options) {
           options.width,
           {options.depthwise,
            {.kind = options.norm, .epsilon = kNormEpsilon, .momentum = kNormMomentum}}};
+}
+
+/// Of a layer's output, by the layer's name.
+int log2_stride(std::string_view name) {
+  constexpr std::pair<std::string_view, int> kStages[] = {
+      {".stem.", 1},  {".dark2.", 2},         {".dark3.", 3}, {".dark4.", 4},   {".dark5.", 5},
+      {".C3_p3.", 3}, {".lateral_conv0.", 5}, {".C3_n4.", 5}, {".bu_conv1.", 5}};
+  for (const auto& [stage, log2] : kStages)
+    if (name.find(stage) != std::string_view::npos) return log2;
+  if (!name.starts_with("head.")) return 4;
+  const auto level = name.find_first_of("012");  // head.cls_convs.LEVEL.0.conv.weight
+  return 3 + name[level] - '0';
 }
 
 /// (N, V, H, W) -> (N, H W, V)
@@ -86,6 +101,16 @@ Yolox::Yolox(const YoloxOptions& options, const ModelContext& context)
       pyramid_(root_ / "backbone", network_of(options)) {
   for (std::int64_t level = 0; level < std::ssize(kStrides); ++level)
     heads_.emplace_back(root_ / "head", level, network_of(options), classes_);
+}
+
+// Of each convolution its output and what norm and SiLU make of it are kept.
+double Yolox::activation_bytes(std::int64_t, double pixels) const {
+  double values = 0;
+  for (const auto& parameter : parameters_)
+    if (parameter.value.dim() == 4)
+      values += 2 * static_cast<double>(parameter.value.size(0)) * pixels /
+                std::pow(4.0, log2_stride(parameter.name));
+  return sizeof(float) * values;
 }
 
 std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {

@@ -1,0 +1,131 @@
+// The plug-in in the real program: epochs that close, resumed runs, threads and ranks, exports.
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+class YoloxRun : public Trainer {
+ protected:
+  fs::path data_ = make_data();
+
+  /// Trains with mosaic and mixup in the first of two epochs of 4 steps, the L1 loss in the second.
+  fs::path train(const std::string& name, const Words& more, int steps = 8, int ranks = 1) const {
+    const auto file = in_folder(name + ".toml");
+    write_text(file, "base = '" + fs::absolute("configs/yolox.toml").string() + "'" + kRecipe);
+    auto command = with_settings(
+        {"run", file, "--output", in_folder(name)},
+        kTrainOnly +
+            Words{setting("data.root", data_), "train.max_steps=" + std::to_string(steps)} + more);
+    if (ranks > 1) {
+      command = Words{"--oversubscribe", "-n", std::to_string(ranks), MILLRACE_TRAINER} + command;
+      ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+      ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    }
+    successful(ranks > 1 ? run(MPIEXEC, command) : trainer(command));
+    return in_folder(name) / (name + "-1");
+  }
+
+  static std::string weights(const fs::path& run, const std::string& file) {
+    return read_text(run / "checkpoints" / "latest" / file);
+  }
+
+  static void expect_same(const fs::path& a, const fs::path& b) {
+    for (const auto* file : {"model.safetensors", "callback.average_weights.safetensors"}) {
+      ASSERT_FALSE(weights(a, file).empty()) << file;
+      EXPECT_TRUE(weights(a, file) == weights(b, file)) << file;
+    }
+  }
+
+  /// Of each step.
+  static std::vector<Json> steps(const fs::path& run) {
+    std::vector<Json> all;
+    std::ifstream lines(run / "metrics.jsonl");
+    for (std::string line; std::getline(lines, line);)
+      if (auto json = Json::parse(line); json.contains("loss_iou")) all.push_back(std::move(json));
+    return all;
+  }
+
+  static constexpr auto kRecipe = R"(
+[data]
+batch_size = 2
+filter_empty = false
+[[data.stages]]
+type = "read"
+[[data.stages]]
+type = "decode"
+[[data.stages]]
+type = "mosaic"
+until = 1
+width = 96
+height = 96
+[[data.stages]]
+type = "affine"
+until = 1
+rotation = 10
+min_scale = 0.5
+max_scale = 1.5
+width = 96
+height = 96
+[[data.stages]]
+type = "mixup"
+until = 1
+[[data.stages]]
+type = "hsv_shift"
+[[data.stages]]
+type = "flip"
+[[data.stages]]
+type = "resize_shortest_edge"
+short_side = 96
+max_side = 96
+[[data.stages]]
+type = "group_by_aspect_ratio"
+[[data.stages]]
+type = "pad"
+shapes = ["96x96"]
+[model]
+width = 0.125
+random_size = [2, 4]
+l1_from = 1
+[train]
+epochs = 2
+[schedule]
+warmup = "0.5 epochs"
+end_epochs = 1
+[callbacks.log]
+every = "1 steps"
+[callbacks.checkpoint]
+every = "1 steps"
+)";
+};
+
+TEST_F(YoloxRun, ResumedAndWithOtherThreadsOfTheDataTrainsTheSameBytes) {
+  const auto whole = train("whole", {});
+  const auto part = train("part", {}, 3);
+  train("part", {}, 6);
+  train("part", {});
+  expect_same(part, whole);
+  expect_same(train("one", {"data.threads=1"}), train("eight", {"data.threads=8"}));
+  const auto all = steps(whole);
+  ASSERT_EQ(all.size(), 8U);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(all[i].at("loss_l1").get<double>() > 0, i >= 4) << i;
+}
+
+TEST_F(YoloxRun, OfTwoRanksIsThatOfOneUpToRounding) {
+  const auto alone = steps(train("alone", {"optimizer.lr=1e-5"}, 4));
+  const auto together = steps(train("together", {"optimizer.lr=1e-5", "data.batch_size=1"}, 4, 2));
+  ASSERT_EQ(alone.size(), together.size());
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    EXPECT_NEAR(together[i].at("loss"), alone[i].at("loss"),
+                0.02 * alone[i].at("loss").get<double>())
+        << i;
+}
+
+TEST_F(YoloxRun, IsExported) {
+  const auto run = train("exported", {}, 1);
+  successful(trainer({"export", run, "--out", in_folder("yolox.onnx"), "--images", "2"}));
+  EXPECT_TRUE(fs::exists(in_folder("yolox.onnx")));
+}
+
+}  // namespace
+}  // namespace millrace::testing
