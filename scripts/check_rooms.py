@@ -66,6 +66,8 @@ FOLDERS = {
     "plugins": ["base"],
     "plugins/yolox": ["models"],
     "plugins/cuda": ["models/ops", "plugins", "trainer/cluster"],
+    "plugins/rtdetr": ["models"],
+    "plugins/yolox": ["models"],
     "video/files": [],
     "video": ["base", "video/files"],
     "cli": ["doctor", "export", "formats", "migration", "models/maskrcnn", "models/retinanet",
@@ -82,6 +84,9 @@ FOLDERS = {
     "python/src/coco": ["coco/evaluation"],
     "python/src/flow": ["dataflow"],
 }
+
+# As plug-ins from elsewhere, these include public headers and their own alone.
+PUBLIC_ALONE = ("plugins/rtdetr", "plugins/yolox")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]((?:millrace|python)/[^">]+/[^">/]+)[">]')
 
@@ -125,6 +130,8 @@ def problems(root: pathlib.Path):
             target = found and found[1].removeprefix("millrace/").rpartition("/")[0]
             if target and target not in below[folder]:
                 yield f"{name}:{number}: '{folder}' may not include '{target}' (check_rooms.py)"
+            if found and folder in PUBLIC_ALONE and found[1] not in public:
+                yield f"{name}:{number}: includes '{found[1]}', which is not public"
             if found and name.as_posix() in public and found[1] not in public:
                 yield f"{name}:{number}: a public header includes '{found[1]}', which is not public"
 

@@ -165,7 +165,8 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         make_data(data, folder)
-        made, why = run([python, "-W", "ignore", os.path.abspath(__file__), "peer", "--peer", folder])
+        made, why = run([python, "-W", "ignore", os.path.abspath(__file__), "peer", "--peer",
+                         folder])
         if made is None:
             return print(f"the package is left out: {why}")
         compare(a.trainer, python, folder, a)
