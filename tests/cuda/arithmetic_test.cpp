@@ -282,7 +282,7 @@ TEST(NormalizeArithmetic, PixelsHaveTheCpusBits) {
   for (std::size_t i = 0; i < batch.bytes(); ++i)
     batch.pixels[i] = static_cast<std::uint8_t>(i * 7 % 256);
   for (const auto* order : {"bgr", "rgb"}) {
-    const PyramidOptions options{.pixel_order = order, .pixel_std = {57.1, 58.2, 59.3}};
+    const PixelOptions options{.pixel_order = order, .pixel_std = {57.1, 58.2, 59.3}};
     const auto expected = millrace::normalize(batch, options, at::kCPU, {9, 6});
     PixelScaling scaling{{}, {}, options.pixel_order == "bgr"};
     for (std::size_t c = 0; c < 3; ++c) {

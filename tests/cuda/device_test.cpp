@@ -263,7 +263,7 @@ TEST_F(OnAGpu, NormalizedPixelsHaveTheCpusBits) {
       batch.pixels[i] = static_cast<std::uint8_t>(i * 7 % 251);
     for (const auto type : {at::kFloat, at::kHalf, at::kBFloat16})
       for (const auto* order : {"bgr", "rgb"}) {
-        const PyramidOptions options{.pixel_order = order, .pixel_std = {57.1, 58.2, 59.3}};
+        const PixelOptions options{.pixel_order = order, .pixel_std = {57.1, 58.2, 59.3}};
         const auto expected = normalize(batch, options, at::kCPU, {64, 64}).to(type);
         const auto found = twice_alike([&] {
           const ComputeIn precision(type, at::kCUDA);
