@@ -13,6 +13,8 @@
 #include <millrace/models/layers/winograd.h>
 #include <millrace/models/pyramid_detector.h>
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 #include "box_forms.h"
 #include "set_losses.h"
@@ -38,6 +40,25 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
         "rtdetr takes images whose sides are multiples of 32: set data.divisor = 32 and a "
         "data.short_side that it divides");
   return size;
+}
+
+/// What a step keeps of each layer's output: what a norm and an activation take, and the gradients
+/// alive at the same time. Fitted to a step's peak.
+constexpr double kKeptPerLayer = 2.5;
+
+/// log2 of the stride of a convolution's output.
+int stride_of(std::string_view name) {
+  const auto number_after = [&](std::string_view word) {
+    return name[name.find(word) + word.size()] - '0';
+  };
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+  if (has("embedder.")) return 1;
+  if (has("stages.")) return 2 + number_after("stages.");
+  if (has("input_proj.")) return 3 + number_after("input_proj.");
+  if (has("lateral_convs.")) return 5 - number_after("lateral_convs.");
+  if (has("fpn_blocks.")) return 4 - number_after("fpn_blocks.");
+  if (has("downsample_convs.")) return 4 + number_after("downsample_convs.");
+  return 4 + number_after("pan_blocks.");
 }
 
 Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t count) {
@@ -137,6 +158,26 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& b
          best.narrow(0, 0, count), places.remainder(classes)});
   }
   return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
+}
+
+double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
+  const double places = pixels / 64 + pixels / 256 + pixels / 1024;
+  const auto queries =
+      static_cast<double>(images * (options_.decoder.queries + 2 * options_.denoising.queries));
+  double values = 0;
+  for (const auto& [name, value, kind, classes] : parameters_) {
+    if (kind != millrace::ParameterKind::weight || !value.requires_grad()) continue;
+    const auto out = static_cast<double>(value.size(0));
+    if (value.dim() == 4)
+      values += out * pixels / std::pow(4.0, stride_of(name));
+    else if (name.find("value_proj") != std::string::npos ||
+             name.find("enc_output") != std::string::npos ||
+             name.find("enc_score_head") != std::string::npos)
+      values += out * places;
+    else if (name.find("denoising_class_embed") == std::string::npos)
+      values += out * queries;
+  }
+  return sizeof(float) * kKeptPerLayer * values;
 }
 
 std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& facts) const {
