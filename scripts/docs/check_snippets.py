@@ -11,7 +11,6 @@ every page of docs/. tests/docs compiles C++ and follows the tutorials.
 """
 
 import ast
-import json
 import os
 import pathlib
 import re
@@ -23,7 +22,7 @@ import tomllib
 from collections.abc import Iterator
 
 from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
-from reference import commands_of
+from reference import commands_of, registry_of
 
 # What was true when it was written.
 HISTORY = ("CHANGELOG.md", "docs/decisions/")
@@ -47,9 +46,7 @@ class Program:
     def __init__(self, trainer: str) -> None:
         self.trainer = trainer
         self.help = commands_of(trainer)
-        listed = subprocess.run([trainer, "list", "--json"], check=True, capture_output=True,
-                                text=True)
-        registry = json.loads(listed.stdout)
+        registry = registry_of(trainer)
         self.keys = {"plugins", "base", "unset"}
         anyone = []  # keys of every callback
         for table in registry["tables"]:

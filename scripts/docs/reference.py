@@ -1,10 +1,13 @@
 """The reference: what `trainer list --json` says, as Markdown pages."""
 
 import json
+import pathlib
 import re
 import subprocess
 from typing import Any
 
+# Plug-ins that are built with the trainer.
+PLUGINS = ("rtdetr.so", "yolox.so")
 # A kind of component, the page of all of it, and where a configuration names one.
 KINDS = {
     "stages": ("Stages", '[[data.stages]]\ntype = "{name}"'),
@@ -73,8 +76,11 @@ def tables_page(tables: list[dict[str, Any]]) -> str:
 
 def detector_page(entry: dict[str, Any]) -> str:
     """Options by table: `rpn.nms_thresh` stands in [model.rpn]."""
+    plugin = ""
+    if entry["plugin"]:
+        plugin = f"plugins = [\"{pathlib.PurePath(entry['plugin']).name}\"]\n\n"
     text = (f"# {entry['name']}\n\n{sentence(entry['doc'])}\n\n"
-            f"```toml\n[model]\ntype = \"{entry['name']}\"\n```\n")
+            f"```toml\n{plugin}[model]\ntype = \"{entry['name']}\"\n```\n")
     tables: dict[str, list[dict[str, Any]]] = {}
     for option in entry["options"]:
         table, _, name = option["name"].rpartition(".")
@@ -84,10 +90,17 @@ def detector_page(entry: dict[str, Any]) -> str:
     return text
 
 
+def registry_of(trainer: str) -> dict[str, Any]:
+    """What the trainer and its own plug-ins know."""
+    plugins = [word for name in PLUGINS for word in ("--plugin", name)]
+    listed = subprocess.run([trainer, "list", "--json", *plugins], check=True, capture_output=True,
+                            text=True)
+    return json.loads(listed.stdout)
+
+
 def reference_pages(trainer: str) -> dict[str, str]:
     """Markdown by name."""
-    listed = subprocess.run([trainer, "list", "--json"], check=True, capture_output=True, text=True)
-    registry = json.loads(listed.stdout)
+    registry = registry_of(trainer)
     pages = {"tables": tables_page(registry["tables"])}
     for entry in registry["detectors"]:
         pages[f"detector-{entry['name']}"] = detector_page(entry)

@@ -27,7 +27,7 @@ class RunFolders {
     truth_ = coco::read_dataset(data() / "annotations" / "instances_val2017.json");
   }
 
-  std::filesystem::path data() const { return scratch_ / "data"; }
+  std::filesystem::path data() const { return scratch_ / "photos"; }
   std::filesystem::path folder(const std::string& name) const { return scratch_ / name; }
   const std::shared_ptr<const coco::Dataset>& truth() const { return truth_; }
 
@@ -37,7 +37,7 @@ class RunFolders {
     const auto run = folder(name);
     std::filesystem::create_directories(run / "detections");
     write(run / "config.toml",
-          fmt::format("[data]\nroot = \"data\"\nval = \"val2017\"\nclasses = []\n\n[optimizer]\n"
+          fmt::format("[data]\nroot = \"photos\"\nval = \"val2017\"\nclasses = []\n\n[optimizer]\n"
                       "lr = {}\n",
                       error / 1000));
     write(run / "run.json",
