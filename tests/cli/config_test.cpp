@@ -11,8 +11,11 @@ TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
   for (const auto& entry : fs::recursive_directory_iterator("configs")) {
     const auto& file = entry.path();
     if (file.extension() != ".toml" || file.parent_path().filename() == "base") continue;
-    // Those for a GPU name the plug-in, which is not to be opened without one.
-    successful(trainer({"config", file, "--set", "plugins=[]"}));
+    // Those for a GPU name a plug-in that is not to be opened without one.
+    if (read_file(file).contains("millrace_cuda.so"))
+      successful(trainer({"config", file, "--set", "plugins=[]"}));
+    else
+      successful(trainer({"config", file}));
     ++seen;
   }
   EXPECT_GE(seen, 12);
