@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -44,9 +45,12 @@ inline float exponential(float x) {
   return p * std::bit_cast<float>((static_cast<int>(n) + 127) << 23);
 }
 
+/// Of z cut to -87 .. 87, by its bits: a comparison of floats keeps loops from becoming vectors.
 inline float sigmoid(float z) {
-  const float bounded = z < -87 ? -87 : z > 87 ? 87 : z;
-  return 1 / (1 + exponential(-bounded));
+  constexpr int kSign = std::numeric_limits<int>::min();
+  const int bits = std::bit_cast<int>(z);
+  const int size = std::min(bits & ~kSign, std::bit_cast<int>(87.0F));
+  return 1 / (1 + exponential(std::bit_cast<float>(size | (~bits & kSign))));
 }
 
 /// By channel, (C) each.
