@@ -39,15 +39,19 @@ set(public_headers
   millrace/trainer/train_state.h
   millrace/callbacks/set_parameter.h
   millrace/models/backbones/pyramid_options.h
+  millrace/models/layers/cells.h
   millrace/models/layers/layers.h
   millrace/models/layers/losses.h
   millrace/models/layers/objects.h
   millrace/models/layers/pixels.h
   millrace/models/layers/results.h
   millrace/models/layers/winograd.h
+  millrace/models/ops/box_formats.h
   millrace/models/ops/boxes.h
+  millrace/models/ops/focal_loss.h
   millrace/models/ops/nms.h
   millrace/models/pyramid_detector.h
+  millrace/models/training_checks.h
   millrace/plugins/plugin.h
 )
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "millrace/base/own_folders.h"
 #include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 
@@ -14,8 +17,13 @@ std::string& registering_plugin() {
 
 void throw_unknown(const std::string& kind, const std::string& name,
                    const std::vector<std::string>& known, const Origin& where) {
-  throw ConfigError(
-      fmt::format("{}: unknown {} '{}'{}", where.text(), kind, name, suggestion(name, known)));
+  const auto plugin = name + ".so";
+  std::error_code absent;
+  const auto hint =
+      std::filesystem::exists(own_library_folder() / "plugins" / plugin, absent)
+          ? fmt::format("; the plug-in of this name brings it: plugins = [\"{}\"]", plugin)
+          : suggestion(name, known);
+  throw ConfigError(fmt::format("{}: unknown {} '{}'{}", where.text(), kind, name, hint));
 }
 
 void throw_taken(const std::string& kind, const std::string& name, const std::string& first) {

@@ -82,7 +82,7 @@ struct StepInfo {
   RankSum* ranks = nullptr;      // sums over the ranks; nullptr: there is one
   Figures* figures = nullptr;    // nullptr: nobody asks
 
-  /// Random numbers for the batch's image `image`: the same in a resumed run and in any part.
+  /// Of a draw (`stream`: any constant) for image `image`: the same when resumed and in any part.
   Rng rng(std::uint64_t stream, std::size_t image) const {
     return {seed, static_cast<std::uint64_t>(step), stream,
             static_cast<std::uint64_t>(first_image) + image};

@@ -16,6 +16,7 @@
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/layers/winograd.h"
+#include "millrace/models/training_checks.h"
 #include "millrace/onnx/pixels.h"
 
 namespace millrace {
@@ -95,38 +96,13 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
 
 PyramidDetector::~PyramidDetector() = default;
 
-std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
-  return fmt::format(
-      "{} \"bn\": each of the {} ranks normalises by its own images, which trains another model "
-      "than one process does; \"sync_bn\" normalises by those of all ranks, as one process would",
-      names, ranks);
-}
-
 std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& facts) const {
-  if (facts.count_objects) {
-    const auto counts = facts.count_objects();
-    if (counts.objects == 0)
-      throw ConfigError(fmt::format(
-          "there is nothing to learn: none of the {} to train on has an object that is no crowd (a "
-          "source \"folder\" never has any)",
-          counted(counts.samples, "image")));
-  }
+  require_objects(facts);
   std::vector<std::string> warnings;
   const auto& options = options_.pyramid;
-  const bool has_fixed_norm = options.norm == "frozen_bn" || options.norm == "frozen_stats";
-  if (facts.starts_random && has_fixed_norm)
-    warnings.push_back(fmt::format(
-        "model.backbone.norm = \"{}\" starts without weights (model.weights is ''): its statistics "
-        "stay at mean 0 and variance 1, so nothing keeps values in bounds, and {} is likely to "
-        "diverge in "
-        "its first steps; name weights, or set model.backbone.norm = \"gn\" and "
-        "model.backbone.freeze_at = 0",
-        options.norm, options.backbone));
-  else if (facts.starts_random && options.freeze_at > 0)
-    warnings.push_back(
-        fmt::format("model.backbone.freeze_at = {} freezes layers at random values (model.weights "
-                    "is ''): name weights, or set model.backbone.freeze_at = 0",
-                    options.freeze_at));
+  if (auto warning = frozen_backbone_warning(facts, options.backbone, options.norm,
+                                             options.freeze_at, /*trained_norm=*/"gn"))
+    warnings.push_back(*std::move(warning));
   if (facts.ranks > 1) {
     std::vector<std::string> by_rank;
     if (options.norm == "bn") by_rank.emplace_back("model.backbone.norm");

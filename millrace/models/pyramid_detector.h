@@ -58,9 +58,6 @@ struct PyramidDetectorOptions {
   }
 };
 
-/// A warning about batch norms, named by their options, that see only one rank's images.
-std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
-
 /// What a detector finds on its way (DetectionNotes), of each image, in the network's pixels.
 struct Noted {
   std::vector<Found> proposals, raw;

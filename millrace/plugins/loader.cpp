@@ -19,6 +19,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/own_folders.h"
 #include "millrace/base/registry.h"
 #include "millrace/base/text.h"
 #include "millrace/plugins/plugin.h"
@@ -33,8 +34,7 @@ fs::path find_plugin(const fs::path& named, const Origin& by) {
   const auto file = fs::absolute(folder / named).lexically_normal();
   if (fs::exists(file)) return file;
   if (named.has_parent_path()) throw Error(fmt::format("there is no {}", file.string()));
-  const auto installed = fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
-                         "lib/millrace/plugins" / named;
+  const auto installed = own_library_folder() / "plugins" / named;
   if (fs::exists(installed)) return installed;
   throw Error(fmt::format("there is neither {} nor {}", file.string(), installed.string()));
 }

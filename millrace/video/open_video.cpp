@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/own_folders.h"
 
 namespace millrace {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const VideoFiles& open_object() {
-  const auto file = fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
-                    "lib/millrace/video_files.so";
+  const auto file = own_library_folder() / "video_files.so";
   auto* object = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   const auto* found = object ? ::dlsym(object, kVideoFiles) : nullptr;
   if (!found)

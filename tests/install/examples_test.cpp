@@ -11,7 +11,7 @@ class Examples : public Installed {
  protected:
   /// Builds an example and runs its own test; `trainer list` then shows `brings` to come from it.
   void build_and_run(const std::string& name, const std::string& kind, const std::string& brings) {
-    const auto done = build_example(name);
+    const auto done = build_copy(fs::path("examples") / name);
     ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
     const auto tested = run(CTEST, {"--test-dir", built(name).string(), "--output-on-failure"});
     EXPECT_EQ(tested.exit_code, 0) << tested.out;
@@ -89,7 +89,7 @@ TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
     expect_error(installed({"list", "--plugin", (built("my_stage") / "my_stage.so").string()}), 2,
                  "it was built with public headers");
   };
-  const auto done = build_example("my_stage");
+  const auto done = build_copy("examples/my_stage");
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
   const auto plugin = (built("my_stage") / "my_stage.so").string();
   EXPECT_EQ(installed({"list", "--plugin", plugin}).exit_code, 0);

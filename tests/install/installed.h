@@ -19,10 +19,11 @@ class Installed : public Trainer {
     return run(prefix() / "bin/trainer", std::move(arguments));
   }
 
-  /// Copies examples/NAME out of the repository, so that nothing of it is found by accident, and
-  /// builds it there.
-  Outcome build_example(const std::string& name) const {
-    fs::copy(fs::path("examples") / name, in_folder(name), fs::copy_options::recursive);
+  /// Copies a folder out of the repository, so that nothing of it is found by accident, and builds
+  /// it there.
+  Outcome build_copy(const fs::path& folder) const {
+    const auto name = folder.filename().string();
+    fs::copy(folder, in_folder(name), fs::copy_options::recursive);
     return configure_and_build(name);
   }
   Outcome configure_and_build(const std::string& name) const {

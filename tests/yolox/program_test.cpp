@@ -123,6 +123,13 @@ TEST_F(YoloxRun, OfTwoRanksIsThatOfOneUpToRounding) {
         << i;
 }
 
+TEST_F(YoloxRun, WithoutItsPluginIsToldWhichToName) {
+  write_text(in_folder("forgotten.toml"), "[model]\ntype = 'yolox'\n");
+  expect_error(trainer({"config", in_folder("forgotten.toml")}), 2,
+               "unknown detector 'yolox'; the plug-in of this name brings it: plugins = "
+               "[\"yolox.so\"]");
+}
+
 TEST_F(YoloxRun, IsExported) {
   const auto run = train("exported", {}, 1);
   successful(trainer({"export", run, "--to", in_folder("yolox.onnx"), "--set",

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/own_folders.h"
 
 namespace millrace {
 namespace {
@@ -23,8 +24,7 @@ std::filesystem::path reader_file() {
     const auto folder = std::filesystem::absolute(object->l_name).parent_path();
     return std::filesystem::exists(folder / kName) ? folder / kName : folder / "millrace" / kName;
   }
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
-         "lib/millrace" / kName;
+  return own_library_folder() / kName;
 }
 
 ReadPicture& open_readers() {

@@ -11,6 +11,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/options.h"
+#include "millrace/models/training_checks.h"
 
 namespace millrace {
 namespace {

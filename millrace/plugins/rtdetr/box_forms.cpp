@@ -1,7 +1,6 @@
 #include "box_forms.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 
@@ -14,15 +13,6 @@ at::Tensor last(const at::Tensor& boxes) { return boxes.narrow(-1, 2, 2); }
 at::Tensor area(const at::Tensor& sides) { return sides.select(-1, 0) * sides.select(-1, 1); }
 
 }  // namespace
-
-at::Tensor corners_of(const at::Tensor& boxes) {
-  const auto half = last(boxes) * 0.5;
-  return at::cat({first(boxes) - half, first(boxes) + half}, -1);
-}
-
-at::Tensor centers_of(const at::Tensor& corners) {
-  return at::cat({(first(corners) + last(corners)) * 0.5, last(corners) - first(corners)}, -1);
-}
 
 at::Tensor inverse_sigmoid(const at::Tensor& shares) {
   constexpr double kLeast = 1e-5;

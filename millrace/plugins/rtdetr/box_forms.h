@@ -3,11 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <millrace/models/ops/box_formats.h>
+
 namespace rtdetr {
 
-/// (..., 4) as x1 y1 x2 y2, and back.
-at::Tensor corners_of(const at::Tensor& boxes);
-at::Tensor centers_of(const at::Tensor& corners);
+using millrace::centers_of;
+using millrace::corners_of;
 
 /// The logits of shares; those within 1e-5 of 0 and 1 count as 1e-5 away.
 at::Tensor inverse_sigmoid(const at::Tensor& shares);

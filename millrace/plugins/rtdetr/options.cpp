@@ -58,7 +58,8 @@ void RtDetrOptions::describe(Options& o) {
   o.add("decoder.offset_scale", decoder.offset_scale,
         "how far, in sides of the box, an offset of decoder.points samples", {.min = 0, .max = 100})
       .decides(OfWeights::meaning);
-  o.add("decoder.num_queries", decoder.queries, "places of the maps that become queries",
+  o.add("decoder.num_queries", decoder.queries,
+        "places of the maps that become queries; all, where there are fewer",
         {.min = 1, .max = 100000});
 
   o.add("denoising.num_queries", denoising.queries,

@@ -2,17 +2,18 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/logit.h>
 #include <ATen/ops/sort.h>
-#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <millrace/models/layers/cells.h>
 
 namespace rtdetr {
 
@@ -22,12 +23,9 @@ Anchors anchors_of(const MapSizes& sizes) {
   std::vector<at::Tensor> all;
   double side = kSide;
   for (const auto& [height, width] : sizes) {
-    const auto centres = [](std::int64_t count) {
-      return (at::arange(count, at::kFloat) + 0.5) / static_cast<double>(count);
-    };
-    const auto x = centres(width).repeat({height}), y = centres(height).repeat_interleave(width);
-    const auto sides = at::full_like(x, side);
-    all.push_back(at::stack({x, y, sides, sides}, 1));
+    const auto map = at::tensor({width, height}, at::kFloat);
+    const auto centres = (millrace::cells_of(height, width) + 0.5) / map;
+    all.push_back(at::cat({centres, at::full_like(centres, side)}, 1));
     side *= 2;
   }
   const auto boxes = at::cat(all).unsqueeze(0);

@@ -11,7 +11,7 @@
 #include <millrace/models/layers/pixels.h>
 #include <millrace/models/layers/results.h>
 #include <millrace/models/layers/winograd.h>
-#include <millrace/models/pyramid_detector.h>
+#include <millrace/models/training_checks.h>
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -181,20 +181,12 @@ double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
 }
 
 std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& facts) const {
-  if (facts.count_objects && facts.count_objects().objects == 0)
-    throw ConfigError(
-        "there is nothing to learn: no image to train on has an object that is no crowd");
+  millrace::require_objects(facts);
   std::vector<std::string> warnings;
-  const auto& norm = options_.backbone.norm;
-  if (facts.starts_random && norm.starts_with("frozen"))
-    warnings.push_back(
-        "model.backbone.norm = \"" + norm +
-        "\" starts without weights: its statistics stay at mean 0 and variance 1, which normalises "
-        "nothing; name weights, or set model.backbone.norm = \"bn\"");
-  if (facts.starts_random && options_.backbone.freeze_at > 0)
-    warnings.push_back(
-        "model.backbone.freeze_at = " + std::to_string(options_.backbone.freeze_at) +
-        " freezes layers at random values: name weights, or set model.backbone.freeze_at = 0");
+  const auto& [type, width, norm, freeze_at] = options_.backbone;
+  if (auto warning = millrace::frozen_backbone_warning(facts, type, norm, freeze_at,
+                                                       /*trained_norm=*/"bn"))
+    warnings.push_back(*std::move(warning));
   if (facts.ranks > 1) {
     if (norm == "bn")
       warnings.push_back(millrace::norm_by_rank_warning("model.backbone.norm is", facts.ranks));

@@ -2,15 +2,15 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include <millrace/models/layers/cells.h>
 
 #include "network.h"
 
@@ -169,12 +169,9 @@ const CentreBox* boxes_in(const at::Tensor& boxes) {
 Grid Grid::of(std::int64_t height, std::int64_t width, at::Device device) {
   std::vector<at::Tensor> corners, strides;
   for (const auto stride : kStrides) {
-    const auto rows = height / stride, columns = width / stride;
-    const auto options = at::TensorOptions(at::kFloat).device(device);
-    const auto x = at::arange(columns, options).expand({rows, columns});
-    const auto y = at::arange(rows, options).unsqueeze(1).expand({rows, columns});
-    corners.push_back(at::stack({x, y}, 2).view({-1, 2}));
-    strides.push_back(at::full({rows * columns}, static_cast<double>(stride), options));
+    corners.push_back(cells_of(height / stride, width / stride, device));
+    strides.push_back(
+        at::full({corners.back().size(0)}, static_cast<double>(stride), corners.back().options()));
   }
   return {at::cat(corners), at::cat(strides)};
 }

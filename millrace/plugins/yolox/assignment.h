@@ -25,7 +25,7 @@ struct Grid {
 at::Tensor decoded(const at::Tensor& predicted, const at::Tensor& corners,
                    const at::Tensor& strides);
 
-/// Boxes x1 y1 x2 y2 (G, 4) as centre and sides.
+/// Boxes x1 y1 x2 y2 (G, 4) as centre and sides, rounded as the package rounds them.
 at::Tensor by_centre(const at::Tensor& boxes);
 
 /// What the head says of N images, detached. On any device.

@@ -15,14 +15,13 @@
 #include <string_view>
 #include <utility>
 
-#include <millrace/base/errors.h>
 #include <millrace/models/layers/losses.h>
 #include <millrace/models/layers/pixels.h>
 #include <millrace/models/layers/results.h>
 #include <millrace/models/layers/winograd.h>
-#include <millrace/models/ops/boxes.h>
+#include <millrace/models/ops/box_formats.h>
 #include <millrace/models/ops/nms.h>
-#include <millrace/models/pyramid_detector.h>
+#include <millrace/models/training_checks.h>
 #include <millrace/onnx/operations.h>
 
 #include "losses.h"
@@ -80,12 +79,6 @@ onnx::Value corners_in(const onnx::Value& map) {
                        {-1, 2});
 }
 
-/// Boxes by centre as x1 y1 x2 y2.
-at::Tensor corners_of(const at::Tensor& boxes) {
-  const auto centre = boxes.narrow(-1, 0, 2), half = boxes.narrow(-1, 2, 2) / 2;
-  return at::cat({centre - half, centre + half}, -1);
-}
-
 /// The height that the step's batches are resized to, of 32 pixels; the same on all ranks.
 std::int64_t size_of_step(const Options::Ints& range, const StepInfo& step) {
   Rng rng{step.seed, static_cast<std::uint64_t>(step.step / kSizeSteps), kSizeStream};
@@ -114,9 +107,7 @@ double Yolox::activation_bytes(std::int64_t, double pixels) const {
 }
 
 std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {
-  if (facts.count_objects && facts.count_objects().objects == 0)
-    throw ConfigError(
-        "there is nothing to learn: no image to train on has an object that is no crowd");
+  require_objects(facts);
   if (facts.ranks > 1 && options_.norm == "bn")
     return {norm_by_rank_warning("model.norm is", facts.ranks)};
   return {};

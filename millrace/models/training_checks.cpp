@@ -1,0 +1,47 @@
+#include "millrace/models/training_checks.h"
+
+#include <fmt/format.h>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+
+namespace millrace {
+
+void require_objects(const TrainingFacts& facts) {
+  if (!facts.count_objects) return;
+  const auto counts = facts.count_objects();
+  if (counts.objects == 0)
+    throw ConfigError(fmt::format(
+        "there is nothing to learn: none of the {} to train on has an object that is no crowd (a "
+        "source \"folder\" never has any)",
+        counted(counts.samples, "image")));
+}
+
+std::optional<std::string> frozen_backbone_warning(const TrainingFacts& facts,
+                                                   const std::string& type, const std::string& norm,
+                                                   std::int64_t freeze_at,
+                                                   const std::string& trained_norm) {
+  if (!facts.starts_random) return std::nullopt;
+  if (norm == "frozen_bn" || norm == "frozen_stats")
+    return fmt::format(
+        "model.backbone.norm = \"{}\" starts without weights (model.weights is ''): its statistics "
+        "stay at mean 0 and variance 1, so nothing keeps values in bounds, and {} is likely to "
+        "diverge in its first steps; name weights, or set model.backbone.norm = \"{}\" and "
+        "model.backbone.freeze_at = 0",
+        norm, type, trained_norm);
+  if (freeze_at > 0)
+    return fmt::format(
+        "model.backbone.freeze_at = {} freezes layers at random values (model.weights is ''): name "
+        "weights, or set model.backbone.freeze_at = 0",
+        freeze_at);
+  return std::nullopt;
+}
+
+std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
+  return fmt::format(
+      "{} \"bn\": each of the {} ranks normalises by its own images, which trains another model "
+      "than one process does; \"sync_bn\" normalises by those of all ranks, as one process would",
+      names, ranks);
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+#include "millrace/models/training_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/thrown.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TrainingFacts with_objects(std::int64_t objects) {
+  return {.count_objects = [objects] { return ObjectCounts{.samples = 3, .objects = objects}; }};
+}
+
+TEST(TrainingChecks, RefuseDataWithoutAnObject) {
+  require_objects({});  // nobody can count
+  require_objects(with_objects(1));
+  EXPECT_THAT(message_of([] { require_objects(with_objects(0)); }),
+              HasSubstr("there is nothing to learn: none of the 3 images"));
+}
+
+TEST(TrainingChecks, WarnOfLayersThatKeepRandomValues) {
+  const auto warning = [](bool random, const std::string& norm, std::int64_t freeze_at) {
+    return frozen_backbone_warning({.starts_random = random}, "resnet18", norm, freeze_at, "bn")
+        .value_or("");
+  };
+  EXPECT_EQ(warning(false, "frozen_bn", 2), "");
+  EXPECT_EQ(warning(true, "bn", 0), "");
+  EXPECT_THAT(warning(true, "frozen_stats", 0), HasSubstr("set model.backbone.norm = \"bn\""));
+  EXPECT_THAT(warning(true, "bn", 2), HasSubstr("model.backbone.freeze_at = 2 freezes layers"));
+}
+
+}  // namespace
+}  // namespace millrace::testing
