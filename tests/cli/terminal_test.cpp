@@ -103,6 +103,9 @@ TEST_F(Terminal, ARunEndsWithAShortTableAndWhatToDoNext) {
   EXPECT_THAT(log, AllOf(HasSubstr("Evaluate annotation type *bbox*"),
                          HasSubstr("Evaluate annotation type *segm*"),
                          HasSubstr(" Average Recall     (AR) @[ IoU=0.50:0.95 | area= large")));
+  const auto report = show({"report", in_folder("runs/maskrcnn-1")}, 80).lines();
+  ASSERT_TRUE(next_in(report));
+  EXPECT_THAT(*next_in(report), HasSubstr("maskrcnn-1/report.html; trainer report RUN RUN"));
 }
 
 TEST_F(Terminal, ColoursAreForTerminalsThatAreWantedColoured) {
