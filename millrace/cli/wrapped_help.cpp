@@ -8,11 +8,8 @@ namespace millrace::cli {
 namespace {
 
 constexpr std::size_t kColumns = 80;
-constexpr std::size_t kNames = 28;  // columns of names; what they are stands beside them
 
 }  // namespace
-
-WrappedHelp::WrappedHelp() { column_width(kNames); }
 
 std::string WrappedHelp::make_description(const CLI::App* app) const {
   return wrapped(Formatter::make_description(app), kColumns, "");

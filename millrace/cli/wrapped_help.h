@@ -9,8 +9,6 @@ namespace millrace::cli {
 /// CLI11's help, whose descriptions are broken between words. Examples, which are copied, are not.
 class WrappedHelp final : public CLI::Formatter {
  public:
-  WrappedHelp();
-
   std::string make_description(const CLI::App* app) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
   std::string make_subcommand(const CLI::App* command) const override;
