@@ -16,6 +16,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/progress_bar.h"
+#include "millrace/base/word_wrap.h"
 
 namespace millrace {
 namespace {
@@ -65,9 +66,31 @@ class NameFlag final : public spdlog::custom_flag_formatter {
   }
 };
 
+/// On a terminal a line replaces the progress bar, which is drawn again below it.
+constexpr std::string_view kClearLine = "\r\x1b[K";
+
+/// %W: the message, on a terminal in lines of its width broken between words. What is to be typed
+/// next stays whole, to be copied.
+class WrapFlag final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    std::string text(message.payload.data(), message.payload.size());
+    if (!text.starts_with("next")) {
+      const std::string before(out.size() - kClearLine.size(), ' ');  // the time and the level
+      text = wrapped(before + text, static_cast<std::size_t>(terminal_columns()), "    ")
+                 .substr(before.size());
+    }
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<WrapFlag>();
+  }
+};
+
 std::unique_ptr<spdlog::formatter> formatter(const std::string& pattern) {
   auto made = std::make_unique<spdlog::pattern_formatter>();
-  made->add_flag<NameFlag>('N').set_pattern(pattern);
+  made->add_flag<NameFlag>('N').add_flag<WrapFlag>('W').set_pattern(pattern);
   return made;
 }
 
@@ -93,9 +116,9 @@ void start_logging(LogLevel level) {
   if (is_quiet) shown->set_level(spdlog::level::warn);
   sinks->set_sinks({std::move(shown), early});
   auto logger = std::make_shared<spdlog::logger>("millrace", sinks);
-  // On a terminal, a line replaces the progress bar, which is drawn again below it.
-  const std::string clear = stderr_is_terminal() ? "\r\x1b[K" : "";
-  logger->set_formatter(formatter(clear + "%^%H:%M:%S %l%$ %N%v"));
+  const std::string line = "%^%H:%M:%S %l%$ %N";
+  logger->set_formatter(
+      formatter(stderr_is_terminal() ? std::string(kClearLine) + line + "%W" : line + "%v"));
   logger->set_level(level == LogLevel::verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::trace);  // a process that is killed has said what it did
   spdlog::set_default_logger(std::move(logger));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <span>
 #include <sstream>
 #include <string>
@@ -17,6 +18,7 @@
 #include "millrace/base/process/last_words.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/wrapped_help.h"
 
 namespace millrace::cli {
 namespace {
@@ -62,6 +64,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
   app.set_version_flag("--version", [&] {
     return "trainer " MILLRACE_VERSION + (more_version ? more_version() : std::string());
   });
+  app.formatter(std::make_shared<WrappedHelp>());  // which subcommands inherit
   app.require_subcommand(1);
   app.fallthrough();
   bool verbose = false, quiet = false;

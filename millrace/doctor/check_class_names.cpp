@@ -16,8 +16,9 @@ constexpr coco::FindingKind kAlike{
     "classes with nearly the name of another that has many more objects",
     "if it is a slip of the pen, its objects are learned and scored as another class"};
 
-constexpr double kRare = 0.05;        // of the other's objects
-constexpr std::size_t kShortest = 4;  // of names that may differ by a letter
+constexpr double kRare = 0.05;         // of the other's objects
+constexpr std::uint64_t kSeveral = 5;  // beside so many, a single object is rare, too
+constexpr std::size_t kShortest = 4;   // of names that may differ by a letter
 
 /// Without case, spaces and signs.
 std::string bare(std::string_view name) {
@@ -40,6 +41,11 @@ bool are_one_slip_apart(std::string_view a, std::string_view b) {
   return a.size() >= 2 && a[0] == b[1] && a[1] == b[0] && a.substr(2) == b.substr(2);
 }
 
+bool is_rare(std::uint64_t objects, std::uint64_t others) {
+  return static_cast<double>(objects) <= kRare * static_cast<double>(others) ||
+         (objects == 1 && others >= kSeveral);
+}
+
 }  // namespace
 
 void check_class_names(std::span<const std::string> names, std::span<const std::uint64_t> objects,
@@ -51,9 +57,8 @@ void check_class_names(std::span<const std::string> names, std::span<const std::
       if (other == k || objects[k] > objects[other]) continue;
       const auto longer = bare(names[other]);
       const bool same = name == longer && (objects[k] < objects[other] || k > other);
-      const bool slip =
-          static_cast<double>(objects[k]) <= kRare * static_cast<double>(objects[other]) &&
-          name.size() >= kShortest && are_one_slip_apart(name, longer);
+      const bool slip = is_rare(objects[k], objects[other]) && name.size() >= kShortest &&
+                        are_one_slip_apart(name, longer);
       if (!same && !slip) continue;
       findings.add(kAlike, {.what = fmt::format("'{}', with {}, beside '{}', with {}", names[k],
                                                 objects[k], names[other], objects[other])});

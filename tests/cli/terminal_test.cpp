@@ -103,6 +103,9 @@ TEST_F(Terminal, ARunEndsWithAShortTableAndWhatToDoNext) {
   EXPECT_THAT(log, AllOf(HasSubstr("Evaluate annotation type *bbox*"),
                          HasSubstr("Evaluate annotation type *segm*"),
                          HasSubstr(" Average Recall     (AR) @[ IoU=0.50:0.95 | area= large")));
+  const auto report = show({"report", in_folder("runs/maskrcnn-1")}, 80).lines();
+  ASSERT_TRUE(next_in(report));
+  EXPECT_THAT(*next_in(report), HasSubstr("maskrcnn-1/report.html; trainer report RUN RUN"));
 }
 
 TEST_F(Terminal, ColoursAreForTerminalsThatAreWantedColoured) {
@@ -135,6 +138,25 @@ TEST_F(Terminal, AQuietRunShowsItsResultAndKeepsItsLog) {
   }
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")),
               AllOf(HasSubstr("info run folder "), HasSubstr("info epoch ")));
+}
+
+TEST_F(Terminal, SentencesAreBrokenBetweenWordsAndWhatIsTypedIsNot) {
+  const std::vector<Words> commands = {training(),
+                                       on(data_, {"doctor"}),
+                                       on(data_, {"inspect", "--out", in_folder("seen")}),
+                                       {"list"}};
+  for (const auto& words : commands) {
+    const auto screen = show(words, 80);
+    for (const auto& line : screen.lines()) {
+      const auto first = line.find_first_not_of(' ');
+      const bool is_one_word = first == line.npos || line.find(' ', first) == line.npos;
+      EXPECT_TRUE(line.size() <= 80 || is_one_word || line.find("next: ") != line.npos) << line;
+    }
+  }
+  const auto whole = successful(trainer(training()));  // a log is searched
+  EXPECT_THAT(whole.err, HasSubstr("MiB for weights, gradients and the optimizer, "));
+  EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")),
+              HasSubstr("MiB for weights, gradients and the optimizer, "));
 }
 
 TEST_F(Terminal, WhatToDoNextIsSaidToPeopleAlone) {

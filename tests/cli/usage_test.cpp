@@ -35,6 +35,18 @@ TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
                     HasSubstr("\nrevision "), HasSubstr("\nbuilt by "), HasSubstr("\nprocessor ")));
 }
 
+TEST_F(Usage, HelpFitsIntoEightyColumns) {
+  for (const std::string command : {"", "run", "eval", "coco-eval", "predict", "import", "convert",
+                                    "export", "bench", "check-gpu", "init", "import-config"}) {
+    std::istringstream help(
+        successful(trainer(command.empty() ? Words{"--help"} : Words{command, "--help"})).out);
+    for (std::string line; std::getline(help, line);) {
+      if (line == "Examples:") break;  // which are copied whole
+      EXPECT_LE(line.size(), 80) << command << ": " << line;
+    }
+  }
+}
+
 TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
   std::istringstream page(read_text("docs/callbacks.md"));
   std::set<std::string> marked, listed;

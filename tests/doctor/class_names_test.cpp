@@ -30,6 +30,8 @@ TEST(ClassNames, WithASlipAreToldIfTheyAreRare) {
   for (const auto* slip : {"perso", "perrson", "preson", "person1", "berson"})
     EXPECT_EQ(told({"person", slip}, {100, 2}).size(), 1U) << slip;
   EXPECT_THAT(told({"person", "parson"}, {100, 60}), IsEmpty());
+  EXPECT_EQ(told({"chair", "chiar"}, {16, 1}).size(), 1U);  // of ten photos
+  EXPECT_THAT(told({"chair", "chiar"}, {2, 1}), IsEmpty());
 }
 
 TEST(ClassNames, ThatAreShortOrFarApartAreNot) {

@@ -14,6 +14,7 @@
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/bench/flow_floors.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/cluster/processors.h"
@@ -185,7 +186,7 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
   }
   fmt::print("  peak memory {}, {} skipped\n", byte_text(static_cast<double>(m.peak_rss_bytes)),
              m.flow.skipped);
-  fmt::print("  {}\n\n", m.verdict(threads));
+  print_lines(fmt::format("  {}\n\n", m.verdict(threads)));
   fmt::print("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy", "queue");
   for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
     const auto& stage = m.flow.stages[k];

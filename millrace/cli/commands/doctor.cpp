@@ -13,6 +13,7 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/doctor_report.h"
 #include "millrace/cli/image_progress.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -212,7 +213,7 @@ int doctor(const DoctorArguments& arguments) {
   if (arguments.json) {
     print(to_json(report));
   } else {
-    fmt::print("{}", to_text(report));
+    print_lines(to_text(report));
     suggest_next(next_of(report, arguments.config.file));
   }
   return report.kinds(error) > 0 ? kFailed : kDone;

@@ -7,6 +7,7 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/findings_text.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/formats/format.h"
 #include "millrace/formats/import_folder.h"
 
@@ -87,7 +88,7 @@ int import_labels(const ImportArguments& arguments) {
       is_linked(imported, arguments.out)
           ? "hard links to those of the source, which take no space: to change one, copy it first"
           : "copies, since the file system does not link them");
-  print_text(text);
+  print_lines(text);
   if (arguments.to == "coco") suggest_next(next_step(imported, arguments.out));
   return kDone;
 }

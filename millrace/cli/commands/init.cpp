@@ -209,7 +209,7 @@ class Init {
   void measure() {
     const auto whole = ConfigArguments{.file = draft_.file, .overrides = {}}.load();
     const auto level = spdlog::get_level();
-    spdlog::set_level(spdlog::level::warn);
+    spdlog::set_level(spdlog::level::err);  // the training itself will warn
     const auto time = measure_steps(whole);
     spdlog::set_level(level);
     const auto& plan = draft_.plan;

@@ -1,15 +1,12 @@
 // trainer inspect: what training sees, as a page and as pictures.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/progress_bar.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/anchor_rule.h"
 #include "millrace/cli/arguments.h"
@@ -18,6 +15,7 @@
 #include "millrace/cli/inspect/inspect_page.h"
 #include "millrace/cli/inspect/split_gallery.h"
 #include "millrace/cli/inspect/split_json.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_source.h"
@@ -206,26 +204,9 @@ Json to_json(const Inspection& found, const fs::path& out) {
   return json;
 }
 
-/// A remark: on a terminal in lines that fit, below its kind; else in one line, for scripts.
-std::string remark_text(const char* kind, const std::string& text) {
-  constexpr std::size_t kIndent = 9;
-  const auto room =
-      ::isatty(STDOUT_FILENO) != 0
-          ? std::max<std::size_t>(kIndent + 20, static_cast<std::size_t>(terminal_columns()))
-          : std::string::npos;
-  auto line = fmt::format("{:<{}}", kind, kIndent);
-  std::string all;
-  bool is_first = true;
-  std::istringstream words(text);
-  for (std::string word; words >> word; is_first = false) {
-    if (!is_first && line.size() + 1 + word.size() > room) {
-      all += line + "\n";
-      line = std::string(kIndent, ' ');
-      is_first = true;
-    }
-    line += (is_first ? "" : " ") + word;
-  }
-  return all + line + "\n";
+void print_remark(const char* kind, const std::string& text) {
+  print_lines(fmt::format("{:9}{}
+", kind, text), std::string(9, ' '));
 }
 
 void print_findings(const Inspection& found, const fs::path& out) {
@@ -238,9 +219,8 @@ void print_findings(const Inspection& found, const fs::path& out) {
   };
   if (found.train) line(found.train->view);
   if (found.val) line(found.val->view);
-  for (const auto& one : found.remarks)
-    print_text(remark_text(one.is_warning ? "warning" : "note", one.text));
-  for (const auto& note : found.notes) print_text(remark_text("note", note));
+  for (const auto& one : found.remarks) print_remark(one.is_warning ? "warning" : "note", one.text);
+  for (const auto& note : found.notes) print_remark("note", note);
   print_text(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
                          (out / "index.html").string()));
   suggest_next(fmt::format("open {}; trainer run {}", (out / "index.html").string(), found.config));

@@ -3,6 +3,7 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/describe/config_tables.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -15,7 +16,8 @@ namespace millrace::cli {
 namespace {
 
 void print_options(const std::vector<OptionHelp>& options) {
-  for (const auto& option : options) fmt::print("    {}\n", option.text());
+  const std::string column(41, ' ');  // of what an option does
+  for (const auto& option : options) print_lines(fmt::format("    {}\n", option.text()), column);
 }
 
 template <class Factory>
@@ -31,8 +33,8 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
                     std::span<const DataDefault> defaults = {}) {
   fmt::print("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
-    fmt::print("\n  {}  {}{}\n", fmt::format(fmt::runtime(usage), name), entry.doc,
-               is_in_every_run(entry.create) ? " (in every run)" : "");
+    print_lines(fmt::format("\n  {}  {}{}\n", fmt::format(fmt::runtime(usage), name), entry.doc,
+                            is_in_every_run(entry.create) ? " (in every run)" : ""));
     if (!entry.plugin.empty()) fmt::print("    from {}\n", entry.plugin);
     auto options = entry.help();
     for (auto& option : options)
@@ -96,7 +98,8 @@ int list(const ListArguments& arguments) {
   }
   fmt::print("TABLES of a configuration: option = default, what it does (legal values)\n");
   for (const auto& table : config_tables()) {
-    fmt::print("\n  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]", table.doc);
+    print_lines(fmt::format("\n  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]",
+                            table.doc));
     print_options(table.options);
   }
   print_registry("DETECTORS", "[model] type = \"{}\"", detectors());

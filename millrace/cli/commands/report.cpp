@@ -27,11 +27,13 @@ int report(const ReportArguments& arguments) {
   const auto file = arguments.out.empty() ? arguments.runs.front() / "report.html" : arguments.out;
   const auto page = report::report_page(runs, {.draws = arguments.draws});
   write_file_atomically(file, page);
-  if (arguments.json)
+  if (arguments.json) {
     print({{"file", file.string()}, {"bytes", page.size()}});
-  else
-    fmt::print("{} ({}): open it in a browser\n", file.string(),
-               byte_text(static_cast<double>(page.size())));
+  } else {
+    fmt::print("{} ({})\n", file.string(), byte_text(static_cast<double>(page.size())));
+    suggest_next(fmt::format("open {}{}", file.string(),
+                             runs.size() == 1 ? "; trainer report RUN RUN compares runs" : ""));
+  }
   return kDone;
 }
 

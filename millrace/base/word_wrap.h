@@ -1,0 +1,14 @@
+// Text in lines that fit onto a terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+/// `text` in lines of at most `columns` characters, broken between words; what is broken off begins
+/// with `indent`. A longer word stays whole, and so do the line breaks and indents of `text`.
+std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent);
+
+}  // namespace millrace
