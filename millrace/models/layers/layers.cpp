@@ -5,7 +5,6 @@
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/group_norm.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
 
@@ -13,6 +12,7 @@
 
 #include "millrace/models/layers/batch_norm_silu.h"
 #include "millrace/models/layers/convolution.h"
+#include "millrace/models/layers/matrix_product.h"
 #include "millrace/models/layers/sync_batch_norm.h"
 #include "millrace/onnx/operations.h"
 
@@ -86,7 +86,7 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Init
     : weight(initial_weight(scope, {out, in}, init)),
       bias(scope.constant("bias", {out}, 0, ParameterKind::bias)) {}
 
-at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+at::Tensor Linear::operator()(const at::Tensor& x) const { return linear(x, weight, bias); }
 
 onnx::Value Linear::operator()(const onnx::Value& x) const {
   auto& g = *x.graph;

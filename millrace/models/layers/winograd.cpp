@@ -1,13 +1,14 @@
 #include "millrace/models/layers/winograd.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/silu.h>
 
 #include <algorithm>
 #include <array>
 #include <vector>
+
+#include "millrace/models/layers/matrix_product.h"
 
 namespace millrace {
 namespace {
@@ -92,16 +93,16 @@ struct Pixel {
   const float* add = nullptr;
 };
 
-/// At m A of a tile's products, which are `step` apart, the bias, the sum and the ReLU: to 2 x 2
-/// pixels of `count` channels, of which those beyond the edge are left out.
+/// At m A of a tile's products, the bias, the sum and the ReLU: to 2 x 2 pixels of `count`
+/// channels, of which those beyond the edge are left out.
 MILLRACE_FOR_EACH_PROCESSOR
-void transform_output(const float* m, std::int64_t step, std::int64_t count, const float* bias,
-                      bool relu, const std::array<Pixel, 4>& pixels) {
+void transform_output(const Block<4>& m, std::int64_t count, const float* bias, bool relu,
+                      const std::array<Pixel, 4>& pixels) {
   for (std::int64_t c = 0; c < count; c += kLanes) {
     Lanes t[8];
-    for (std::int64_t x = 0; x < 4; ++x) {
-      const Lanes a = lanes(m + x * step + c), b = lanes(m + (4 + x) * step + c),
-                  e = lanes(m + (8 + x) * step + c), f = lanes(m + (12 + x) * step + c);
+    for (std::size_t x = 0; x < 4; ++x) {
+      const Lanes a = lanes(m[x] + c), b = lanes(m[4 + x] + c), e = lanes(m[8 + x] + c),
+                  f = lanes(m[12 + x] + c);
       t[x] = a + b + e;
       t[4 + x] = b - e - f;
     }
@@ -136,7 +137,7 @@ at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Ten
   const auto add = after.add.defined() ? after.add.contiguous(kChannelsLast) : at::Tensor();
   const auto transformed = at::empty({kPlaces, out, in}, x.options());
   transform_weight(filters.const_data_ptr<float>(), out, in, transformed.mutable_data_ptr<float>());
-  const auto factors = transformed.transpose(1, 2);
+  const auto factors = transformed.unbind();
   auto result = at::empty({images, out, height, width}, x.options(), kChannelsLast);
 
   const auto* from = pixels.const_data_ptr<float>();
@@ -148,7 +149,8 @@ at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Ten
   at::parallel_for(0, (tiles + kTiles - 1) / kTiles, 1, [&](std::int64_t begin, std::int64_t end) {
     const std::vector<float> zeros(static_cast<std::size_t>(in));
     const auto inputs = at::empty({kPlaces, kTiles, in}, x.options());
-    auto products = at::empty({kPlaces, kTiles, out}, x.options());
+    const auto places = inputs.unbind();
+    std::array<at::Tensor, kPlaces> products;
     auto* const input = inputs.mutable_data_ptr<float>();
     std::fill_n(input, inputs.numel(), 0.0F);
     for (std::int64_t block = begin; block < end; ++block) {
@@ -166,8 +168,11 @@ at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Ten
           }
         transform_input(tile, in, input + i * in, kTiles * in);
       }
-      at::bmm_out(products, inputs, factors);
-      const auto* const product = products.const_data_ptr<float>();
+      Block<4> product;
+      for (std::size_t place = 0; place < kPlaces; ++place) {
+        products[place] = times_transposed(places[place], factors[place]);
+        product[place] = products[place].const_data_ptr<float>();
+      }
       for (std::int64_t i = 0; i < count; ++i) {
         const auto column = (first + i) % columns, row = (first + i) / columns % rows,
                    image = (first + i) / columns / rows;
@@ -180,7 +185,8 @@ at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Ten
             pixel[static_cast<std::size_t>(2 * dy + dx)] = {to + place,
                                                             more ? more + place : nullptr};
           }
-        transform_output(product + i * out, kTiles * out, out, shift, relu, pixel);
+        transform_output(product, out, shift, relu, pixel);
+        for (auto& of_place : product) of_place += out;
       }
     }
   });
