@@ -205,8 +205,7 @@ Json to_json(const Inspection& found, const fs::path& out) {
 }
 
 void print_remark(const char* kind, const std::string& text) {
-  print_lines(fmt::format("{:9}{}
-", kind, text), std::string(9, ' '));
+  print_lines(fmt::format("{:9}{}\n", kind, text), std::string(9, ' '));
 }
 
 void print_findings(const Inspection& found, const fs::path& out) {
