@@ -89,7 +89,9 @@ int import_labels(const ImportArguments& arguments) {
           ? "hard links to those of the source, which take no space: to change one, copy it first"
           : "copies, since the file system does not link them");
   print_lines(text);
-  if (arguments.to == "coco") suggest_next(next_step(imported, arguments.out));
+  suggest_next(arguments.to == "coco" ? next_step(imported, arguments.out)
+                                      : fmt::format("trainer import {} --out DIR reads it back",
+                                                    arguments.out.string()));
   return kDone;
 }
 
