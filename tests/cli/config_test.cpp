@@ -12,7 +12,7 @@ TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
     const auto& file = entry.path();
     if (file.extension() != ".toml" || file.parent_path().filename() == "base") continue;
     // Those for a GPU name a plug-in that is not to be opened without one.
-    if (read_file(file).contains("millrace_cuda.so"))
+    if (read_text(file).find("millrace_cuda.so") != std::string::npos)
       successful(trainer({"config", file, "--set", "plugins=[]"}));
     else
       successful(trainer({"config", file}));
