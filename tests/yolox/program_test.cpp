@@ -1,50 +1,14 @@
 // The plug-in in the real program: epochs that close, resumed runs, threads and ranks, exports.
-#include "tests/cli/trainer.h"
+#include "tests/cli/plugin_run.h"
 
 namespace millrace::testing {
 namespace {
 
-class YoloxRun : public Trainer {
+class YoloxRun : public PluginRun {
  protected:
-  fs::path data_ = make_data();
-
   /// Trains with mosaic and mixup in the first of two epochs of 4 steps, the L1 loss in the second.
   fs::path train(const std::string& name, const Words& more, int steps = 8, int ranks = 1) const {
-    const auto file = in_folder(name + ".toml");
-    write_text(file, "base = '" + fs::absolute("configs/yolox.toml").string() + "'" + kRecipe);
-    auto command = with_settings({"run", file, "--output", in_folder(name)},
-                                 kTrainOnly +
-                                     Words{setting("data.root", data_), "train.threads=1",
-                                           "train.max_steps=" + std::to_string(steps)} +
-                                     more);
-    if (ranks > 1) {
-      command = Words{"--oversubscribe", "-n", std::to_string(ranks), MILLRACE_TRAINER} + command;
-      ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-      ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    }
-    if (fs::exists(in_folder(name))) command.emplace_back("--resume");
-    successful(ranks > 1 ? run(MPIEXEC, command) : trainer(command));
-    return in_folder(name) / (name + "-1");
-  }
-
-  static std::string weights(const fs::path& run, const std::string& file) {
-    return read_text(run / "checkpoints" / "latest" / file);
-  }
-
-  static void expect_same(const fs::path& a, const fs::path& b) {
-    for (const auto* file : {"model.safetensors", "callback.average_weights.safetensors"}) {
-      ASSERT_FALSE(weights(a, file).empty()) << file;
-      EXPECT_TRUE(weights(a, file) == weights(b, file)) << file;
-    }
-  }
-
-  /// Of each step.
-  static std::vector<Json> steps(const fs::path& run) {
-    std::vector<Json> all;
-    std::ifstream lines(run / "metrics.jsonl");
-    for (std::string line; std::getline(lines, line);)
-      if (auto json = Json::parse(line); json.contains("loss_iou")) all.push_back(std::move(json));
-    return all;
+    return PluginRun::train("configs/yolox.toml", kRecipe, name, more, steps, ranks);
   }
 
   static constexpr auto kRecipe = R"(
