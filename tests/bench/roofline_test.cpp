@@ -57,12 +57,11 @@ std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& op) {
     const auto each = convolution_flops(tensor(input(7).toBool() ? 1 : 0).numel(), tensor(2));
     const auto wanted = input(10).toBoolList();
     counted.backward += each * (wanted[0] + wanted[1]);
-  } else if (name == "aten::addmm") {
-    const auto x = tensor(1);
-    counted.forward += 2 * x.numel() * tensor(2).size(1);
-    if (x.size(1) == 256 * 49) counted.boxes = x.size(0);
-  } else if (name == "aten::mm") {
-    counted.backward += 2 * tensor(0).numel() * tensor(1).size(1);
+  } else if (name == "mkldnn::_linear_pointwise") {  // with a bias forward, without one backward
+    const auto x = tensor(0);
+    const auto flops = 2 * x.numel() * tensor(1).size(0);
+    (input(2).isNone() ? counted.backward : counted.forward) += flops;
+    if (!input(2).isNone() && x.size(1) == 256 * 49) counted.boxes = x.size(0);
   }
   return nullptr;
 }

@@ -48,13 +48,14 @@ class Replay : public Trainer, public ::testing::WithParamInterface<Case> {
 
 INSTANTIATE_TEST_SUITE_P(
     Everywhere, Replay,
-    ::testing::Values(Case{"maskrcnn", "fp32", "roi_heads.box_head.fc7.weight", "aten::addmm"},
+    ::testing::Values(Case{"maskrcnn", "fp32", "roi_heads.box_head.fc7.weight",
+                           "mkldnn::_linear_pointwise"},
                       Case{"maskrcnn", "bf16", "roi_heads.mask_head.0.0.weight",
                            "mkldnn::_convolution_pointwise"},
                       Case{"fasterrcnn", "fp32", "backbone.body.layer2.0.conv1.weight",
                            "mkldnn::_convolution_pointwise"},
                       Case{"cascadercnn", "bf16", "roi_heads.box_predictor.1.bbox_pred.weight",
-                           "aten::addmm"},
+                           "mkldnn::_linear_pointwise"},
                       Case{"retinanet", "fp32", "head.regression_head.bbox_reg.weight",
                            "mkldnn::_convolution_pointwise"},
                       Case{"retinanet", "bf16", "backbone.fpn.layer_blocks.1.0.weight",

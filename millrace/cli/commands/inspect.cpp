@@ -220,8 +220,8 @@ void print_findings(const Inspection& found, const fs::path& out) {
   if (found.val) line(found.val->view);
   for (const auto& one : found.remarks) print_remark(one.is_warning ? "warning" : "note", one.text);
   for (const auto& note : found.notes) print_remark("note", note);
-  print_text(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
-                         (out / "index.html").string()));
+  print_lines(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
+                          (out / "index.html").string()));
   suggest_next(fmt::format("open {}; trainer run {}", (out / "index.html").string(), found.config));
 }
 
