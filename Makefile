@@ -89,7 +89,7 @@ deb: build ## write build/millrace_VERSION_ARCH.deb for this Debian
 	cpack --config $(folder)/CPackConfig.cmake
 
 schema: build ## write schema/millrace.schema.json, by which editors check and complete configurations
-	$(trainer) config --schema >$(folder)/schema.part && mv $(folder)/schema.part schema/millrace.schema.json
+	cp $(folder)/shell/trainer.schema.json schema/millrace.schema.json
 
 package: build ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs where nothing of this is installed
 	scripts/package $(folder)
