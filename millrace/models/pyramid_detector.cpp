@@ -95,11 +95,18 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
 
 PyramidDetector::~PyramidDetector() = default;
 
-std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
-  return fmt::format(
+void check_norm_by_part(const std::string& names, const TrainingFacts& facts,
+                        std::vector<std::string>& warnings) {
+  if (facts.in_micro_batches)
+    throw ConfigError(fmt::format(
+        "{} \"bn\", which would normalise by each micro-batch alone (train.micro_batch): "
+        "\"sync_bn\" normalises by all of a step",
+        names));
+  if (facts.ranks == 1) return;
+  warnings.push_back(fmt::format(
       "{} \"bn\": each of the {} ranks normalises by its own images, which trains another model "
       "than one process does; \"sync_bn\" normalises by those of all ranks, as one process would",
-      names, ranks);
+      names, facts.ranks));
 }
 
 std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& facts) const {
@@ -127,14 +134,12 @@ std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& fa
         fmt::format("model.backbone.freeze_at = {} freezes layers at random values (model.weights "
                     "is ''): name weights, or set model.backbone.freeze_at = 0",
                     options.freeze_at));
-  if (facts.ranks > 1) {
-    std::vector<std::string> by_rank;
-    if (options.norm == "bn") by_rank.emplace_back("model.backbone.norm");
-    if (options.fpn_norm == "bn") by_rank.emplace_back("model.fpn.norm");
-    if (!by_rank.empty())
-      warnings.push_back(norm_by_rank_warning(
-          joined(by_rank, " and ") + (by_rank.size() > 1 ? " are" : " is"), facts.ranks));
-  }
+  std::vector<std::string> by_part;
+  if (options.norm == "bn") by_part.emplace_back("model.backbone.norm");
+  if (options.fpn_norm == "bn") by_part.emplace_back("model.fpn.norm");
+  if (!by_part.empty())
+    check_norm_by_part(joined(by_part, " and ") + (by_part.size() > 1 ? " are" : " is"), facts,
+                       warnings);
   return warnings;
 }
 

@@ -58,8 +58,10 @@ struct PyramidDetectorOptions {
   }
 };
 
-/// A warning about batch norms, named by their options, that see only one rank's images.
-std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
+/// Of batch norms that see only one part's images, named by their options ("model.norm is"): warns
+/// of several ranks, and throws ConfigError for train.micro_batch.
+void check_norm_by_part(const std::string& names, const TrainingFacts& facts,
+                        std::vector<std::string>& warnings);
 
 /// What a detector finds on its way (DetectionNotes), of each image, in the network's pixels.
 struct Noted {

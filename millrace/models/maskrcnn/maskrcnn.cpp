@@ -46,8 +46,8 @@ class MaskRcnn final : public PyramidDetector {
   /// With a mask head, refuses data without shapes.
   std::vector<std::string> check_training(const TrainingFacts& facts) const override {
     auto warnings = PyramidDetector::check_training(facts);
-    if (options_.box_stages.head.norm == "bn" && facts.ranks > 1)
-      warnings.push_back(norm_by_rank_warning("model.box.norm is", facts.ranks));
+    if (options_.box_stages.head.norm == "bn")
+      check_norm_by_part("model.box.norm is", facts, warnings);
     if (!mask_head_ || !facts.count_objects) return warnings;
     const auto counts = facts.count_objects();
     if (counts.without_shape == counts.objects)

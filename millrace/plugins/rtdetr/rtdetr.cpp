@@ -195,12 +195,9 @@ std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& f
     warnings.push_back(
         "model.backbone.freeze_at = " + std::to_string(options_.backbone.freeze_at) +
         " freezes layers at random values: name weights, or set model.backbone.freeze_at = 0");
-  if (facts.ranks > 1) {
-    if (norm == "bn")
-      warnings.push_back(millrace::norm_by_rank_warning("model.backbone.norm is", facts.ranks));
-    if (options_.encoder.norm == "bn")
-      warnings.push_back(millrace::norm_by_rank_warning("model.encoder.norm is", facts.ranks));
-  }
+  if (norm == "bn") millrace::check_norm_by_part("model.backbone.norm is", facts, warnings);
+  if (options_.encoder.norm == "bn")
+    millrace::check_norm_by_part("model.encoder.norm is", facts, warnings);
   return warnings;
 }
 

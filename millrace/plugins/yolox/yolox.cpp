@@ -117,9 +117,9 @@ std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const
   if (facts.count_objects && facts.count_objects().objects == 0)
     throw ConfigError(
         "there is nothing to learn: no image to train on has an object that is no crowd");
-  if (facts.ranks > 1 && options_.norm == "bn")
-    return {norm_by_rank_warning("model.norm is", facts.ranks)};
-  return {};
+  std::vector<std::string> warnings;
+  if (options_.norm == "bn") check_norm_by_part("model.norm is", facts, warnings);
+  return warnings;
 }
 
 at::Tensor Yolox::pixels_of(const Batch& batch, cv::Size padded) const {

@@ -1,5 +1,6 @@
 #include "millrace/trainer/cluster/gradient_buckets.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function_hook.h>
@@ -8,16 +9,47 @@
 #include <memory>
 #include <utility>
 
+#include "millrace/trainer/cluster/micro_batches.h"
+
 namespace millrace {
+
+TensorTree::TensorTree(std::size_t count) { place(1, count); }
+
+void TensorTree::place(std::size_t node, std::size_t count) {
+  if (nodes_.size() <= node) nodes_.resize(node + 1);
+  if (count == 1) return places_.push_back(node);
+  const auto lower = (count + 1) / 2;
+  place(2 * node, lower);
+  place(2 * node + 1, count - lower);
+}
+
+void TensorTree::add(std::size_t number, const at::Tensor& more) {
+  const c10::NoGradGuard no_graph;
+  auto& value = nodes_[places_[number]].value;
+  value = value.defined() ? value + more : more;
+}
+
+void TensorTree::complete(std::size_t number) {
+  const c10::NoGradGuard no_graph;
+  auto node = places_[number];
+  if (nodes_[node].is_complete) return;
+  nodes_[node].is_complete = true;
+  for (; node > 1 && nodes_[node ^ 1].is_complete; node /= 2) {
+    auto &lower = nodes_[node & ~std::size_t{1}], &upper = nodes_[node | 1],
+         &sum = nodes_[node / 2];
+    if (lower.value.defined() && upper.value.defined())
+      sum.value = lower.is_sum ? lower.value.add_(upper.value) : lower.value + upper.value;
+    else if (lower.value.defined() || upper.value.defined())
+      sum.value = (lower.value.defined() ? lower.value : upper.value) + 0;  // -0 becomes 0
+    lower.value = upper.value = at::Tensor();
+    sum.is_complete = sum.is_sum = true;
+  }
+}
 
 /// Runs when a backward pass has accumulated a parameter's gradient.
 struct GradientBuckets::Hook final : torch::autograd::PostAccumulateGradHook {
   Hook(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
-  void operator()(const torch::autograd::Variable&) override {
-    if (!buckets_.collects_) return;
-    buckets_.fill(slot_);
-    buckets_.begin_sums();
-  }
+  void operator()(const torch::autograd::Variable&) override { buckets_.take(slot_); }
 
  private:
   GradientBuckets& buckets_;
@@ -62,12 +94,39 @@ GradientBuckets::~GradientBuckets() {
     torch::autograd::impl::set_post_acc_grad_hooks(slot.value, nullptr);
 }
 
+void GradientBuckets::begin(std::size_t micro_batches) {
+  micro_batches_ = micro_batches;
+  if (micro_batches == 1) return;
+  for (auto& slot : slots_) slot.tree.emplace(micro_batches);
+}
+
 void GradientBuckets::collect() { collects_ = true; }
 
-void GradientBuckets::fill(std::size_t index) {
+// The parameter is locked meanwhile (AccumulateGrad), against the passes of other micro-batches.
+void GradientBuckets::take(std::size_t index) {
+  auto& slot = slots_[index];
+  const std::lock_guard lock(mutex_);
+  if (slot.tree) {
+    const auto number = MicroBatches::current();
+    slot.tree->add(number, std::exchange(slot.value.mutable_grad(), {}));
+    if (!collects_) return;
+    slot.tree->complete(number);
+    for (std::size_t other = 0; other < micro_batches_; ++other)
+      if (!slot.tree->is_complete(other)) return;
+    fill(index, slot.tree->sum());
+  } else if (collects_) {
+    fill(index, slot.value.grad());
+  } else {
+    return;
+  }
+  begin_sums();
+}
+
+void GradientBuckets::fill(std::size_t index, const at::Tensor& gradient) {
   auto& slot = slots_[index];
   const c10::NoGradGuard no_graph;
-  slot.sum.copy_(slot.value.grad());
+  slot.sum.copy_(gradient);
+  slot.tree.reset();
   slot.value.mutable_grad() = slot.sum;  // what it was is free for the rest of the backward pass
   slot.is_filled = true;
   buckets_[slot.bucket].filled += 1;
@@ -85,11 +144,16 @@ std::string GradientBuckets::finish() {
   std::string present;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& slot = slots_[i];
+    if (slot.tree) {  // not every micro-batch has one
+      for (std::size_t number = 0; number < micro_batches_; ++number) slot.tree->complete(number);
+      slot.value.mutable_grad() = slot.tree->sum();
+      slot.tree.reset();
+    }
     const bool has_gradient = slot.value.grad().defined();
     present += has_gradient ? '1' : '0';
     if (slot.is_filled) continue;
     if (has_gradient) {
-      fill(i);
+      fill(i, slot.value.grad());
     } else {
       slot.sum.zero_();
       buckets_[slot.bucket].filled += 1;

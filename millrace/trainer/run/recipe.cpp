@@ -93,6 +93,19 @@ void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
   tree.set("callbacks", std::move(complete));
 }
 
+/// What the same bytes for any number of ranks ask of other tables.
+void check_micro_batch(const Recipe& recipe, const Config& tree) {
+  const auto size = recipe.train.micro_batch;
+  if (size == 0) return;
+  const auto& data = *tree.find("data");
+  require(data, "batch_size", recipe.data.batch_size % size == 0,
+          fmt::format("must be a multiple of train.micro_batch ({})", size));
+  require(
+      data, "test_batch_size", recipe.data.test_batch_size == 1,
+      "must be 1 with train.micro_batch: an image would be detected beside others, which depend "
+      "on the number of ranks");
+}
+
 bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-';
 }
@@ -133,6 +146,7 @@ Recipe resolve(Config from) {
   recipe.schedule = take_section<ScheduleOptions>(from, "schedule", tree);
   recipe.schedule.check(*tree.find("schedule"), recipe.train.epochs);
   take_callbacks(from, tree, recipe);
+  check_micro_batch(recipe, tree);
   recipe.tree = std::move(tree);
   return recipe;
 }
