@@ -46,10 +46,29 @@ void TensorTree::complete(std::size_t number) {
   }
 }
 
+/// Takes a micro-batch's gradient before it is accumulated, which several would do at once.
+struct GradientBuckets::Taker final : torch::autograd::FunctionPreHook {
+  Taker(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
+  torch::autograd::variable_list operator()(
+      const torch::autograd::variable_list& gradients) override {
+    if (!buckets_.slots_[slot_].tree || !gradients[0].defined()) return gradients;
+    buckets_.take(slot_, gradients[0]);
+    return {at::Tensor()};
+  }
+
+ private:
+  GradientBuckets& buckets_;
+  std::size_t slot_;
+};
+
 /// Runs when a backward pass has accumulated a parameter's gradient.
 struct GradientBuckets::Hook final : torch::autograd::PostAccumulateGradHook {
   Hook(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
-  void operator()(const torch::autograd::Variable&) override { buckets_.take(slot_); }
+  void operator()(const torch::autograd::Variable& value) override {
+    if (!buckets_.collects_ || buckets_.micro_batches_ > 1) return;
+    buckets_.fill(slot_, value.grad());
+    buckets_.begin_sums();
+  }
 
  private:
   GradientBuckets& buckets_;
@@ -86,12 +105,18 @@ GradientBuckets::GradientBuckets(const Parameters& parameters, GradientSync& syn
     start += slot.value.numel();
     buckets_[slot.bucket].size += 1;
     torch::autograd::impl::set_post_acc_grad_hooks(slot.value, std::make_unique<Hook>(*this, i));
+    auto taker = std::make_unique<Taker>(*this, i);
+    slot.taker = taker.get();
+    torch::autograd::impl::add_hook(slot.value, std::move(taker));
   }
 }
 
 GradientBuckets::~GradientBuckets() {
-  for (const auto& slot : slots_)
+  for (const auto& slot : slots_) {
     torch::autograd::impl::set_post_acc_grad_hooks(slot.value, nullptr);
+    std::erase_if(torch::autograd::impl::hooks(slot.value),
+                  [&](const auto& hook) { return hook.get() == slot.taker; });
+  }
 }
 
 void GradientBuckets::begin(std::size_t micro_batches) {
@@ -102,23 +127,16 @@ void GradientBuckets::begin(std::size_t micro_batches) {
 
 void GradientBuckets::collect() { collects_ = true; }
 
-// The parameter is locked meanwhile (AccumulateGrad), against the passes of other micro-batches.
-void GradientBuckets::take(std::size_t index) {
+void GradientBuckets::take(std::size_t index, const at::Tensor& gradient) {
   auto& slot = slots_[index];
+  const auto number = MicroBatches::current();
   const std::lock_guard lock(mutex_);
-  if (slot.tree) {
-    const auto number = MicroBatches::current();
-    slot.tree->add(number, std::exchange(slot.value.mutable_grad(), {}));
-    if (!collects_) return;
-    slot.tree->complete(number);
-    for (std::size_t other = 0; other < micro_batches_; ++other)
-      if (!slot.tree->is_complete(other)) return;
-    fill(index, slot.tree->sum());
-  } else if (collects_) {
-    fill(index, slot.value.grad());
-  } else {
-    return;
-  }
+  slot.tree->add(number, gradient);
+  if (!collects_) return;
+  slot.tree->complete(number);
+  for (std::size_t other = 0; other < micro_batches_; ++other)
+    if (!slot.tree->is_complete(other)) return;
+  fill(index, slot.tree->sum());
   begin_sums();
 }
 

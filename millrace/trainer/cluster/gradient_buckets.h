@@ -74,12 +74,14 @@ class GradientBuckets {
 
  private:
   struct Hook;
+  struct Taker;
 
   struct Slot {
     at::Tensor value, sum;  // the parameter, and its view of the bucket
     std::size_t bucket = 0;
     bool is_filled = false;
     std::optional<TensorTree> tree;  // of the micro-batches, if there are several
+    const void* taker = nullptr;     // a hook of `value`
   };
   struct Bucket {
     at::Tensor values;  // fp32
@@ -87,7 +89,7 @@ class GradientBuckets {
     std::size_t size = 0, filled = 0;
   };
 
-  void take(std::size_t slot);
+  void take(std::size_t slot, const at::Tensor& gradient);
   void fill(std::size_t slot, const at::Tensor& gradient);
   void begin_sums();
 
