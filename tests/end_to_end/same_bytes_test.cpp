@@ -1,112 +1,52 @@
 // The real executable under mpirun, with train.micro_batch: any number of ranks leaves the same
-// bytes, also where ranks are killed and others go on.
-#include <algorithm>
-#include <random>
+// bytes, also where others go on with a run.
+#include <utility>
 
-#include "tests/end_to_end/training.h"
-#include "tests/faults/mpirun.h"
-#include "tests/support/data.h"
-#include "tests/support/json_lines.h"
+#include "tests/end_to_end/same_bytes.h"
 
 namespace millrace::testing {
 namespace {
 
-class SameBytes : public Mpirun {
- protected:
-  struct Recipe {
-    std::string file;
-    Words settings;
-    int images = 4;  // per step
-    int steps = 4;
-  };
-
-  /// Settings of small models on the sample data, which are evaluated after the last step.
-  Words on_samples(const Words& more = {}) const {
-    return Words{setting("data.root", in_folder("data")), "data.short_side=[64, 96]",
-                 "data.max_side=128", "callbacks.evaluate.every='2 steps'"} +
-           more;
-  }
-
-  Words command(const Recipe& recipe, int ranks, const fs::path& output) const {
-    return with_settings(
-        {"run", recipe.file, "--resume=auto", "--output", output},
-        Words{"data.batch_size=" + std::to_string(recipe.images / ranks), "data.test_batch_size=1",
-              "train.micro_batch=1", "train.threads=1", "train.epochs=1000",
-              "train.max_steps=" + std::to_string(recipe.steps), "schedule.warmup='2 steps'",
-              "callbacks.log.every='1 steps'", "callbacks.checkpoint.every='1 steps'",
-              "callbacks.checkpoint.keep=2", "callbacks.pictures.enabled=false"} +
-            recipe.settings);
-  }
-
-  /// What must not depend on the number of ranks: weights, momentum, metrics without times,
-  /// detections.
-  static std::vector<std::string> essence(const fs::path& output) {
-    const auto checkpoint = last_checkpoint(output);
-    const auto run = checkpoint.parent_path().parent_path();
-    std::vector<std::string> all = {read_text(checkpoint / "model.safetensors"),
-                                    read_text(checkpoint / "optimizer.safetensors"),
-                                    metrics_without_times(run / "metrics.jsonl")};
-    std::vector<fs::path> found;
-    for (const auto& file : fs::directory_iterator(run / "detections")) found.push_back(file);
-    std::ranges::sort(found);
-    for (const auto& file : found) all.push_back(read_text(file));
-    return all;
-  }
-
-  std::vector<std::string> train(const Recipe& recipe, int ranks, const std::string& name) const {
-    const auto output = in_folder(name);
-    const auto own = command(recipe, ranks, output);
-    successful(ranks == 1 ? trainer(own) : Mpirun::ranks(ranks, MILLRACE_TRAINER, own));
-    return essence(output);
-  }
-
-  void expect_same(const Recipe& recipe, const std::vector<int>& numbers) const {
-    const auto alone = train(recipe, 1, "1");
-    ASSERT_GE(alone.size(), 4);
-    for (const int ranks : numbers)
-      EXPECT_TRUE(train(recipe, ranks, std::to_string(ranks)) == alone)
-          << recipe.file << " with " << ranks << " ranks";
-    for (const auto& folder : fs::directory_iterator(in_folder(".")))
-      if (folder.path().filename() != "data") fs::remove_all(folder);
-  }
-
-  /// A run whose ranks are killed at a random instant, whereupon another number of them goes on,
-  /// until all steps are taken.
-  std::vector<std::string> train_killed(const Recipe& recipe, const std::vector<int>& numbers,
-                                        unsigned seed, double longest_s) const {
-    const auto output = in_folder("killed-" + std::to_string(seed));
-    std::mt19937_64 random(seed);
-    for (std::size_t start = 0;; ++start) {
-      const int ranks = numbers[std::uniform_int_distribution<std::size_t>(
-          0, numbers.size() - 1)(random)];
-      const auto own = command(recipe, ranks, output);
-      const auto child =
-          ranks == 1 ? this->start(MILLRACE_TRAINER, own)
-                     : start_ranks(ranks, MILLRACE_TRAINER, own);
-      const double instant = std::uniform_real_distribution(0.2 * longest_s, longest_s)(random);
-      const auto deadline =
-          std::chrono::steady_clock::now() + std::chrono::duration<double>(instant);
-      int status = 0;
-      bool done = false;
-      while (!done && std::chrono::steady_clock::now() < deadline) {
-        done = ::waitpid(child, &status, WNOHANG) == child;
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
-      if (done) {
-        EXPECT_EQ(status, 0) << ranks << " ranks";
-        return essence(output);
-      }
-      std::cout << " " << ranks << " ranks killed after " << instant << " s" << std::endl;
-      ::kill(child, SIGKILL);
-      finish(child);
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // ranks end once mpirun is gone
-    }
-  }
-};
-
 TEST_F(SameBytes, OfOneTwoAndFourRanks) {
   make_data();
-  expect_same({"configs/maskrcnn.toml", on_samples({"model.backbone.width=16"})}, {2, 4});
+  expect_same({"configs/maskrcnn.toml",
+               on_samples({"model.backbone.width=16", "model.test.score_thresh=0.001"})},
+              {2, 4});
+}
+
+/// A run's last step evaluates and asks for figures: so does every step here.
+TEST_F(SameBytes, OfARunThatOtherNumbersOfRanksGoOnWith) {
+  make_data();
+  Recipe recipe{
+      "configs/retinanet.toml",
+      on_samples({"model.backbone.width=16", "model.test.score_thresh=0.001",
+                  "optimizer.type='adamw'", "optimizer.lr=1e-3",
+                  "callbacks.evaluate.every='1 steps'", "callbacks.figures.every='1 steps'"})};
+  const auto whole = train(recipe, 2, "whole");
+  const int steps = std::exchange(recipe.steps, 1);
+  train(recipe, 4, "parts");
+  recipe.steps = 3;
+  train(recipe, 1, "parts");
+  recipe.steps = steps;
+  EXPECT_TRUE(train(recipe, 4, "parts") == whole);
+}
+
+TEST_F(SameBytes, AreRefusedWhereTheyCannotBe) {
+  make_data();
+  const Recipe recipe{"configs/maskrcnn.toml", on_samples({"model.backbone.width=16"}), 12};
+  const auto refusal = [&](int ranks, const Words& settings, const std::string& why) {
+    const auto own = with_settings(command(recipe, ranks, in_folder("refused")), settings);
+    const auto outcome = ranks == 1 ? trainer(own) : Mpirun::ranks(ranks, MILLRACE_TRAINER, own);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+    EXPECT_FALSE(fs::exists(in_folder("refused")));
+  };
+  refusal(3, {}, "gives the same bytes for 1, 2, 4, 8 ... ranks, not for 3");
+  refusal(1, {"train.micro_batch=5"}, "must be a multiple of train.micro_batch (5)");
+  refusal(1, {"train.threads=0"}, "needs train.threads");
+  refusal(1, {"data.test_batch_size=2"}, "must be 1 with train.micro_batch");
+  refusal(1, {"train.gradient_type='bf16'"}, "needs train.gradient_type = \"fp32\"");
+  refusal(1, {"model.backbone.norm='bn'"}, "would normalise by each micro-batch alone");
 }
 
 }  // namespace
