@@ -47,6 +47,11 @@ TEST_F(SameBytes, AreRefusedWhereTheyCannotBe) {
   refusal(1, {"data.test_batch_size=2"}, "must be 1 with train.micro_batch");
   refusal(1, {"train.gradient_type='bf16'"}, "needs train.gradient_type = \"fp32\"");
   refusal(1, {"model.backbone.norm='bn'"}, "would normalise by each micro-batch alone");
+
+  const auto drawing =
+      trainer(with_settings({"config", "configs/coco/rtdetr_r18vd.toml"},
+                            {"train.micro_batch=1", "train.threads=1", "data.test_batch_size=1"}));
+  expect_error(drawing, 2, "draws a size for the batch of each rank");
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "millrace/base/renamed_keys.h"
 #include "millrace/base/sections.h"
 #include "millrace/base/text.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/stages/multi_scale.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/every.h"
@@ -104,6 +106,12 @@ void check_micro_batch(const Recipe& recipe, const Config& tree) {
       data, "test_batch_size", recipe.data.test_batch_size == 1,
       "must be 1 with train.micro_batch: an image would be detected beside others, which depend "
       "on the number of ranks");
+  for (const auto& stage : recipe.stages)
+    if (used_name(stage, detection_stages().kind()) == MultiScale::kName)
+      throw ConfigError(
+          fmt::format("{}: the stage '{}' draws a size for the batch of each rank, so that "
+                      "train.micro_batch cannot give the same bytes: leave out one of them",
+                      stage.origin.text(), MultiScale::kName));
 }
 
 bool is_word(char letter) {
