@@ -3,6 +3,7 @@
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -33,9 +34,11 @@ struct ValidationLossOptions {
   }
 };
 
+using BatchLosses = std::tuple<std::int64_t, Scalars>;  // images, mean losses
+
 /// Means of the detector's losses over images; each rank measures its share. Random draws are the
-/// same every time. If a signal to stop comes meanwhile, training ends there and a resumed one
-/// measures first.
+/// same every time, by the number of the batch among those of all ranks. If a signal to stop comes
+/// meanwhile, training ends there and a resumed one measures first.
 class ValidationLoss final : public Callback, public PublishesMetrics, public SavesState {
  public:
   using Options = ValidationLossOptions;
@@ -52,32 +55,39 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
     if (!state.validation) return;
     const c10::NoGradGuard no_graph;
     const auto began = Clock::now();
-    std::map<std::string, double> sums;  // over images
+    std::vector<BatchLosses> own;
     std::int64_t seen = 0;
     const auto share = share_of(*state.cluster);
     const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
-    std::int64_t number = 0;
     const auto measure = [&](const Batch& batch) {
-      const auto count = static_cast<double>(batch.size());
-      const auto losses = losses_of(state.model, batch, {.step = number++, .measured_only = true});
+      const auto number = std::ssize(own) * share.ranks + share.rank;
+      const auto losses = losses_of(state.model, batch, {.step = number, .measured_only = true});
       std::vector<at::Tensor> values;
       for (const auto& [name, loss] : losses) values.push_back(loss.reshape({}));
       DeviceNumbers numbers(at::stack(values));
       auto next = numbers.get().begin();
-      for (const auto& [name, loss] : losses) {
-        const auto value = *next++ * count;
-        sums["val/" + name] += value;
-        sums["val/loss"] += value;
-      }
-      seen += static_cast<std::int64_t>(batch.size());
+      auto& [count, of_batch] = own.emplace_back();
+      count = std::ssize(batch.images);
+      for (const auto& [name, loss] : losses) of_batch.emplace_back(name, *next++);
+      seen += count;
       return images_ == 0 || seen < wanted;
     };
     owed_ = (images_ == 0 || wanted > 0) &&
             !go_through(state.validation->start(share), state.pass_watch(), measure);
-    if (share.ranks > 1) add_up(*state.cluster, seen, sums);
+    const auto all = of_all_ranks(*state.cluster, own);
     if (owed_) {
       state.stop(StopSignals::received());
       return state.save_checkpoint();
+    }
+    std::map<std::string, double> sums;  // over images
+    seen = 0;
+    for (const auto& [count, losses] : all) {
+      seen += count;
+      for (const auto& [name, loss] : losses) {
+        const auto value = loss * static_cast<double>(count);
+        sums["val/" + name] += value;
+        sums["val/loss"] += value;
+      }
     }
     if (seen == 0) return;
     Scalars means;
@@ -100,18 +110,22 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
   void load_state(TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
 
  private:
-  /// Adds up all ranks in order; a signal to one is one to all.
-  void add_up(const Cluster& cluster, std::int64_t& seen, std::map<std::string, double>& sums) {
-    using Seen = std::tuple<int, std::int64_t, std::map<std::string, double>>;
-    const auto all = gather_values(cluster, "validation loss",
-                                   Seen(owed_ ? StopSignals::number() : 0, seen, sums));
-    seen = 0;
-    sums.clear();
-    for (const auto& [signal, count, losses] : all) {
+  /// The batches of all ranks in the order of one process; a signal to one is one to all.
+  std::vector<BatchLosses> of_all_ranks(const Cluster& cluster,
+                                        const std::vector<BatchLosses>& own) {
+    using Seen = std::tuple<int, std::vector<BatchLosses>>;
+    const auto all =
+        gather_values(cluster, "validation loss", Seen(owed_ ? StopSignals::number() : 0, own));
+    std::vector<BatchLosses> batches;
+    std::size_t longest = 0;
+    for (const auto& [signal, theirs] : all) {
       if (signal != 0 && !std::exchange(owed_, true)) StopSignals::note(signal);
-      seen += count;
-      for (const auto& [name, sum] : losses) sums[name] += sum;
+      longest = std::max(longest, theirs.size());
     }
+    for (std::size_t i = 0; i < longest; ++i)
+      for (const auto& [signal, theirs] : all)
+        if (i < theirs.size()) batches.push_back(theirs[i]);
+    return batches;
   }
 
   std::int64_t images_;

@@ -79,7 +79,7 @@ struct StepInfo {
   cv::Size padded = {};
   std::int64_t first_image = 0;  // place of the batch's first image in the step
   LossTotals* totals = nullptr;  // nullptr: the batch is the whole step
-  RankSum* ranks = nullptr;      // sums over the ranks; nullptr: there is one
+  RankSum* ranks = nullptr;      // sums over the step's parts; nullptr: the batch is all of it
   Figures* figures = nullptr;    // nullptr: nobody asks
 
   /// Of a draw (`stream`: any constant) for image `image`: the same when resumed and in any part.
@@ -101,8 +101,9 @@ struct StepInfo {
 
 /// What a training will be like.
 struct TrainingFacts {
-  std::int64_t ranks = 1;      // processes that share each step
-  bool starts_random = false;  // no weights are loaded, and none were trained before
+  std::int64_t ranks = 1;         // processes that share each step
+  bool in_micro_batches = false;  // which must not normalise by themselves (train.micro_batch)
+  bool starts_random = false;     // no weights are loaded, and none were trained before
   /// Counts the objects in one pass over all samples; empty if these are not known here.
   std::function<ObjectCounts()> count_objects;
 };
@@ -120,7 +121,8 @@ class Detector {
   virtual ~Detector() = default;
 
   /// Losses of a batch, with gradients: its share of the losses of the step. Under at::NoGradGuard
-  /// the call changes nothing in the model.
+  /// the call changes nothing in the model. With train.micro_batch several threads call it at once,
+  /// each for a part of the step.
   virtual Losses losses(const Batch& batch, const StepInfo& step) = 0;
 
   /// Objects of each image, best score first. Draws nothing at random and keeps no gradients.

@@ -19,18 +19,21 @@ void choose_products(bool tf32) {
   at::globalContext().setAllowTF32CuBLAS(tf32);
 }
 
-ComputeIn::ComputeIn(at::ScalarType type, at::DeviceType device)
+ComputeIn::ComputeIn(at::ScalarType type, at::DeviceType device, bool keeps_casts)
     : device_(device),
       was_enabled_(at::autocast::is_autocast_enabled(device)),
+      kept_casts_(at::autocast::is_autocast_cache_enabled()),
       was_(at::autocast::get_autocast_dtype(device)) {
   at::autocast::increment_nesting();
   if (type != at::kFloat) at::autocast::set_autocast_dtype(device, type);
   at::autocast::set_autocast_enabled(device, type != at::kFloat);
+  at::autocast::set_autocast_cache_enabled(keeps_casts);
 }
 
 ComputeIn::~ComputeIn() {
   at::autocast::set_autocast_enabled(device_, was_enabled_);
   at::autocast::set_autocast_dtype(device_, was_);
+  at::autocast::set_autocast_cache_enabled(kept_casts_);
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
 }
 

@@ -17,16 +17,17 @@ at::ScalarType precision_type(const std::string& precision);
 void choose_products(bool tf32);
 
 /// While it lives, this thread computes in `type`: libtorch's autocast on `device`, and
-/// compute_type() for layers that cast themselves. Casts of weights are kept meanwhile.
+/// compute_type() for layers that cast themselves. Casts of weights are kept meanwhile unless
+/// `keeps_casts` is false: threads that compute side by side would share them and their gradients.
 class ComputeIn {
  public:
-  ComputeIn(at::ScalarType type, at::DeviceType device);
+  ComputeIn(at::ScalarType type, at::DeviceType device, bool keeps_casts = true);
   ComputeIn(const ComputeIn&) = delete;
   ~ComputeIn();
 
  private:
   at::DeviceType device_;
-  bool was_enabled_;
+  bool was_enabled_, kept_casts_;
   at::ScalarType was_;
 };
 

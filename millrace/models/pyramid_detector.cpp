@@ -103,14 +103,13 @@ std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& fa
   if (auto warning = frozen_backbone_warning(facts, options.backbone, options.norm,
                                              options.freeze_at, /*trained_norm=*/"gn"))
     warnings.push_back(*std::move(warning));
-  if (facts.ranks > 1) {
-    std::vector<std::string> by_rank;
-    if (options.norm == "bn") by_rank.emplace_back("model.backbone.norm");
-    if (options.fpn_norm == "bn") by_rank.emplace_back("model.fpn.norm");
-    if (!by_rank.empty())
-      warnings.push_back(norm_by_rank_warning(
-          joined(by_rank, " and ") + (by_rank.size() > 1 ? " are" : " is"), facts.ranks));
-  }
+  std::vector<std::string> by_part;
+  if (options.norm == "bn") by_part.emplace_back("model.backbone.norm");
+  if (options.fpn_norm == "bn") by_part.emplace_back("model.fpn.norm");
+  if (!by_part.empty())
+    if (auto warning = norm_by_part_warning(
+            joined(by_part, " and ") + (by_part.size() > 1 ? " are" : " is"), facts))
+      warnings.push_back(*std::move(warning));
   return warnings;
 }
 

@@ -37,11 +37,18 @@ std::optional<std::string> frozen_backbone_warning(const TrainingFacts& facts,
   return std::nullopt;
 }
 
-std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
+std::optional<std::string> norm_by_part_warning(const std::string& names,
+                                                const TrainingFacts& facts) {
+  if (facts.in_micro_batches)
+    throw ConfigError(fmt::format(
+        "{} \"bn\", which would normalise by each micro-batch alone (train.micro_batch): "
+        "\"sync_bn\" normalises by all of a step",
+        names));
+  if (facts.ranks == 1) return std::nullopt;
   return fmt::format(
       "{} \"bn\": each of the {} ranks normalises by its own images, which trains another model "
       "than one process does; \"sync_bn\" normalises by those of all ranks, as one process would",
-      names, ranks);
+      names, facts.ranks);
 }
 
 }  // namespace millrace

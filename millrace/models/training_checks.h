@@ -19,7 +19,10 @@ std::optional<std::string> frozen_backbone_warning(const TrainingFacts& facts,
                                                    std::int64_t freeze_at,
                                                    const std::string& trained_norm);
 
-/// A warning about batch norms, named by their options, that see only one rank's images.
-std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
+/// A warning about batch norms, named by their options ("model.norm is"), that see only one rank's
+/// images; none in a single process. Throws ConfigError for train.micro_batch, of whose parts each
+/// would be normalised alone.
+std::optional<std::string> norm_by_part_warning(const std::string& names,
+                                                const TrainingFacts& facts);
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/tree_sum.h"
 #include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
@@ -21,36 +22,54 @@ ReportFields fields_of(const StepReport& report) {
   return fields;
 }
 
-/// `rank` is that of `fields`.
-void add(StepReport& sum, ReportFields& fields, const std::string& rank, const std::string& title) {
-  const auto& [losses, figures, measured, gradients, statistics] = fields;
-  if (!std::ranges::equal(sum.losses, losses, {}, &Scalars::value_type::first,
-                          &Scalars::value_type::first))
-    throw Error(fmt::format(
-        "{} gave other losses on {} than on the chief: each must give the same ones", title, rank));
-  for (std::size_t i = 0; i < losses.size(); ++i) sum.losses[i].second += losses[i].second;
-  if (sum.gradients.size() != gradients.size())
-    throw Error(fmt::format("{} trains {} parameters, the chief {}", rank, gradients.size(),
-                            sum.gradients.size()));
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (gradients[i] == '1') sum.gradients[i] = '1';
-  for (const auto& [name, part, whole] : figures) add(sum.figures, {name, part, whole});
+StepReport report_of(ReportFields& fields) {
+  auto& [losses, figures, measured, gradients, statistics] = fields;
+  StepReport report{losses, {}, measured, gradients, statistics};
+  for (const auto& [name, part, whole] : figures) report.figures.push_back({name, part, whole});
+  return report;
 }
 
 }  // namespace
 
-StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title) {
-  if (cluster.size() == 1) return mine;
+StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
+                          const std::string& title) {
   if (!cluster.is_chief()) {
-    mine.measured.clear();
-    mine.statistics.clear();
+    mine[0].measured.clear();
+    mine[0].statistics.clear();
   }
-  auto all = gather_values(cluster, "losses", fields_of(mine));
-  auto& [losses, figures, measured, gradients, statistics] = all[0];
-  StepReport sum{losses, {}, measured, gradients, statistics};
-  for (const auto& [name, part, whole] : figures) sum.figures.push_back({name, part, whole});
-  for (std::int64_t rank = 1; rank < cluster.size(); ++rank)
-    add(sum, all[static_cast<std::size_t>(rank)], cluster.name(rank), title);
+  std::vector<ReportFields> own;
+  for (const auto& report : mine) own.push_back(fields_of(report));
+  auto all = gather_values(cluster, "losses", own);
+
+  const auto& chiefs = all[0][0];
+  std::vector<ReportFields*> leaves;
+  std::string gradients = std::get<3>(chiefs);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto name = cluster.name(static_cast<std::int64_t>(rank));
+    const auto& theirs = std::get<3>(all[rank][0]);
+    if (theirs.size() != gradients.size())
+      throw Error(fmt::format("{} trains {} parameters, the chief {}", name, theirs.size(),
+                              gradients.size()));
+    for (std::size_t i = 0; i < theirs.size(); ++i)
+      if (theirs[i] == '1') gradients[i] = '1';
+    for (auto& fields : all[rank]) {
+      if (!std::ranges::equal(std::get<0>(chiefs), std::get<0>(fields), {},
+                              &Scalars::value_type::first, &Scalars::value_type::first))
+        throw Error(fmt::format(
+            "{} gave other losses on {} than on the chief: each must give the same ones", title,
+            name));
+      leaves.push_back(&fields);
+    }
+  }
+  auto sum = tree_sum(
+      leaves.size(), [&](std::size_t i) { return report_of(*leaves[i]); },
+      [](StepReport total, const StepReport& more) {
+        for (std::size_t i = 0; i < total.losses.size(); ++i)
+          total.losses[i].second += more.losses[i].second;
+        for (const auto& figure : more.figures) add(total.figures, figure);
+        return total;
+      });
+  sum.gradients = std::move(gradients);
   return sum;
 }
 

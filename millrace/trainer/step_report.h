@@ -18,9 +18,11 @@ struct StepReport {
   std::string statistics;        // bytes of the running statistics if the step has changed them
 };
 
-/// One exchange: losses and figures summed in rank order, gradients of any rank, the chief's
-/// norms and statistics; the same on all ranks. Throws Error, beginning with `title`, if the ranks'
-/// detectors gave different losses.
-StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title);
+/// `mine`: by micro-batch, of which the first says what holds for the rank. One exchange: losses
+/// and figures added as a tree of all micro-batches, gradients of any rank, the chief's norms and
+/// statistics; the same on all ranks. Throws Error, beginning with `title`, if the detectors gave
+/// different losses.
+StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
+                          const std::string& title);
 
 }  // namespace millrace

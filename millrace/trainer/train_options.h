@@ -20,6 +20,7 @@ struct TrainOptions {
   bool deterministic = true;
   std::string gradient_type = "fp32";  // in which gradients travel between ranks
   std::int64_t threads = 0;            // of the maths; 0: all cores
+  std::int64_t micro_batch = 0;        // images computed alone; 0: a rank's batch is
   std::string output = "runs";
   Duration rank_timeout = {600};
 
@@ -42,6 +43,11 @@ struct TrainOptions {
           "of gradients between ranks; their sums are fp32 all the same", {"fp32", "bf16", "fp16"});
     o.add("deterministic", deterministic, "the same run gives the same bytes");
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
+    o.add(
+        "micro_batch", micro_batch,
+        "compute so many images alone, each with train.threads, so that 1, 2, 4 ... ranks give the "
+        "same bytes; 0: a rank's batch at once",
+        {.min = 0, .max = 4096, .unit = "images"});
     o.add("output", output, "folder that run folders are made in");
     o.add("rank_timeout", rank_timeout,
           "of several ranks, how long the others, or data, are waited for before all are ended",
@@ -54,6 +60,14 @@ struct TrainOptions {
             "= \"tf32\" is for device = \"cuda\" alone");
     require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
             "is for precision = \"fp16\" alone");
+    if (micro_batch == 0) return;
+    require(table, "micro_batch", device == "cpu",
+            "is for device = \"cpu\" alone: set train.micro_batch = 0");
+    require(table, "micro_batch", threads > 0,
+            "needs train.threads, with how many each is computed: other numbers give other bytes; "
+            "1 unless a rank has more cores than micro-batches");
+    require(table, "micro_batch", gradient_type == "fp32",
+            "needs train.gradient_type = \"fp32\": each rank would round its own sums");
   }
 };
 

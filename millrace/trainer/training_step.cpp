@@ -1,5 +1,6 @@
 #include "millrace/trainer/training_step.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -7,41 +8,58 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/text.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/detector/precision.h"
 #include "millrace/detector/restore.h"
+#include "millrace/trainer/cluster/micro_batches.h"
+#include "millrace/trainer/cluster/processors.h"
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "millrace/trainer/device_numbers.h"
 
 namespace millrace {
 
-/// What a step's batches say of it, brought to the host in one transfer: losses, norms, figures.
+/// What a step's micro-batches say of it, brought to the host in one transfer: losses, norms,
+/// figures.
 class StepSums {
  public:
-  explicit StepSums(const std::string& title) : title_(title) {}
+  StepSums(const std::string& title, std::size_t micro_batches, bool with_figures)
+      : title_(title), losses_(micro_batches), figures_(with_figures ? micro_batches : 0) {}
 
-  void add(const Losses& losses) {
-    if (names_.empty())
-      for (const auto& [name, loss] : losses) names_.push_back(name);
-    if (!std::ranges::equal(losses, names_, {}, &Losses::value_type::first))
-      throw Error(title_ + " gave other losses for one batch of the step than for another");
-    for (const auto& [name, loss] : losses) losses_.push_back(loss.detach().reshape({}));
+  /// Of the micro-batch, as are its figures; each on its own thread.
+  void add(std::size_t number, const Losses& losses) {
+    for (const auto& [name, loss] : losses)
+      losses_[number].emplace_back(name, loss.detach().reshape({}));
+    counts_.store(losses.size());
   }
+  /// nullptr: nobody asks.
+  Figures* figures(std::size_t number) { return figures_.empty() ? nullptr : &figures_[number]; }
 
   /// Queues the transfer. `measured`: of the optimizer. `moved`: one number, or undefined.
-  void queue(const at::Tensor& measured, const Figures& figures, const at::Tensor& moved) {
-    decisive_ = at::stack(losses_);
+  void queue(const at::Tensor& measured, const at::Tensor& moved) {
+    std::vector<at::Tensor> all;
+    for (const auto& own : losses_)
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (own.size() != losses_[0].size() || own.size() % count() != 0 ||
+            own[i].first != losses_[0][i % count()].first)
+          throw Error(title_ + " gave other losses for one batch of the step than for another");
+        all.push_back(own[i].second);
+      }
+    decisive_ = at::stack(all);
     if (measured.numel() > 0) decisive_ = at::cat({decisive_, measured});
     std::vector<at::Tensor> more;
-    for (const auto& number : figures.numbers())
-      if (is_there(number)) more.push_back(number);
+    for (const auto& own : figures_)
+      for (const auto& number : own.numbers())
+        if (is_there(number)) more.push_back(number);
     if (moved.defined()) more.push_back(moved);
     numbers_.emplace(more.empty() ? decisive_ : at::cat({decisive_, at::stack(more)}));
   }
@@ -49,35 +67,61 @@ class StepSums {
   /// Queues the decision: fp32, 1 if a loss or a norm is not finite, else 0.
   at::Tensor bad() const { return (decisive_ * 0).sum().ne(0).to(at::kFloat); }
 
-  /// Waits for the device. Also whether `moved` was not 0.
-  std::pair<StepReport, bool> read(const Figures& figures) {
-    StepReport report;
+  /// Waits for the device. By micro-batch; what was measured is the first one's. Also whether
+  /// `moved` was not 0.
+  std::pair<std::vector<StepReport>, bool> read() {
+    std::vector<StepReport> reports(losses_.size());
     const auto all = numbers_->get();
-    for (std::size_t i = 0; i < losses_.size(); ++i) {
-      if (i < names_.size()) report.losses.emplace_back(names_[i], 0);
-      report.losses[i % names_.size()].second += all[i];
+    auto next = all.begin();
+    for (std::size_t number = 0; number < reports.size(); ++number)
+      for (std::size_t i = 0; i < losses_[number].size(); ++i) {
+        auto& own = reports[number].losses;
+        if (i < count()) own.emplace_back(losses_[number][i].first, 0);
+        own[i % count()].second += *next++;
+      }
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(decisive_.numel());
+    reports[0].measured.assign(next, end);
+    next = end;
+    for (std::size_t number = 0; number < figures_.size(); ++number) {
+      std::vector<double> values;
+      for (const auto& value : figures_[number].numbers())
+        values.push_back(is_there(value) ? *next++ : value.item<double>());
+      reports[number].figures = figures_[number].sums(values.data());
     }
-    auto next = all.begin() + static_cast<std::ptrdiff_t>(decisive_.numel());
-    report.measured.assign(all.begin() + static_cast<std::ptrdiff_t>(losses_.size()), next);
-    std::vector<double> values;
-    for (const auto& number : figures.numbers())
-      values.push_back(is_there(number) ? *next++ : number.item<double>());
-    report.figures = figures.sums(values.data());
-    return {std::move(report), next != all.end() && *next != 0};
+    return {std::move(reports), next != all.end() && *next != 0};
   }
 
  private:
+  /// Losses of a batch.
+  std::size_t count() const { return counts_.load(); }
   /// Others are on the host already.
-  bool is_there(const at::Tensor& number) const { return number.device() == losses_[0].device(); }
+  bool is_there(const at::Tensor& number) const {
+    return number.device() == losses_[0][0].second.device();
+  }
 
-  const std::string& title_;  // of the detector
-  std::vector<std::string> names_;
-  std::vector<at::Tensor> losses_;  // by batch, then as the names
-  at::Tensor decisive_;             // losses, then norms
+  const std::string& title_;    // of the detector
+  std::vector<Losses> losses_;  // by micro-batch: those of its batches, one after the other
+  std::vector<Figures> figures_;
+  std::atomic<std::size_t> counts_ = 0;
+  at::Tensor decisive_;  // losses, then norms
   std::optional<DeviceNumbers> numbers_;
 };
 
 namespace {
+
+/// Images `first` .. `first + count` of the batch, whose pixels it shares.
+Batch part_of(const Batch& batch, std::size_t first, std::size_t count) {
+  Batch part{.height = batch.height, .width = batch.width, .divisor = batch.divisor};
+  const auto some = [&](const auto& all, auto& own) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    own.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+  };
+  some(batch.images, part.images);
+  some(batch.objects, part.objects);
+  const auto bytes_before = batch.bytes() / batch.size() * first;
+  part.pixels = {batch.pixels, batch.pixels.get() + bytes_before};
+  return part;
+}
 
 at::Tensor added(const Losses& losses) {
   auto total = losses[0].second.reshape({});
@@ -87,9 +131,9 @@ at::Tensor added(const Losses& losses) {
 
 }  // namespace
 
-/// One batch of a step on this rank.
-struct TrainingStep::Part {
-  const Batch& batch;
+/// A part of a batch, or all of it.
+struct TrainingStep::MicroBatch {
+  std::shared_ptr<const Batch> batch;
   StepInfo info;
 };
 
@@ -101,12 +145,13 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
       type_(precision_type(train.precision)),
       device_(device_of(model).type()),
       static_scale_(train.loss_scale),
+      micro_batch_(static_cast<std::size_t>(train.micro_batch)),
       statistics_(model.parameters()),
       rank_sum_(cluster, device_) {
   if (device_ == at::kCPU && !cpu_multiplies(type_))
     spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
                  train.precision);
-  if (cluster.size() == 1) return;
+  if (cluster.size() == 1 && micro_batch_ == 0) return;
   sync_ = make_gradient_sync(device_, cluster);
   buckets_.emplace(model.parameters(), *sync_, precision_type(train.gradient_type));
 }
@@ -145,47 +190,85 @@ std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> ba
   std::vector<Part> parts;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const auto& [first_image, width, height] = places[i];
-    parts.push_back({batches[i], info});
-    parts.back().info.first_image = first_image;
-    parts.back().info.padded = {width, height};
-    if (cluster_.size() > 1) parts.back().info.ranks = &rank_sum_;
+    auto own = info;
+    own.padded = {width, height};
+    if (cluster_.size() > 1) own.ranks = &rank_sum_;
+    auto& part = parts.emplace_back();
+    const auto& batch = batches[i];
+    const auto size = micro_batch_ > 0 ? micro_batch_ : batch.size();
+    if (batch.size() % size != 0)
+      throw Error(
+          fmt::format("a batch of {} cannot be cut into micro-batches of {} "
+                      "(train.micro_batch)",
+                      counted(std::ssize(batch.images), "image"), size));
+    for (std::size_t first = 0; first < batch.size(); first += size) {
+      own.first_image = first_image + static_cast<std::int64_t>(first);
+      part.push_back({size == batch.size()
+                          ? std::shared_ptr<const Batch>(std::shared_ptr<void>(), &batch)
+                          : std::make_shared<const Batch>(part_of(batch, first, size)),
+                      own});
+    }
   }
   return parts;
 }
 
-Losses TrainingStep::losses(const Batch& batch, const StepInfo& info) const {
-  const ComputeIn precision(type_, device_);
-  return losses_of(model_, batch, info);
+/// How many micro-batches a rank computes at the same time: as many as it has processors for.
+std::size_t TrainingStep::at_once() const {
+  if (device_ != at::kCPU) return 1;
+  return std::max<std::size_t>(
+      1, allowed_processor_count() / static_cast<std::size_t>(at::get_num_threads()));
 }
 
 void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums) {
+  const auto count = parts[0].size();
+  const bool is_cut = micro_batch_ > 0, has_totals = is_cut || parts.size() > 1 || buckets_;
   StepTotals totals(cluster_, model_.title, parts.size());
-  const bool has_totals = parts.size() > 1 || cluster_.size() > 1;
-  const auto losses_of_part = [&](std::size_t i, Figures* figures) {
-    auto info = parts[i].info;
+  MicroBatches side_by_side(count, at_once());
+  MicroBatchTotals own_totals(side_by_side, totals);
+  MicroBatchSum statistics(side_by_side, rank_sum_);
+  const auto losses_of_part = [&](std::size_t i, std::size_t number, Figures* figures) {
+    const auto& [batch, shared_info] = parts[i][number];
+    auto info = shared_info;
     info.figures = figures;
-    info.totals = has_totals ? &totals : nullptr;
-    totals.begin(i);
-    return losses(parts[i].batch, info);
+    info.totals = has_totals ? &own_totals : nullptr;
+    if (is_cut) info.ranks = &statistics;
+    const ComputeIn precision(type_, device_, /*keeps_casts=*/!is_cut);
+    return losses_of(model_, *batch, info);
   };
+  if (buckets_) buckets_->begin(count);
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const at::NoGradGuard no_graph;
-    losses_of_part(i, nullptr);
+    totals.begin(i);
+    side_by_side.run([&](std::size_t number) {
+      const at::NoGradGuard no_graph;
+      losses_of_part(i, number, nullptr);
+    });
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto named = losses_of_part(i, parts[i].info.figures);
-    if (has_totals && i == 0) totals.complete();
-    sums.add(named);
+    totals.begin(i);
     if (buckets_ && i + 1 == parts.size()) buckets_->collect();
-    const auto total = added(named);
-    (factor != 1 ? total * factor : total).backward();
+    side_by_side.run([&](std::size_t number) {
+      const auto named = losses_of_part(i, number, sums.figures(number));
+      if (has_totals && i == 0)
+        side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
+          totals.complete();
+          return 0;
+        });
+      sums.add(number, named);
+      const auto total = added(named);
+      (factor != 1 ? total * factor : total).backward();
+    });
   }
+  takes_sums_ = !is_cut || statistics.has_moved_statistics();
 }
 
-StepReport TrainingStep::shared(StepReport mine, bool moved) {
-  if (moved && cluster_.is_chief()) mine.statistics = statistics_.bytes();
+StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
+  if (moved && micro_batch_ > 0 && !takes_sums_)
+    throw Error(model_.title +
+                " keeps running statistics of each micro-batch alone, which would depend on who "
+                "computes it: set train.micro_batch = 0");
+  if (moved && cluster_.is_chief()) mine[0].statistics = statistics_.bytes();
   auto all = over_all_ranks(cluster_, std::move(mine), model_.title);
-  buckets_->hand_out(all.gradients);
+  if (buckets_) buckets_->hand_out(all.gradients);
   if (cluster_.is_chief()) return all;
   if (!all.statistics.empty())
     statistics_.set(all.statistics);
@@ -195,11 +278,9 @@ StepReport TrainingStep::shared(StepReport mine, bool moved) {
 }
 
 void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& scale, StepEnd& end) {
-  const bool scaled = type_ == at::kHalf, is_alone = cluster_.size() == 1;
+  const bool scaled = type_ == at::kHalf;
   const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
-  static const Figures none;
-  const auto& figures = parts[0].info.figures ? *parts[0].info.figures : none;
-  StepSums sums(model_.title);
+  StepSums sums(model_.title, parts[0].size(), parts[0][0].info.figures != nullptr);
   descend(parts, factor, sums);
 
   std::string gradients;
@@ -211,14 +292,14 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
     buckets_->hand_out(std::string(gradients.size(), '1'));  // to be measured
   }
   const auto measured = optimizer_->measure(factor);
-  const bool may_move = !is_alone && !statistics_.empty();
-  sums.queue(measured, figures, may_move ? statistics_.moved() : at::Tensor());
-  const bool device_decides = device_ != at::kCPU && is_alone && !optimizer_->needs_host();
+  const bool may_move = buckets_ && !statistics_.empty();
+  sums.queue(measured, may_move ? statistics_.moved() : at::Tensor());
+  const bool device_decides = device_ != at::kCPU && !buckets_ && !optimizer_->needs_host();
   if (device_decides) optimizer_->apply_unless(sums.bad(), lr, measured);
-  auto [report, moved] = sums.read(figures);
-  report.gradients = std::move(gradients);
+  auto [reports, moved] = sums.read();
+  reports[0].gradients = std::move(gradients);
   if (sync) end.sync_s = sync->seconds();
-  if (!is_alone) report = shared(std::move(report), moved);
+  const auto report = shared(std::move(reports), moved);
 
   const auto say = [&](std::string name, double value, FigureKind kind = FigureKind::mean) {
     end.scalars.push_back({std::move(name), value, kind});
@@ -227,7 +308,7 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   for (const auto& [name, loss] : report.losses) say(name, loss), whole += loss;
   say("loss", whole);
   if (scaled) say("loss_scale", factor, FigureKind::last);
-  for (auto& [name, share] : quotients(report.figures)) say(name, share);
+  for (const auto& [name, share] : quotients(report.figures)) say(name, share);
   for (const auto& [name, loss] : report.losses) {
     if (std::isfinite(loss)) continue;
     end.rejected =

@@ -48,11 +48,14 @@ class TrainingStep {
 
   /// One step at rate `lr` over all `batches` of every rank; of several batches all but the first
   /// take a pass without gradients before, for the totals that losses are divided by (LossTotals).
-  /// Every rank gets the same scalars, decisions and values, bit for bit. A step whose losses or
-  /// gradients are not finite changes only `scale`. Fields of `info` that differ between batches
-  /// are set here. A device is waited for once: for losses, figures and norms of gradients
-  /// together. Of one rank, the new values are queued before that (except with LARS and LARC), and
-  /// the device leaves them out itself if the step is bad. `places`: of these batches, as agreed.
+  /// With train.micro_batch each is computed in micro-batches of that size (MicroBatches), whose
+  /// losses, figures, gradients and statistics are added as one balanced tree over all ranks.
+  /// Throws Error for a batch that it does not divide. Every rank gets the same scalars, decisions
+  /// and values, bit for bit. A step whose losses or gradients are not finite changes only `scale`.
+  /// Fields of `info` that differ between batches are set here. A device is waited for once: for
+  /// losses, figures and norms of gradients together. Of one rank, the new values are queued before
+  /// that (except with LARS and LARC), and the device leaves them out itself if the step is bad.
+  /// `places`: of these batches, as agreed.
   StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
                      const StepInfo& info, double lr, LossScale& scale);
 
@@ -64,17 +67,20 @@ class TrainingStep {
   const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
-  struct Part;
+  struct MicroBatch;
+  /// The micro-batches of one of the step's batches on this rank, which are computed side by side.
+  using Part = std::vector<MicroBatch>;
 
   std::vector<Part> parts_of(std::span<const Batch> batches, std::span<const StepPlace> places,
                              const StepInfo& info) const;
-  Losses losses(const Batch& batch, const StepInfo& info) const;
+  std::size_t at_once() const;
   /// Losses and gradients; on a device, queued.
   void descend(const std::vector<Part>& parts, double factor, StepSums& sums);
   /// As operator(), except that a rejected step has changed buffers.
   void take(const std::vector<Part>& parts, double lr, LossScale& scale, StepEnd& end);
-  /// Of all ranks, which get the chief's statistics and agree on the parameters with a gradient.
-  StepReport shared(StepReport mine, bool moved);
+  /// Of all micro-batches of all ranks, which get the chief's statistics and agree on the
+  /// parameters with a gradient.
+  StepReport shared(std::vector<StepReport> mine, bool moved);
 
   Detector& model_;
   const Cluster& cluster_;
@@ -82,10 +88,12 @@ class TrainingStep {
   at::ScalarType type_;  // of convolutions and matrix products
   at::DeviceType device_;
   double static_scale_;                 // of the losses in fp16; 0: looked for
+  std::size_t micro_batch_;             // images; 0: the batch
   RunningStatistics statistics_;        // which losses() changes
-  std::unique_ptr<GradientSync> sync_;  // for several ranks, as the next
+  std::unique_ptr<GradientSync> sync_;  // for several ranks or micro-batches, as the next
   std::optional<GradientBuckets> buckets_;
   mutable ClusterSum rank_sum_;
+  bool takes_sums_ = true;  // the step's running statistics follow sums over all micro-batches
 };
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "millrace/base/random.h"
+#include "millrace/base/tree_sum.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/processors.h"
 #include "tests/support/ranks_main.h"
@@ -32,12 +33,13 @@ TEST(Cluster, HearsTheChiefAlone) {
   EXPECT_EQ(heard, "the chief's");
 }
 
-TEST(Cluster, AddsInTheOrderOfRanks) {
-  const auto mine = [](std::int64_t rank) { return 0.1 * static_cast<double>(rank + 1); };
-  double expected = mine(0);
-  for (std::int64_t rank = 1; rank < cluster->size(); ++rank) expected += mine(rank);
-  EXPECT_EQ(cluster->sum("numbers", std::vector{mine(cluster->rank()), 1.0}),
-            (std::vector{expected, static_cast<double>(cluster->size())}));
+TEST(Cluster, GivesTheNumbersOfEachRankAfterTheOther) {
+  std::vector<double> expected;
+  for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
+    expected.insert(expected.end(), {0.1 * static_cast<double>(rank), 1.0});
+  EXPECT_EQ(
+      cluster->numbers("numbers", std::vector{0.1 * static_cast<double>(cluster->rank()), 1.0}),
+      expected);
 }
 
 TEST(Cluster, KnowsTheRanksOfTheHost) {
@@ -67,15 +69,15 @@ at::Tensor values_of(std::int64_t rank, std::int64_t count) {
   return values;
 }
 
-TEST(GradientSync, AddsInTheOrderOfRanksAndAllRanksHaveTheSameBits) {
+TEST(GradientSync, AddsAsATreeOfTheRanksAndAllHaveTheSameBits) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
   const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
   for (int repeat = 0; repeat < 2; ++repeat) {
     std::vector<at::Tensor> sums, expected;
     for (const std::int64_t count : {1, 3, 1000, 1 << 18}) {
-      expected.push_back(values_of(0, count));
-      for (std::int64_t rank = 1; rank < cluster->size(); ++rank)
-        expected.back() = expected.back() + values_of(rank, count);
+      expected.push_back(tree_sum(static_cast<std::size_t>(cluster->size()), [&](std::size_t rank) {
+        return values_of(static_cast<std::int64_t>(rank), count);
+      }));
       sums.push_back(values_of(cluster->rank(), count));
       sync->begin_sum(sums.back(), "gradients");
     }

@@ -1,12 +1,15 @@
 // Run by each of some ranks: a step that they take together is that of one process with all their
 // images.
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <mutex>
 
 #include "millrace/base/errors.h"
 #include "millrace/detector/restore.h"
@@ -24,7 +27,8 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kImages = 8;  // per step
 
 /// The weighted mean over images of (w - id)^2, of images with an odd id of (odd - id)^2 too, and
-/// nothing of `idle`. What it has seen last is a running statistic.
+/// nothing of `idle`. What it has seen last is a running statistic, or, normalised by the mean of
+/// all images, that mean.
 class SomeDetector final : public Detector {
  public:
   SomeDetector() {
@@ -46,8 +50,16 @@ class SomeDetector final : public Detector {
       odd = odd + (odd_ - id).square().sum();
       odds += 1;
     }
-    seen_.fill_(static_cast<double>(batch.images[0].image_id));
-    sizes.emplace_back(step.padded.width, step.padded.height);
+    if (normalises) {
+      const auto sums = at::tensor({fit.item<double>(), count}, at::kDouble);
+      if (step.ranks) (*step.ranks)(sums);
+      fit = fit / sums[0].abs().to(at::kFloat) + fit;
+      if (!step.ranks || step.ranks->moves_statistics()) seen_.copy_(sums[0].reshape({1}));
+    } else {
+      const std::lock_guard lock(mutex_);
+      seen_.fill_(static_cast<double>(batch.images[0].image_id));
+      sizes.emplace_back(step.padded.width, step.padded.height);
+    }
     if (step.figures) step.figures->add("odd/share", odds, count);
     if (step.figures && odds > 0) step.figures->add("odd/loss", odd.detach().item<double>(), odds);
     if (!asks_for_totals) return {{"fit", fit}};
@@ -62,10 +74,11 @@ class SomeDetector final : public Detector {
   }
 
   double bad_image = -1, factor = 1;
-  bool asks_for_totals = true;
+  bool asks_for_totals = true, normalises = false;
   std::vector<std::pair<int, int>> sizes;  // the sizes to pad batches to
 
  private:
+  std::mutex mutex_;
   Parameters parameters_;
   at::Tensor w_, odd_, idle_, seen_;
 };
@@ -88,6 +101,7 @@ struct Steps {
   SomeDetector model = {};
   LossScale scale = {};
   std::vector<StepEnd> ends = {};
+  NamedTensors values = {};  // at the end, of the model and of the optimizer
 
   void run() {
     TrainingStep step(model, train, optimizer, all);
@@ -101,6 +115,9 @@ struct Steps {
       ends.push_back(step(batches, {.seed = 5, .step = i, .figures = &figures}, 0.1, scale));
     }
     step.check_alike();
+    for (const auto& [name, value] : named_values(model)) values.emplace_back(name, value.clone());
+    for (const auto& [name, value] : step.optimizer().state())
+      values.emplace_back(name, value.clone());
   }
 };
 
@@ -181,6 +198,56 @@ TEST(RanksStep, RefusesADetectorThatDividesByNoTotal) {
   Steps steps;
   steps.model.asks_for_totals = false;
   EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("cannot be trained in parts"));
+}
+
+/// Whether every figure of every step and every value at the end have the same bits.
+void expect_same_bytes(const OptimizerOptions& optimizer, TrainOptions train, std::int64_t parts) {
+  Steps together{.train = train, .optimizer = optimizer, .parts = parts},
+      alone{.all = Cluster::alone(), .train = train, .optimizer = optimizer, .parts = parts};
+  for (auto* steps : {&together, &alone}) {
+    steps->model.normalises = true;
+    steps->run();
+  }
+  for (std::size_t i = 0; i < alone.ends.size(); ++i) {
+    ASSERT_EQ(together.ends[i].scalars.size(), alone.ends[i].scalars.size());
+    for (std::size_t k = 0; k < alone.ends[i].scalars.size(); ++k) {
+      EXPECT_EQ(together.ends[i].scalars[k].name, alone.ends[i].scalars[k].name);
+      EXPECT_EQ(together.ends[i].scalars[k].value, alone.ends[i].scalars[k].value)
+          << alone.ends[i].scalars[k].name << " of step " << i;
+    }
+  }
+  ASSERT_EQ(together.values.size(), alone.values.size());
+  for (std::size_t i = 0; i < alone.values.size(); ++i)
+    EXPECT_EQ(bytes_of(together.values[i].second), bytes_of(alone.values[i].second))
+        << alone.values[i].first;
+}
+
+TEST(MicroBatches, GiveTheSameBytesForAnyNumberOfRanks) {
+  at::set_num_threads(1);
+  TrainOptions train;
+  train.micro_batch = 1;
+  for (const OptimizerOptions& options : {OptimizerOptions{.weight_decay = 0.1},
+                                          {.weight_decay = 0.1, .clip_norm = 0.5},
+                                          {.type = "adamw", .weight_decay = 0.1},
+                                          {.weight_decay = 0.1, .trust = "lars"}})
+    expect_same_bytes(options, train, /*parts=*/1);
+  expect_same_bytes({.weight_decay = 0.1}, train, /*parts=*/2);
+  if (cluster->size() == 4) return;
+  train.micro_batch = 2;
+  expect_same_bytes({.weight_decay = 0.1}, train, /*parts=*/2);
+}
+
+TEST(MicroBatches, RefuseADetectorThatKeepsStatisticsOfEachAlone) {
+  Steps steps;
+  steps.train.micro_batch = 1;
+  EXPECT_THAT(message_of([&] { steps.run(); }),
+              HasSubstr("keeps running statistics of each micro-batch alone"));
+}
+
+TEST(MicroBatches, AreWholePartsOfABatch) {
+  Steps steps;
+  steps.train.micro_batch = 3;
+  EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("cannot be cut into micro-batches of 3"));
 }
 
 TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 
 #include "millrace/models/ops/upload.h"
 #include "millrace/onnx/operations.h"
@@ -140,6 +141,8 @@ AnchorGrids::Grid AnchorGrids::operator()(const std::vector<at::Tensor>& maps,
   Sides sides;
   for (const auto& map : maps) sides.insert(sides.end(), {map.size(2), map.size(3)});
   sides.insert(sides.end(), {padded.first, padded.second});
+  static std::mutex looking;  // micro-batches come here side by side
+  const std::lock_guard lock(looking);
   auto found = std::ranges::find_if(grids_, [&](const auto& kept) {
     return kept.first == sides && kept.second.anchors.device() == maps[0].device();
   });

@@ -40,7 +40,7 @@ struct PyramidAnchors {
 };
 
 /// All anchors of a pyramid's maps. Those of the sizes seen last are kept, and what they are made
-/// of stays on the device. Not for several threads at once.
+/// of stays on the device.
 class AnchorGrids {
  public:
   struct Grid {

@@ -9,6 +9,7 @@
 #include <ATen/ops/rsqrt.h>
 
 #include <cmath>
+#include <mutex>
 
 #include "millrace/models/layers/batch_norm_silu.h"
 #include "millrace/models/layers/convolution.h"
@@ -188,11 +189,16 @@ at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
     const auto folded = fold();
     return with(conv_.weight * folded.scale.view({-1, 1, 1, 1}), folded, {});
   }
-  if (!folded_ || affine_trained || folded_->changes != parameters_->changes()) folded_ = fold();
-  if (conv_.weight.requires_grad()) return with(conv_.weight, *folded_, folded_->scale);
-  if (!folded_->weight.defined())
-    folded_->weight = conv_.weight * folded_->scale.view({-1, 1, 1, 1});
-  return with(folded_->weight, *folded_, {});
+  const auto folded = [&] {
+    static std::mutex folding;  // micro-batches come here side by side
+    const std::lock_guard lock(folding);
+    if (!folded_ || affine_trained || folded_->changes != parameters_->changes()) folded_ = fold();
+    if (!conv_.weight.requires_grad() && !folded_->weight.defined())
+      folded_->weight = conv_.weight * folded_->scale.view({-1, 1, 1, 1});
+    return *folded_;
+  }();
+  if (conv_.weight.requires_grad()) return with(conv_.weight, folded, folded.scale);
+  return with(folded.weight, folded, {});
 }
 
 }  // namespace millrace

@@ -47,8 +47,9 @@ class MaskRcnn final : public PyramidDetector {
   /// With a mask head, refuses data without shapes.
   std::vector<std::string> check_training(const TrainingFacts& facts) const override {
     auto warnings = PyramidDetector::check_training(facts);
-    if (options_.box_stages.head.norm == "bn" && facts.ranks > 1)
-      warnings.push_back(norm_by_rank_warning("model.box.norm is", facts.ranks));
+    if (options_.box_stages.head.norm == "bn")
+      if (auto warning = norm_by_part_warning("model.box.norm is", facts))
+        warnings.push_back(*std::move(warning));
     if (!mask_head_ || !facts.count_objects) return warnings;
     const auto counts = facts.count_objects();
     if (counts.without_shape == counts.objects)

@@ -187,12 +187,11 @@ std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& f
   if (auto warning = millrace::frozen_backbone_warning(facts, type, norm, freeze_at,
                                                        /*trained_norm=*/"bn"))
     warnings.push_back(*std::move(warning));
-  if (facts.ranks > 1) {
-    if (norm == "bn")
-      warnings.push_back(millrace::norm_by_rank_warning("model.backbone.norm is", facts.ranks));
-    if (options_.encoder.norm == "bn")
-      warnings.push_back(millrace::norm_by_rank_warning("model.encoder.norm is", facts.ranks));
-  }
+  for (const auto& [option, of] : {std::pair{"model.backbone.norm is", &norm},
+                                   std::pair{"model.encoder.norm is", &options_.encoder.norm}})
+    if (*of == "bn")
+      if (auto warning = millrace::norm_by_part_warning(option, facts))
+        warnings.push_back(*std::move(warning));
   return warnings;
 }
 

@@ -108,8 +108,8 @@ double Yolox::activation_bytes(std::int64_t, double pixels) const {
 
 std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {
   require_objects(facts);
-  if (facts.ranks > 1 && options_.norm == "bn")
-    return {norm_by_rank_warning("model.norm is", facts.ranks)};
+  if (options_.norm == "bn")
+    if (auto warning = norm_by_part_warning("model.norm is", facts)) return {*std::move(warning)};
   return {};
 }
 

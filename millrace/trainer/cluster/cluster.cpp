@@ -72,22 +72,19 @@ std::string Cluster::broadcast(std::string_view what, std::string_view mine) con
   return gather(what, is_chief() ? mine : std::string_view()).front();
 }
 
-std::vector<double> Cluster::sum(std::string_view what, std::span<const double> mine) const {
-  std::vector<double> total(mine.begin(), mine.end());
-  if (!world_) return total;
+std::vector<double> Cluster::numbers(std::string_view what, std::span<const double> mine) const {
+  if (!world_) return {mine.begin(), mine.end()};
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size_bytes());
-  const auto all = gather(what, bytes);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].size() != bytes.size())
-      throw Error(fmt::format("{} sums {} numbers in '{}', {} sums {}", name(), mine.size(), what,
-                              name(static_cast<std::int64_t>(rank)),
-                              all[rank].size() / sizeof(double)));
-    std::vector<double> theirs(mine.size());
-    std::memcpy(theirs.data(), all[rank].data(), bytes.size());
-    for (std::size_t i = 0; i < total.size(); ++i)
-      total[i] = rank == 0 ? theirs[i] : total[i] + theirs[i];
+  std::vector<double> numbers;
+  for (const auto& theirs : gather(what, bytes)) {
+    if (theirs.size() != bytes.size())
+      throw Error(fmt::format("{} gives {} numbers in '{}', {} gives {}", name(), mine.size(), what,
+                              name(static_cast<std::int64_t>(numbers.size() / mine.size())),
+                              theirs.size() / sizeof(double)));
+    numbers.resize(numbers.size() + mine.size());
+    std::memcpy(numbers.data() + numbers.size() - mine.size(), theirs.data(), theirs.size());
   }
-  return total;
+  return numbers;
 }
 
 void Cluster::set_patience(double seconds) const {

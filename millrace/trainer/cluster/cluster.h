@@ -43,8 +43,8 @@ class Cluster {
   std::vector<std::string> gather(std::string_view what, std::string_view mine) const;
   /// What the chief gives.
   std::string broadcast(std::string_view what, std::string_view mine) const;
-  /// Sums over all ranks, added in rank order: the same bits on each.
-  std::vector<double> sum(std::string_view what, std::span<const double> mine) const;
+  /// As many numbers of every rank, one rank's after the other's.
+  std::vector<double> numbers(std::string_view what, std::span<const double> mine) const;
   /// Returns once all ranks have called it.
   void meet(std::string_view what) const { gather(what, {}); }
 

@@ -1,5 +1,6 @@
 #include "millrace/trainer/cluster/gradient_buckets.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function_hook.h>
@@ -8,14 +9,64 @@
 #include <memory>
 #include <utility>
 
+#include "millrace/trainer/cluster/micro_batches.h"
+
 namespace millrace {
+
+TensorTree::TensorTree(std::size_t count) { place(1, count); }
+
+void TensorTree::place(std::size_t node, std::size_t count) {
+  if (nodes_.size() <= node) nodes_.resize(node + 1);
+  if (count == 1) return places_.push_back(node);
+  const auto lower = (count + 1) / 2;
+  place(2 * node, lower);
+  place(2 * node + 1, count - lower);
+}
+
+void TensorTree::add(std::size_t number, const at::Tensor& more) {
+  const c10::NoGradGuard no_graph;
+  auto& value = nodes_[places_[number]].value;
+  value = value.defined() ? value + more : more;
+}
+
+void TensorTree::complete(std::size_t number) {
+  const c10::NoGradGuard no_graph;
+  auto node = places_[number];
+  if (nodes_[node].is_complete) return;
+  nodes_[node].is_complete = true;
+  for (; node > 1 && nodes_[node ^ 1].is_complete; node /= 2) {
+    auto &lower = nodes_[node & ~std::size_t{1}], &upper = nodes_[node | 1],
+         &sum = nodes_[node / 2];
+    if (lower.value.defined() && upper.value.defined())
+      sum.value = lower.is_sum ? lower.value.add_(upper.value) : lower.value + upper.value;
+    else if (lower.value.defined() || upper.value.defined())
+      sum.value = (lower.value.defined() ? lower.value : upper.value) + 0;  // -0 becomes 0
+    lower.value = upper.value = at::Tensor();
+    sum.is_complete = sum.is_sum = true;
+  }
+}
+
+/// Takes a micro-batch's gradient before it is accumulated, which several would do at once.
+struct GradientBuckets::Taker final : torch::autograd::FunctionPreHook {
+  Taker(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
+  torch::autograd::variable_list operator()(
+      const torch::autograd::variable_list& gradients) override {
+    if (!buckets_.slots_[slot_].tree || !gradients[0].defined()) return gradients;
+    buckets_.take(slot_, gradients[0]);
+    return {at::Tensor()};
+  }
+
+ private:
+  GradientBuckets& buckets_;
+  std::size_t slot_;
+};
 
 /// Runs when a backward pass has accumulated a parameter's gradient.
 struct GradientBuckets::Hook final : torch::autograd::PostAccumulateGradHook {
   Hook(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
-  void operator()(const torch::autograd::Variable&) override {
-    if (!buckets_.collects_) return;
-    buckets_.fill(slot_);
+  void operator()(const torch::autograd::Variable& value) override {
+    if (!buckets_.collects_ || buckets_.micro_batches_ > 1) return;
+    buckets_.fill(slot_, value.grad());
     buckets_.begin_sums();
   }
 
@@ -54,20 +105,46 @@ GradientBuckets::GradientBuckets(const Parameters& parameters, GradientSync& syn
     start += slot.value.numel();
     buckets_[slot.bucket].size += 1;
     torch::autograd::impl::set_post_acc_grad_hooks(slot.value, std::make_unique<Hook>(*this, i));
+    auto taker = std::make_unique<Taker>(*this, i);
+    slot.taker = taker.get();
+    torch::autograd::impl::add_hook(slot.value, std::move(taker));
   }
 }
 
 GradientBuckets::~GradientBuckets() {
-  for (const auto& slot : slots_)
+  for (const auto& slot : slots_) {
     torch::autograd::impl::set_post_acc_grad_hooks(slot.value, nullptr);
+    std::erase_if(torch::autograd::impl::hooks(slot.value),
+                  [&](const auto& hook) { return hook.get() == slot.taker; });
+  }
+}
+
+void GradientBuckets::begin(std::size_t micro_batches) {
+  micro_batches_ = micro_batches;
+  if (micro_batches == 1) return;
+  for (auto& slot : slots_) slot.tree.emplace(micro_batches);
 }
 
 void GradientBuckets::collect() { collects_ = true; }
 
-void GradientBuckets::fill(std::size_t index) {
+void GradientBuckets::take(std::size_t index, const at::Tensor& gradient) {
+  auto& slot = slots_[index];
+  const auto number = MicroBatches::current();
+  const std::lock_guard lock(mutex_);
+  slot.tree->add(number, gradient);
+  if (!collects_) return;
+  slot.tree->complete(number);
+  for (std::size_t other = 0; other < micro_batches_; ++other)
+    if (!slot.tree->is_complete(other)) return;
+  fill(index, slot.tree->sum());
+  begin_sums();
+}
+
+void GradientBuckets::fill(std::size_t index, const at::Tensor& gradient) {
   auto& slot = slots_[index];
   const c10::NoGradGuard no_graph;
-  slot.sum.copy_(slot.value.grad());
+  slot.sum.copy_(gradient);
+  slot.tree.reset();
   slot.value.mutable_grad() = slot.sum;  // what it was is free for the rest of the backward pass
   slot.is_filled = true;
   buckets_[slot.bucket].filled += 1;
@@ -85,11 +162,16 @@ std::string GradientBuckets::finish() {
   std::string present;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& slot = slots_[i];
+    if (slot.tree) {  // not every micro-batch has one
+      for (std::size_t number = 0; number < micro_batches_; ++number) slot.tree->complete(number);
+      slot.value.mutable_grad() = slot.tree->sum();
+      slot.tree.reset();
+    }
     const bool has_gradient = slot.value.grad().defined();
     present += has_gradient ? '1' : '0';
     if (slot.is_filled) continue;
     if (has_gradient) {
-      fill(i);
+      fill(i, slot.value.grad());
     } else {
       slot.sum.zero_();
       buckets_[slot.bucket].filled += 1;

@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,34 @@
 #include "millrace/weights/parameters.h"
 
 namespace millrace {
+
+/// A sum of `count` tensors that come in any order, added as one balanced tree (tree_sum) while
+/// they come, so that few are held at a time. One that is undefined counts as zeros where another
+/// is not.
+class TensorTree {
+ public:
+  explicit TensorTree(std::size_t count);
+
+  /// Adds to what the number has so far.
+  void add(std::size_t number, const at::Tensor& more);
+  /// Nothing more comes for the number.
+  void complete(std::size_t number);
+  bool is_complete(std::size_t number) const { return nodes_[places_[number]].is_complete; }
+
+  /// Once all numbers are complete: the sum, undefined if all were.
+  const at::Tensor& sum() const { return nodes_[1].value; }
+
+ private:
+  struct Node {
+    at::Tensor value;
+    bool is_complete = false, is_sum = false;
+  };
+
+  void place(std::size_t node, std::size_t count);
+
+  std::vector<std::size_t> places_;  // of the numbers
+  std::vector<Node> nodes_;          // 1 is the root, 2 n and 2 n + 1 come below n
+};
 
 /// The last parameters come first, as in the backward pass. A bucket's sum begins once it is full
 /// and all buckets before it have begun, so that every rank begins the same sums in the same order
@@ -24,6 +54,10 @@ class GradientBuckets {
                   std::int64_t first_bytes = kFirstBytes, std::int64_t bytes = kBytes);
   GradientBuckets(const GradientBuckets&) = delete;
   ~GradientBuckets();
+
+  /// A step begins, of so many micro-batches side by side (MicroBatches), whose gradients are added
+  /// as a tree; a micro-batch's own over the step's passes come before.
+  void begin(std::size_t micro_batches);
 
   /// The next backward pass is the step's last: its gradients are summed.
   void collect();
@@ -40,11 +74,14 @@ class GradientBuckets {
 
  private:
   struct Hook;
+  struct Taker;
 
   struct Slot {
     at::Tensor value, sum;  // the parameter, and its view of the bucket
     std::size_t bucket = 0;
     bool is_filled = false;
+    std::optional<TensorTree> tree;  // of the micro-batches, if there are several
+    const void* taker = nullptr;     // a hook of `value`
   };
   struct Bucket {
     at::Tensor values;  // fp32
@@ -52,14 +89,17 @@ class GradientBuckets {
     std::size_t size = 0, filled = 0;
   };
 
-  void fill(std::size_t slot);
+  void take(std::size_t slot, const at::Tensor& gradient);
+  void fill(std::size_t slot, const at::Tensor& gradient);
   void begin_sums();
 
   GradientSync& sync_;
   std::vector<Slot> slots_;  // as the parameters
   std::vector<Bucket> buckets_;
   std::size_t begun_ = 0;  // buckets whose sum has begun
+  std::size_t micro_batches_ = 1;
   bool collects_ = false;
+  std::mutex mutex_;  // of all that backward passes change
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Sums over ranks on CPUs, by MPI: a reduce-scatter in rank order, then an allgather.
+// Sums over ranks on CPUs, by MPI: a reduce-scatter that adds as a tree, then an allgather.
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceType.h>
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/tree_sum.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/mpi_world.h"
 
@@ -118,15 +119,20 @@ class MpiGradientSync final : public GradientSync {
               work.what);
     world_.wait({&request, 1}, work.what);
     auto* result = values + start_of(own);
-    std::array<Wide, 1024> total;
-    for (std::size_t first = 0; first < mine; first += total.size()) {
-      const auto block = std::min(total.size(), mine - first);
-      total.fill(0);
-      for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const auto* part = parts + mine * rank + first;
-        for (std::size_t i = 0; i < block; ++i) total[i] += static_cast<Wide>(part[i]);
-      }
-      for (std::size_t i = 0; i < block; ++i) result[first + i] = static_cast<T>(total[i]);
+    using Block = std::array<Wide, 1024>;
+    for (std::size_t first = 0; first < mine; first += Block().size()) {
+      const auto size = std::min(Block().size(), mine - first);
+      const auto of_rank = [&](std::size_t rank) {
+        Block block;
+        std::copy_n(parts + mine * rank + first, size, block.begin());
+        return block;
+      };
+      const auto add = [size](Block&& sum, const Block& more) -> Block {
+        for (std::size_t i = 0; i < size; ++i) sum[i] += more[i];
+        return sum;
+      };
+      const auto total = tree_sum(ranks, of_rank, add);
+      for (std::size_t i = 0; i < size; ++i) result[first + i] = static_cast<T>(total[i]);
     }
     check_mpi(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, values, counts.data(), starts.data(), type,
                               communicator_, &request),
@@ -145,8 +151,15 @@ class MpiGradientSync final : public GradientSync {
   std::thread thread_;  // the last member: it uses the others
 };
 
+/// Of a rank that is alone.
+class NoGradientSync final : public GradientSync {
+ public:
+  void begin_sum(const at::Tensor&, const char*) override {}
+  void wait() override {}
+};
+
 MILLRACE_REGISTER(gradient_syncs().add<NoOptions>(
-    "cpu", "sums over MPI, added in the order of ranks",
+    "cpu", "sums over MPI, added as a tree of the ranks",
     [](const Config&, const Cluster& cluster) -> std::unique_ptr<GradientSync> {
       return std::make_unique<MpiGradientSync>(*cluster.world());
     }));
@@ -159,6 +172,7 @@ Registry<GradientSyncFactory>& gradient_syncs() {
 }
 
 std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster) {
+  if (cluster.size() == 1) return std::make_unique<NoGradientSync>();
   const auto name = c10::DeviceTypeName(device, /*lower_case=*/true);
   return gradient_syncs().at(name).create(Config(), cluster);
 }

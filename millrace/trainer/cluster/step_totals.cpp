@@ -1,34 +1,33 @@
 #include "millrace/trainer/cluster/step_totals.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/tree_sum.h"
 
 namespace millrace {
 
-double StepTotals::sum(std::string_view name, double local) {
-  return combined(
-      name, local,
-      [&](double own) {
-        return cluster_.sum(name, {&own, 1})[0];
-      },
-      std::plus<>());
-}
-
-double StepTotals::largest(std::string_view name, double local) {
-  const auto of_ranks = [&](double own) {
-    std::vector<double> by_rank(static_cast<std::size_t>(cluster_.size()));
-    by_rank[static_cast<std::size_t>(cluster_.rank())] = own;
-    return std::ranges::max(cluster_.sum(name, by_rank));
+double StepTotals::sum(std::string_view name, std::span<const double> locals) {
+  const auto of_ranks = [&](const std::vector<double>& own) {
+    const auto all = cluster_.numbers(name, own);
+    return tree_sum(all.size(), [&](std::size_t i) { return all[i]; });
   };
-  return combined(name, local, of_ranks, [](double a, double b) { return std::max(a, b); });
+  return combined(name, locals, of_ranks, std::plus<>());
 }
 
-double StepTotals::combined(std::string_view name, double local,
-                            const std::function<double(double)>& over_ranks,
+double StepTotals::largest(std::string_view name, std::span<const double> locals) {
+  const auto of_ranks = [&](const std::vector<double>& own) {
+    return std::ranges::max(cluster_.numbers(name, own));
+  };
+  return combined(name, locals, of_ranks, [](double a, double b) { return std::max(a, b); });
+}
+
+double StepTotals::combined(std::string_view name, std::span<const double> locals,
+                            const std::function<double(const std::vector<double>&)>& over_ranks,
                             const std::function<double(double, double)>& over_parts) {
   const bool is_first_asked = part_ == std::min<std::size_t>(1, parts_ - 1);
   auto found = shares_.find(name);
@@ -42,14 +41,15 @@ double StepTotals::combined(std::string_view name, double local,
   }
   auto& shares = found->second;
   if (!are_known_) {
-    const auto [own, is_first] = asked_.emplace(name, local);
+    const std::vector<double> given(locals.begin(), locals.end());
+    const auto [own, is_first] = asked_.emplace(name, given);
     if (is_first)
-      shares[part_] = over_ranks(local);
-    else if (own->second != local)
+      shares[part_] = over_ranks(given);
+    else if (own->second != given)
       throw Error(
           fmt::format("{} asks for the total '{}' of {} and of {} in one batch; each needs a name "
                       "of its own",
-                      title_, name, own->second, local));
+                      title_, name, fmt::join(own->second, ", "), fmt::join(given, ", ")));
     if (part_ > 0) return shares[part_];
   }
   return std::accumulate(shares.begin() + 1, shares.end(), shares.front(), over_parts);

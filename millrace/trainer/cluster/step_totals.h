@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,11 +12,13 @@
 
 #include "millrace/detector/detector.h"
 #include "millrace/trainer/cluster/cluster.h"
+#include "millrace/trainer/cluster/micro_batches.h"
 
 namespace millrace {
 
-/// Totals of a step of one batch per rank, or of micro-batches, which are added up in their order.
-/// All ranks meet in every sum of a part whose shares are not known yet.
+/// Totals of a step of one batch per rank, or of several one after the other, which are added up in
+/// their order. All ranks meet in every sum of a part whose shares are not known yet. Shares of the
+/// ranks, and of the micro-batches that a rank computes side by side, are added as one tree.
 ///
 /// The shares of all parts but the first are collected by a pass without gradients; the first part
 /// then completes the totals while its losses are computed, so that it needs one pass.
@@ -35,8 +38,14 @@ class StepTotals final : public LossTotals {
   /// Of part 0 and of any after it the total; else, in the pass that collects, the sum over the
   /// ranks for this part; asked for again with the same share, the same. Throws Error for a name
   /// that an earlier part did not ask for, or that this part has given another share of.
-  double sum(std::string_view name, double local) override;
-  double largest(std::string_view name, double local) override;
+  double sum(std::string_view name, double local) override { return sum(name, {&local, 1}); }
+  double largest(std::string_view name, double local) override {
+    return largest(name, {&local, 1});
+  }
+
+  /// The same of a rank with several micro-batches side by side, by number.
+  double sum(std::string_view name, std::span<const double> locals);
+  double largest(std::string_view name, std::span<const double> locals);
 
   /// After the losses of part 0. Throws Error if nothing was asked for: then losses of parts would
   /// not add up.
@@ -44,8 +53,8 @@ class StepTotals final : public LossTotals {
 
  private:
   /// Shares of one name, combined over the ranks and over the parts.
-  double combined(std::string_view name, double local,
-                  const std::function<double(double)>& over_ranks,
+  double combined(std::string_view name, std::span<const double> locals,
+                  const std::function<double(const std::vector<double>&)>& over_ranks,
                   const std::function<double(double, double)>& over_parts);
 
   const Cluster& cluster_;
@@ -53,8 +62,29 @@ class StepTotals final : public LossTotals {
   const std::size_t parts_;
   std::size_t part_ = 0;
   bool are_known_ = false;
-  std::map<std::string, double, std::less<>> asked_;  // this part's shares on this rank
+  std::map<std::string, std::vector<double>, std::less<>> asked_;   // this part's, of this rank
   std::map<std::string, std::vector<double>, std::less<>> shares_;  // by part
+};
+
+/// StepTotals for one of the micro-batches that a rank computes side by side.
+class MicroBatchTotals final : public LossTotals {
+ public:
+  /// Borrows both.
+  MicroBatchTotals(MicroBatches& all, StepTotals& totals) : all_(all), totals_(totals) {}
+
+  double sum(std::string_view name, double local) override {
+    return all_.join(name, local,
+                     [&](const std::vector<double>& locals) { return totals_.sum(name, locals); });
+  }
+  double largest(std::string_view name, double local) override {
+    return all_.join(name, local, [&](const std::vector<double>& locals) {
+      return totals_.largest(name, locals);
+    });
+  }
+
+ private:
+  MicroBatches& all_;
+  StepTotals& totals_;
 };
 
 }  // namespace millrace

@@ -10,6 +10,8 @@
 #include "millrace/base/renamed_keys.h"
 #include "millrace/base/sections.h"
 #include "millrace/base/text.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/stages/multi_scale.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/every.h"
@@ -93,6 +95,25 @@ void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
   tree.set("callbacks", std::move(complete));
 }
 
+/// What the same bytes for any number of ranks ask of other tables.
+void check_micro_batch(const Recipe& recipe, const Config& tree) {
+  const auto size = recipe.train.micro_batch;
+  if (size == 0) return;
+  const auto& data = *tree.find("data");
+  require(data, "batch_size", recipe.data.batch_size % size == 0,
+          fmt::format("must be a multiple of train.micro_batch ({})", size));
+  require(
+      data, "test_batch_size", recipe.data.test_batch_size == 1,
+      "must be 1 with train.micro_batch: an image would be detected beside others, which depend "
+      "on the number of ranks");
+  for (const auto& stage : recipe.stages)
+    if (used_name(stage, detection_stages().kind()) == MultiScale::kName)
+      throw ConfigError(
+          fmt::format("{}: the stage '{}' draws a size for the batch of each rank, so that "
+                      "train.micro_batch cannot give the same bytes: leave out one of them",
+                      stage.origin.text(), MultiScale::kName));
+}
+
 bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-';
 }
@@ -133,6 +154,7 @@ Recipe resolve(Config from) {
   recipe.schedule = take_section<ScheduleOptions>(from, "schedule", tree);
   recipe.schedule.check(*tree.find("schedule"), recipe.train.epochs);
   take_callbacks(from, tree, recipe);
+  check_micro_batch(recipe, tree);
   recipe.tree = std::move(tree);
   return recipe;
 }

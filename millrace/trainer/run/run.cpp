@@ -40,8 +40,10 @@ void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) 
 /// Asks the detector whether it can learn from the data; the chief logs its warnings. Throws
 /// ConfigError if it refuses.
 void check_training(const Detector& detector, const TrainData& data, bool starts_random,
-                    const Cluster& cluster) {
-  TrainingFacts facts{.ranks = cluster.size(), .starts_random = starts_random};
+                    bool in_micro_batches, const Cluster& cluster) {
+  TrainingFacts facts{.ranks = cluster.size(),
+                      .in_micro_batches = in_micro_batches,
+                      .starts_random = starts_random};
   if (data.source)
     facts.count_objects = [&, counts = std::optional<ObjectCounts>()]() mutable {
       if (!counts) counts = count_objects(*data.source);
@@ -136,7 +138,7 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
   tell_of_ranks(cluster, ranks);
   check_step_memory(*detector, recipe, cluster);
   const bool starts_random = recipe.weights.empty() && !checkpoint;
-  check_training(*detector, train, starts_random, cluster);
+  check_training(*detector, train, starts_random, recipe.train.micro_batch > 0, cluster);
   if (checkpoint) {
     check_resume(*checkpoint, {.config = recipe.tree,
                                .classes = train.classes,

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstdlib>
 #include <utility>
 
@@ -52,12 +53,22 @@ void check_same_configuration(const Cluster& cluster, const Config& mine) {
   }
 }
 
+/// Throws ConfigError if the ranks are no whole branches of the tree that sums micro-batches.
+void check_is_tree(const TrainOptions& train, std::int64_t ranks) {
+  if (train.micro_batch == 0 || std::has_single_bit(static_cast<std::uint64_t>(ranks))) return;
+  throw ConfigError(
+      fmt::format("train.micro_batch = {} gives the same bytes for 1, 2, 4, 8 ... ranks, not for "
+                  "{}: start as many, or set it to 0",
+                  train.micro_batch, ranks));
+}
+
 /// Before the maths counts its processors.
 const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
   cluster.set_patience(recipe.train.rank_timeout.seconds);
   if (cluster.size() == 1) return cluster;
   check_same_program(cluster);
   check_same_configuration(cluster, recipe.tree);
+  check_is_tree(recipe.train, cluster.size());
   bind_to_share(cluster,
                 recipe.train.device == "cuda" ? gpu_address(cluster.local_rank()) : std::string());
   return cluster;

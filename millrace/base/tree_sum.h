@@ -1,0 +1,23 @@
+// Sums in the order of one balanced binary tree.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+namespace millrace {
+
+/// leaf(first) + ... + leaf(first + count - 1) as one balanced tree: the sum of the first half,
+/// which is the larger, plus that of the second. So the sums of 2^k equal blocks of neighbours,
+/// added as a tree, are the sum of all to the bit, whoever has added each block. REQUIRES: count >
+/// 0.
+template <class Leaf, class Add = std::plus<>>
+auto tree_sum(std::size_t count, const Leaf& leaf, const Add& add = {}, std::size_t first = 0)
+    -> decltype(leaf(first)) {
+  if (count == 1) return leaf(first);
+  const auto lower = (count + 1) / 2;
+  auto sum = tree_sum(lower, leaf, add, first);
+  return add(std::move(sum), tree_sum(count - lower, leaf, add, first + lower));
+}
+
+}  // namespace millrace

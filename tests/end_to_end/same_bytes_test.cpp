@@ -1,0 +1,58 @@
+// The real executable under mpirun, with train.micro_batch: any number of ranks leaves the same
+// bytes, also where others go on with a run.
+#include <utility>
+
+#include "tests/end_to_end/same_bytes.h"
+
+namespace millrace::testing {
+namespace {
+
+TEST_F(SameBytes, OfOneTwoAndFourRanks) {
+  make_data();
+  expect_same({"configs/maskrcnn.toml",
+               on_samples({"model.backbone.width=16", "model.test.score_thresh=0.001"})},
+              {2, 4});
+}
+
+/// A run's last step evaluates and asks for figures: so does every step here.
+TEST_F(SameBytes, OfARunThatOtherNumbersOfRanksGoOnWith) {
+  make_data();
+  Recipe recipe{
+      "configs/retinanet.toml",
+      on_samples({"model.backbone.width=16", "model.test.score_thresh=0.001",
+                  "optimizer.type='adamw'", "optimizer.lr=1e-3",
+                  "callbacks.evaluate.every='1 steps'", "callbacks.figures.every='1 steps'"})};
+  const auto whole = train(recipe, 2, "whole");
+  const int steps = std::exchange(recipe.steps, 1);
+  train(recipe, 4, "parts");
+  recipe.steps = 3;
+  train(recipe, 1, "parts");
+  recipe.steps = steps;
+  EXPECT_TRUE(train(recipe, 4, "parts") == whole);
+}
+
+TEST_F(SameBytes, AreRefusedWhereTheyCannotBe) {
+  make_data();
+  const Recipe recipe{"configs/maskrcnn.toml", on_samples({"model.backbone.width=16"}), 12};
+  const auto refusal = [&](int ranks, const Words& settings, const std::string& why) {
+    const auto own = with_settings(command(recipe, ranks, in_folder("refused")), settings);
+    const auto outcome = ranks == 1 ? trainer(own) : Mpirun::ranks(ranks, MILLRACE_TRAINER, own);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+    EXPECT_FALSE(fs::exists(in_folder("refused")));
+  };
+  refusal(3, {}, "gives the same bytes for 1, 2, 4, 8 ... ranks, not for 3");
+  refusal(1, {"train.micro_batch=5"}, "must be a multiple of train.micro_batch (5)");
+  refusal(1, {"train.threads=0"}, "needs train.threads");
+  refusal(1, {"data.test_batch_size=2"}, "must be 1 with train.micro_batch");
+  refusal(1, {"train.gradient_type='bf16'"}, "needs train.gradient_type = \"fp32\"");
+  refusal(1, {"model.backbone.norm='bn'"}, "would normalise by each micro-batch alone");
+
+  const auto drawing =
+      trainer(with_settings({"config", "configs/coco/rtdetr_r18vd.toml"},
+                            {"train.micro_batch=1", "train.threads=1", "data.test_batch_size=1"}));
+  expect_error(drawing, 2, "draws a size for the batch of each rank");
+}
+
+}  // namespace
+}  // namespace millrace::testing
