@@ -11,14 +11,15 @@ using ::testing::Not;
 
 class Detectors : public Installed, public ::testing::WithParamInterface<std::string> {
  protected:
+  fs::path data_ = make_data();
+
   /// The losses of four steps with the plug-in.
   std::vector<nlohmann::json> losses(const std::string& plugin, const std::string& output) const {
     const auto config = prefix() / "share/millrace/configs" / (GetParam() + ".toml");
     successful(installed(with_settings(
         {"run", config, "--output", in_folder(output)},
-        kTrainOnly + Words{setting("data.root", in_folder("data")), "plugins=['" + plugin + "']",
-                           "data.sample.train=8", "data.sample.val=2", "data.batch_size=2",
-                           "train.max_steps=4", "callbacks.log.every=1 steps",
+        kTrainOnly + Words{setting("data.root", data_), "plugins=['" + plugin + "']",
+                           "data.batch_size=2", "train.max_steps=4", "callbacks.log.every=1 steps",
                            "callbacks.checkpoint.enabled=false"})));
     std::vector<nlohmann::json> steps;
     for (auto line : json_lines(in_folder(output) / (GetParam() + "-1") / "metrics.jsonl")) {
