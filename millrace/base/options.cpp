@@ -252,7 +252,8 @@ class Options::Reader {
         if (std::ranges::find(names, own) == names.end()) names.push_back(std::move(own));
       }
     throw ConfigError(
-        fmt::format("{}: unknown key '{}'{}", value.origin.text(), name, suggestion(name, names)));
+        fmt::format("{}: unknown key '{}'{}{}", value.origin.text(), name, suggestion(name, names),
+                    nearest_name(name, names).empty() ? "; if a base sets it, `unset` it" : ""));
   }
 
   const std::vector<Entry>& entries_;

@@ -4,8 +4,11 @@
 
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
+#include "millrace/detector/detector.h"
 #include "millrace/plugins/loader.h"
 #include "millrace/trainer/run/trained_model.h"
+#include "millrace/weights/formats.h"
+#include "millrace/weights/sealed_folder.h"
 
 namespace millrace::cli {
 namespace {
@@ -16,6 +19,24 @@ void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
                   "set a key of the configuration, such as train.seed=7; may be repeated")
       ->type_name("K=V")
       ->allow_extra_args(false);
+}
+
+/// Throws ConfigError that names the plug-ins of the training, in whose checkpoint `file` is, if
+/// the detector is unknown without them. They are not loaded: a model is data.
+void refuse_without_plugins(const std::string& file, const Config& tree) {
+  const auto* type = tree.find_path("model.type");
+  const auto* name = type ? std::get_if<std::string>(&type->data) : nullptr;
+  if (!name || detectors().entries().contains(*name)) return;
+  const auto origin = origin_of(weight_file(file));
+  if (!origin) return;
+  const auto trained = parse_config(origin->config, file);
+  const auto* plugins = trained.find("plugins");
+  const auto* files = plugins ? std::get_if<Config::Array>(&plugins->data) : nullptr;
+  if (!files || files->empty()) return;
+  throw ConfigError(fmt::format(
+      "{}: unknown detector '{}': plug-ins of its training have it, and what a model names is not "
+      "loaded unasked: add --set 'plugins={}'",
+      type->origin.text(), *name, value_text(*plugins)));
 }
 
 }  // namespace
@@ -79,6 +100,7 @@ ModelArguments::Loaded ModelArguments::load(const std::function<void(Config&)>& 
   }
   if (change) change(tree);
   load_plugins(tree);
+  if (alone) refuse_without_plugins(file, tree);
   return {resolve(std::move(tree)), {file, insistence(force)}};
 }
 

@@ -31,7 +31,8 @@ struct PyramidDetectorOptions {
   void use_torchvision() { pyramid.use_torchvision(); }
 
   /// Throws ConfigError for values that contradict each other (`require`) and for one that changes
-  /// nothing (`defaults.refuse_unused`).
+  /// nothing (`defaults.refuse_unused`). A derived struct with a check of its own declares it with
+  /// both parameters, as any other would hide this one, and calls this one first.
   void check(const Config& table, const Options& defaults) const;
 
   /// The defaults of T, a struct derived from this one, in the style that the [model] table asks
@@ -63,7 +64,9 @@ struct Noted {
   std::vector<Found> proposals, raw;
 };
 
-/// The maps of a batch: its pyramid, or C4 alone.
+/// The maps of a batch: the five levels of its pyramid, whose strides FpnTop gives, or C4 alone, of
+/// stride 16. Where a stride does not divide the input's side, backbones round in different ways:
+/// take sides from the map.
 struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // (height, width) of the input
@@ -100,6 +103,7 @@ class PyramidDetector : public Detector {
 
   const Parameters& parameters() const final { return parameters_; }
   void parameters_changed() final { parameters_.mark_changed(); }
+  /// From the trained tensors' shapes and names. Heads count as on every level.
   double activation_bytes(std::int64_t images, double pixels) const final;
 
   /// Refuses data without an object; warns of frozen layers that keep random values, and of batch

@@ -26,7 +26,9 @@ TEST(Losses, HaveTheGradientThatDifferencesSay) {
                   doubles({40}, -6, 6, 2));
   const auto references = random_boxes(20, 30, 25, 1).to(at::kDouble),
              boxes = random_boxes(20, 30, 25, 3).to(at::kDouble);
+  const auto weights = doubles({20}, 0, 1, 7);
   expect_gradient([&](const auto& x) { return giou_loss_sum(x, boxes); }, references);
+  expect_gradient([&](const auto& x) { return giou_loss_sum(x, boxes, weights); }, references);
   for (const auto& loss : {BoxLoss{.beta = 0.5}, BoxLoss{.kind = "giou"}})
     expect_gradient([&](const auto& x) { return loss.sum(BoxCoder{}, references, x, boxes); },
                     doubles({20, 4}, -1, 1, 5));
@@ -44,6 +46,16 @@ TEST(GiouLoss, IsZeroForTheSameBoxAndBetweenOneAndTwoForOnesApart) {
   EXPECT_NEAR(loss(boxes_of({2, 0, 3, 1})), 1 + 1.0 / 3, 1e-6);
   // One quarter of each in common: IoU 1/7, hull 9/4 of which 7/9 are covered.
   EXPECT_NEAR(loss(boxes_of({0.5, 0.5, 1.5, 1.5})), 1 - 1.0 / 7 + 2.0 / 9, 1e-6);
+}
+
+TEST(GiouLoss, CountsEachBoxByItsWeight) {
+  const auto boxes = random_boxes(3, 30, 25, 1), targets = random_boxes(3, 30, 25, 3);
+  const auto weights = at::tensor({0.0F, 1.0F, 2.5F});
+  const auto alone = [&](std::int64_t i) {
+    return giou_loss_sum(boxes.narrow(0, i, 1), targets.narrow(0, i, 1)).item<double>();
+  };
+  EXPECT_NEAR(giou_loss_sum(boxes, targets, weights).item<double>(), alone(1) + 2.5 * alone(2),
+              1e-5);
 }
 
 TEST(BoxLoss, OfPerfectDeltasIsZeroInEveryKind) {

@@ -94,6 +94,13 @@ TEST_F(YoloxRun, WithoutItsPluginIsToldWhichToName) {
                "[\"yolox.so\"]");
 }
 
+TEST_F(YoloxRun, EvaluatedWithoutItsPluginIsToldTheOptionToAdd) {
+  const auto run = train("alone", {}, 1);
+  const auto refused = trainer({"eval", run, "--data", data_});
+  expect_error(refused, 2, "unknown detector 'yolox'");
+  expect_error(refused, 2, "add --set 'plugins=[\"");
+}
+
 TEST_F(YoloxRun, IsExported) {
   const auto run = train("exported", {}, 1);
   successful(trainer({"export", run, "--to", in_folder("yolox.onnx"), "--set",

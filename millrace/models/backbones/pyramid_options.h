@@ -9,10 +9,11 @@
 
 namespace millrace {
 
-/// How the coarser levels are made.
+/// Which five levels there are, and how the coarser ones are made.
 enum class FpnTop {
-  pool,  // one level: P5 subsampled
-  p5,    // two levels: 3x3 convolutions of stride 2 from P5 on (torchvision's RetinaNet)
+  pool,  // P2 .. P6, of strides 4 .. 64: P6 is P5 subsampled
+  p5,    // P3 .. P7, of strides 8 .. 128: P6, P7 by 3x3 convolutions of stride 2 from P5 on
+         // (torchvision's RetinaNet)
   c5,    // the same from C5 on (Lin et al. 2017b, detectron2)
 };
 

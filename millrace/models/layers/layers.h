@@ -36,6 +36,9 @@ class Scope {
   }
   Scope operator/(std::int64_t child) const { return *this / std::to_string(child); }
 
+  /// All `value`, and trained unless `kind` is buffer: constant("scale", {1}, 1, weight) is a
+  /// learnt scalar, as FCOS has one a level. By the kind the optimizer chooses rate and weight
+  /// decay; `weight` has those of convolutions, as every parameter of no norm has in detectron2.
   at::Tensor constant(std::string_view name, at::IntArrayRef shape, double value,
                       ParameterKind kind) const;
   /// Weights: normal with mean 0, or uniform in [-bound, bound); four-dimensional tensors are

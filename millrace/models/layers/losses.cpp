@@ -20,7 +20,8 @@ at::Tensor binary_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& 
                                               at::Reduction::Sum);
 }
 
-at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets) {
+at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets,
+                         const at::Tensor& weights) {
   constexpr double kEpsilon = 1e-7;
   const auto a = boxes.unbind(1), b = targets.unbind(1);
   const auto common = (at::minimum(a[2], b[2]) - at::maximum(a[0], b[0])).clamp_min(0) *
@@ -28,7 +29,8 @@ at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets) {
   const auto both = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common;
   const auto hull = (at::maximum(a[2], b[2]) - at::minimum(a[0], b[0])) *
                     (at::maximum(a[3], b[3]) - at::minimum(a[1], b[1]));
-  return (1 - common / (both + kEpsilon) + (hull - both) / (hull + kEpsilon)).sum();
+  const auto loss = 1 - common / (both + kEpsilon) + (hull - both) / (hull + kEpsilon);  // (F)
+  return weights.defined() ? (loss * weights).sum() : loss.sum();
 }
 
 at::Tensor BoxLoss::sum(const BoxCoder& coder, const at::Tensor& references,

@@ -16,8 +16,10 @@ at::Tensor smooth_l1_sum(const at::Tensor& input, const at::Tensor& target, doub
 at::Tensor binary_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target);
 
 /// Sum of 1 - generalised IoU (Rezatofighi et al. 2019) of boxes (F, 4) and targets (F, 4); 1e-7
-/// keeps quotients finite, as in torchvision.
-at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets);
+/// keeps quotients finite, as in torchvision. `weights` (F) multiply the boxes' losses; undefined:
+/// all 1.
+at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets,
+                         const at::Tensor& weights = {});
 
 /// The box regression loss, as configured.
 struct BoxLoss {

@@ -64,6 +64,7 @@ struct FoundNodes {
 
 /// Cuts candidate boxes to the image, drops those that are not finite or too small, suppresses
 /// within each class by the options' kind of NMS (`offset` as in batched_nms) and keeps the best.
+/// Candidates come in any order; of equal scores the first counts as the better one.
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,
                       const DetectionOptions& options);
 
