@@ -308,8 +308,8 @@ class RemoteFile final : public ByteSource {
   std::uint64_t size() const override { return size_; }
 
   HeldBytes read(const ByteRange& range) const override {
-    if (range.size == 0) return {};
-    const auto bytes = fetcher_->take({url_, size_, range});
+    const auto bytes = range.size == 0 ? std::make_shared<const std::string>()
+                                       : fetcher_->take({url_, size_, range});
     return {bytes, *bytes};
   }
 
@@ -323,8 +323,9 @@ class RemoteFile final : public ByteSource {
     return spool.mapped();
   }
 
-  void expect(const ByteRange& range) const override {
+  void expect(const ByteRange& range) const override try {
     if (range.size > 0) fetcher_->expect({url_, size_, range});
+  } catch (const std::exception&) {  // no thread, no memory: `read` fetches it
   }
 
  private:

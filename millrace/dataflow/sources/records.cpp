@@ -23,8 +23,10 @@ struct RecordOptions {
           "s3://BUCKET/FOLDER");
     o.add("filter_empty", filter_empty, "leave out images without a usable object");
     o.add("cache", cache, "folder that keeps what a URL brings; empty: none");
-    o.add("cache_mb", cache_mb, "size of that folder, at most", {.min = 0, .unit = "MiB"});
-    o.add("timeout", timeout, "how long a URL is asked again for what it does not bring");
+    o.add("cache_mb", cache_mb, "size of that folder, at most",
+          {.min = 1, .max = 1 << 30, .unit = "MiB"});
+    o.add("timeout", timeout, "how long a URL is asked again for what it does not bring",
+          {.min = 1, .max = 1e6});
   }
 
   void check(const Config& table) const {
@@ -83,8 +85,9 @@ SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext
   });
 }
 
-MILLRACE_REGISTER(register_source<RecordOptions>("records", "a store that `trainer pack` made",
-                                                 open_records));
+MILLRACE_REGISTER(register_source<RecordOptions>(
+    "records", "a store that `trainer pack` or `trainer index` made, also behind a URL",
+    open_records));
 
 }  // namespace
 }  // namespace millrace
