@@ -1,0 +1,21 @@
+// TFRecord files: messages one after the other, each with its length and checksums.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "millrace/storage/byte_source.h"
+
+namespace millrace {
+
+/// CRC-32C (Castagnoli's polynomial).
+std::uint32_t crc32c(std::string_view bytes);
+
+/// Calls `visit` with each message and where it begins. Throws Error naming file and byte where a
+/// checksum is wrong or the file was cut short.
+void read_tf_records(
+    const ByteSource& file,
+    const std::function<void(std::string_view message, std::uint64_t begin)>& visit);
+
+}  // namespace millrace
