@@ -77,10 +77,12 @@ class ServerProcess {
     std::swap(child_, other.child_);
     return *this;
   }
-  ~ServerProcess() {
+  ~ServerProcess() { end(); }
+  /// Kills it. Another can listen in its place only after that.
+  void end() {
     if (child_ == 0) return;
     signal(SIGKILL);
-    waitpid(child_, nullptr, 0);
+    waitpid(std::exchange(child_, 0), nullptr, 0);
   }
   void signal(int number) const { ::kill(child_, number); }
   pid_t pid() const { return child_; }

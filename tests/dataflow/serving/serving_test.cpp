@@ -61,7 +61,8 @@ TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
     const auto enough = batches + std::uniform_int_distribution(5, 100)(random);
     while (done < 2 && batches < enough) ::usleep(1'000);
     const auto k = random() % kServers;
-    servers[k] = ServerProcess(endpoints[k], making);  // the one before is killed
+    servers[k].end();
+    servers[k] = ServerProcess(endpoints[k], making);
     ++kills;
   }
   for (auto& consumer : consumers) consumer.join();
@@ -238,6 +239,7 @@ TEST(SharedMemory, ABatchStaysAsItIsHoweverLongItIsHeldAndWhoeverDies) {
                 digest_of(*made_batch({}, k, making).item));
   };
   check();
+  server.end();
   server = ServerProcess(sockets.endpoint(0), making);
   seen(*flow, 50);
   check();
