@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/proto_message.h"
 
 namespace millrace {
 namespace {
@@ -41,6 +42,15 @@ std::uint32_t crc32c(std::string_view bytes) {
   std::uint32_t crc = ~0U;
   for (const char c : bytes) crc = crc >> 8 ^ kTable[(crc ^ static_cast<unsigned char>(c)) & 0xFF];
   return ~crc;
+}
+
+std::string tf_record(std::string_view message) {
+  std::string record;
+  put_little_endian(record, std::uint64_t{message.size()});
+  put_little_endian(record, masked_crc(record));
+  record += message;
+  put_little_endian(record, masked_crc(message));
+  return record;
 }
 
 void read_tf_records(

@@ -3,14 +3,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "millrace/storage/byte_source.h"
 
 namespace millrace {
 
-/// CRC-32C (Castagnoli's polynomial).
+/// CRC-32C (Castagnoli), as RFC 3720 has it.
 std::uint32_t crc32c(std::string_view bytes);
+
+/// A message as such a file has it.
+std::string tf_record(std::string_view message);
 
 /// Calls `visit` with each message and where it begins. Throws Error naming file and byte where a
 /// checksum is wrong or the file was cut short.

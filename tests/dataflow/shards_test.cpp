@@ -241,18 +241,6 @@ std::string tf_example(const Sample& sample) {
   return ProtoMessage().message(1, features).bytes();
 }
 
-std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8U; }
-
-std::string tf_record(const std::string& message) {
-  std::string length, record;
-  put_little_endian(length, std::uint64_t{message.size()});
-  record = length;
-  put_little_endian(record, masked(crc32c(length)));
-  record += message;
-  put_little_endian(record, masked(crc32c(message)));
-  return record;
-}
-
 TEST(TfRecord, HasTheChecksumOfItsStandard) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);  // RFC 3720, B.4 gives it for 32 zeros, too:
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);
