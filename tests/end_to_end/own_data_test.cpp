@@ -66,9 +66,8 @@ TEST_P(OwnData, TrainsFromTheFolderAlone) {
   EXPECT_EQ(train["categories"].size(), 3U);
 
   const auto config = (out / "config.toml").string();
-  successful(trainer(
-      with_settings({"run", config}, kTrainOnly + Words{"train.max_steps=" + std::to_string(kSteps),
-                                                        "callbacks.log.every=1 steps"})));
+  successful(trainer(with_settings({"run", config}, {"train.max_steps=" + std::to_string(kSteps),
+                                                     "callbacks.log.every=1 steps"})));
   std::vector<double> losses;
   for (const auto& line : json_lines(out / "runs" / "config-1" / "metrics.jsonl"))
     if (line.contains("loss")) losses.push_back(line["loss"]);
