@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -274,10 +276,12 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
 class Spool {
  public:
   explicit Spool(const fs::path& folder) : folder_(folder) {
-    fd_ = UniqueFd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    auto file = (folder / "millrace-XXXXXX").string();  // a container's folders have no O_TMPFILE
+    fd_ = UniqueFd(::mkostemp(file.data(), O_CLOEXEC));
     if (!fd_)
       throw Error(
           fmt::format("{}: no file can be made here: {}", folder.string(), std::strerror(errno)));
+    ::unlink(file.c_str());
   }
   void add(std::string_view bytes) {
     write_all(fd_, bytes, folder_);
