@@ -29,17 +29,22 @@ std::string keep(const StepRecord& record, const std::filesystem::path& run) {
 
 }  // namespace
 
-void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run) {
+void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run,
+                 const TrainOptions& train) {
   const auto kept = run.empty() || at.bad_steps >= kRecords ? "" : keep(record, run);
   at.bad_steps += 1;
   at.bad_in_a_row += 1;
   const auto message = fmt::format("step {}: {}", at.step + 1, record.rejected);
-  if (at.bad_in_a_row >= kMostInARow)
+  if (at.bad_in_a_row >= kMostInARow && !train.returns())
     throw Error(
         fmt::format("{}; that was the {}th such step in a row: lower optimizer.lr, set "
                     "optimizer.clip_norm, or look at the data",
                     message, at.bad_in_a_row));
   spdlog::warn("{}; the step is skipped{}", message, kept);
+}
+
+bool has_diverged(const Position& at, const TrainOptions& train) {
+  return train.returns() && at.bad_in_a_row >= kMostInARow;
 }
 
 bool is_out_of_memory(const std::exception& problem) {

@@ -9,12 +9,18 @@
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/step_record.h"
+#include "millrace/trainer/train_options.h"
 
 namespace millrace {
 
 /// Counts a rejected step in `at`, records the first three of a run in `run`/diverged for --replay
-/// (unless `run` is empty), and warns. Throws Error for the tenth in a row.
-void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run);
+/// (unless `run` is empty), and warns. Throws Error for the tenth in a row, unless the training
+/// returns to a checkpoint then.
+void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run,
+                 const TrainOptions& train);
+
+/// Whether a training stops here to return to a checkpoint.
+bool has_diverged(const Position& at, const TrainOptions& train);
 
 /// What to do if a step does not fit into memory.
 inline constexpr auto kLessMemory =

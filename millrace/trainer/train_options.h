@@ -23,6 +23,11 @@ struct TrainOptions {
   std::int64_t micro_batch = 0;        // images computed alone; 0: a rank's batch is
   std::string output = "runs";
   Duration rank_timeout = {600};
+  std::string on_divergence = "end";
+  std::string on_return = "lower_rate";
+
+  /// Whether a training that diverges goes back to a checkpoint.
+  bool returns() const { return on_divergence == "return"; }
 
   void describe(Options& o) {
     o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
@@ -52,6 +57,16 @@ struct TrainOptions {
     o.add("rank_timeout", rank_timeout,
           "of several ranks, how long the others, or data, are waited for before all are ended",
           {.min = 1, .max = 1e6});
+    o.add(
+        "on_divergence", on_divergence,
+        "after ten steps in a row whose losses or gradients are not finite: end with an error, or "
+        "return to the newest checkpoint before them",
+        {"end", "return"});
+    o.add(
+        "on_return", on_return,
+        "what is different after a return: half the learning rate, or other data, those after the "
+        "last of these steps",
+        {"lower_rate", "skip_data"});
   }
 
   /// Throws ConfigError for values that contradict each other.

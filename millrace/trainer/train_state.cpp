@@ -33,9 +33,9 @@ void check_name(const std::string& name, const std::vector<std::string>& allowed
 }  // namespace
 
 bool is_own_figure(std::string_view name) {
-  constexpr std::string_view kNames[] = {
-      "step", "epoch",      "images",    "time",           "loss",
-      "lr",   "loss_scale", "bad_steps", "overflow_steps", "gradient_norm"};
+  constexpr std::string_view kNames[] = {"step",           "epoch",   "images",       "time",
+                                         "loss",           "lr",      "loss_scale",   "bad_steps",
+                                         "overflow_steps", "returns", "gradient_norm"};
   return std::ranges::count(kNames, name) > 0 || name == "lr_factor" ||
          name.starts_with("optimizer.");
 }

@@ -118,8 +118,9 @@ TrainEnd Trainer::run() {
   end_data(signal, all.has_failed());
   if (all.has_failed()) log_error_in_file(state_.failure);
   all.done();
-  if (signal.empty() && state_.is_chief) callbacks_.tell_what_never_came(state_);
-  return {state_.at, state_.stop_reason(), !signal.empty()};
+  const bool diverged = signal.empty() && has_diverged(state_.at, plan_.train);
+  if (signal.empty() && !diverged && state_.is_chief) callbacks_.tell_what_never_came(state_);
+  return {state_.at, state_.stop_reason(), !signal.empty(), diverged};
 }
 
 std::string Trainer::signal_of_all(bool failed) {
@@ -169,6 +170,7 @@ void Trainer::train() {
   callbacks_.check_metrics();
   if (!resumed_) callbacks_.trigger_at_start(state_);
   boundary_.settle();
+  stop_if_diverged();
   bool epoch_begins = true, is_first = true;
   while (!has_all_steps(state_.at, plan_.train)) {
     auto next = state_.at;
@@ -192,6 +194,7 @@ void Trainer::train() {
     at.cursor = std::move(next.cursor);
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     stop_at_signal();
+    stop_if_diverged();
     state_.is_last = has_all_steps(at, plan_.train);
     boundary_.end_step(epoch_begins);
   }
@@ -202,6 +205,10 @@ void Trainer::train() {
 bool Trainer::stop_at_signal() {
   if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
   return !state_.stop_reason().empty();
+}
+
+void Trainer::stop_if_diverged() {
+  if (has_diverged(state_.at, plan_.train)) state_.stop("divergence");
 }
 
 void Trainer::check_schedule() const {
@@ -289,7 +296,8 @@ double Trainer::waited_for_ranks_s() const {
 void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace> places) {
   auto& at = state_.at;
   training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
-  state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor");
+  state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor") *
+              at.rate_factor;
   Figures figures;
   const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed),
                       .step = at.step,
@@ -331,7 +339,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                  .config = plan_.config,
                  .model = named_values(plan_.model),
                  .batches = batches},
-                plan_.folder);
+                plan_.folder, plan_.train);
   }
   const auto say = [&](const std::string& name, double value) {
     state_.scalars.push_back({name, value, FigureKind::last});
@@ -339,6 +347,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   say("lr", state_.lr);
   for (const auto& [name, value] : state_.hyper.changed()) say(name, value);
   if (at.bad_steps > 0) say("bad_steps", static_cast<double>(at.bad_steps));
+  if (at.returns > 0) say("returns", static_cast<double>(at.returns));
   if (at.overflow_steps > 0) say("overflow_steps", static_cast<double>(at.overflow_steps));
 }
 

@@ -46,6 +46,7 @@ struct TrainEnd {
   Position at;
   std::string stop_reason;  // empty: it ran to its end
   bool signalled = false;   // a signal came to a rank before all was done
+  bool diverged = false;    // it stopped to return to a checkpoint
 };
 
 /// Whether a training has taken all of its steps.
@@ -73,6 +74,7 @@ class Trainer {
  private:
   void train();
   bool stop_at_signal();
+  void stop_if_diverged();
   /// The signal that came to any rank; empty: none.
   std::string signal_of_all(bool failed);
   void end_data(const std::string& signal, bool failed);

@@ -82,6 +82,8 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
       {"bad_steps", at.bad_steps},
       {"overflow_steps", at.overflow_steps},
       {"bad_in_a_row", at.bad_in_a_row},
+      {"returns", at.returns},
+      {"rate_factor", at.rate_factor},
       {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
       {"seed", checkpoint.seed},
       {"epoch_size", checkpoint.epoch_size},
@@ -112,6 +114,8 @@ void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
     state.at("bad_steps").get_to(at.bad_steps);
     at.overflow_steps = state.value("overflow_steps", at.overflow_steps);  // not in older ones
     state.at("bad_in_a_row").get_to(at.bad_in_a_row);
+    at.returns = state.value("returns", at.returns);
+    at.rate_factor = state.value("rate_factor", at.rate_factor);
     if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
       scale->at("factor").get_to(at.loss_scale.factor);
       scale->at("good_steps").get_to(at.loss_scale.good_steps);

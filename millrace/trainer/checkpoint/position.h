@@ -40,6 +40,8 @@ struct Position {
   std::int64_t bad_steps = 0;       // skipped, since a loss or gradient was not finite
   std::int64_t overflow_steps = 0;  // skipped besides these, while fp16 looked for its loss scale
   std::int64_t bad_in_a_row = 0;    // bad steps since the last good one
+  std::int64_t returns = 0;         // to earlier checkpoints, since training diverged
+  double rate_factor = 1;           // of the learning rate, since these returns
   LossScale loss_scale;             // of fp16
   Cursor cursor;                    // of the data after the last step
 };

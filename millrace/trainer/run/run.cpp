@@ -16,6 +16,7 @@
 #include "millrace/engine/order.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 #include "millrace/trainer/run/config_changes.h"
+#include "millrace/trainer/run/divergence.h"
 #include "millrace/trainer/run/run_facts.h"
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/trainer/run/run_record.h"
@@ -104,7 +105,11 @@ CallbackList make_callbacks(const Recipe& recipe) {
   return list;
 }
 
-RunEnd run_training(const Session& session, const RunOptions& options) {
+namespace {
+
+/// One start of a run. `diverged`: how the one before ended, for this one to take another way.
+RunEnd start_training(const Session& session, const RunOptions& options,
+                      const std::optional<TrainEnd>& diverged) {
   const auto& recipe = session.recipe();
   const auto& cluster = session.cluster();
   auto callbacks = make_callbacks(recipe);
@@ -115,8 +120,11 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
   if (cluster.is_chief() && options.resumed) start.emplace(own.emplace(*options.resumed), mine);
   fs::path folder = cluster.broadcast("run to resume", own ? own->path().string() : "");
   const bool is_new = folder.empty();
-  const auto checkpoint =
-      is_new ? std::nullopt : newest_checkpoint(folder / "checkpoints", cluster);
+  auto checkpoint = is_new ? std::nullopt : newest_checkpoint(folder / "checkpoints", cluster);
+  if (diverged) {
+    const auto change = take_another_way(checkpoint->at, diverged->at, recipe.train);
+    if (cluster.is_chief()) spdlog::warn(change);
+  }
 
   const auto train = open_train_data(recipe.data, recipe.sources);
   if (cluster.is_chief() && train.source) spdlog::info(data_summary(*train.source, train.classes));
@@ -188,11 +196,27 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
     throw;
   }
   if (start) start->end(end);
+  if (end.diverged) {
+    if (cluster.is_chief()) give_up_diverged_checkpoints(folder / "checkpoints", end.at);
+    return {end, folder};
+  }
   log_result(fmt::format("{} after {}; everything lies in {}",
                          end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason,
                          standing(end.at), folder.string()));
   ExitAtSignal::work_is_done(end.signalled ? kStoppedEarly : kDone);
   return {end, folder};
+}
+
+}  // namespace
+
+RunEnd run_training(const Session& session, const RunOptions& options) {
+  auto end = start_training(session, options, {});
+  while (end.training.diverged) {
+    auto again = options;
+    again.resumed = end.folder;
+    end = start_training(session, again, end.training);
+  }
+  return end;
 }
 
 }  // namespace millrace
