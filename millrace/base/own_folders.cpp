@@ -1,10 +1,25 @@
 #include "millrace/base/own_folders.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
 namespace millrace {
 
 std::filesystem::path own_library_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
          "lib/millrace";
+}
+
+std::filesystem::path own_object(std::string_view name) {
+  Dl_info info{};
+  link_map* object = nullptr;  // its name is empty in a program
+  const int found = ::dladdr1(reinterpret_cast<const void*>(&own_object), &info,
+                              reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP);
+  if (found != 0 && object && object->l_name[0] != '\0') {
+    const auto folder = std::filesystem::absolute(object->l_name).parent_path();
+    return std::filesystem::exists(folder / name) ? folder / name : folder / "millrace" / name;
+  }
+  return own_library_folder() / name;
 }
 
 }  // namespace millrace

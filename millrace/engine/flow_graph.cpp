@@ -277,6 +277,7 @@ void FlowGraph::issue() {
   for (auto tickets = tickets_.take(); tickets > 0; --tickets) {
     auto sample = line_.next();
     if (!sample) return tickets_.give_back(tickets);  // for numbers asked for later
+    if (plan_.expect && !sample->group->positions.empty()) plan_.expect(sample->at.turn.sample);
     runner_.arrive(0);
     nodes_->samples.maps.front().try_put(std::move(sample));
   }

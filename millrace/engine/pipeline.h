@@ -160,6 +160,8 @@ Plan plan_of(const std::shared_ptr<const Source>& source) {
     plan.about->name = [about](std::int64_t sample) {
       return about(sample).template peek<Element>().path;
     };
+  if constexpr (requires { source->expect(0); })
+    plan.expect = [source](std::int64_t sample) { source->expect(sample); };
   if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
   return plan;
 }

@@ -28,6 +28,8 @@ struct Plan {
   // How often each sample comes per epoch, on average; empty: once
   std::vector<double> repeats = {};
   std::optional<About> about = {};  // nothing: samples have only a number
+  // Told of each sample when it is issued, as many ahead of its turn as are in flight (see Source)
+  std::function<void(std::int64_t)> expect = {};
 
   /// The group stage, or nullptr.
   const Group* group() const;

@@ -29,6 +29,9 @@ class Source {
   /// The sample without what takes time to make, such as pixels or outlines: used to plan batches,
   /// for filters right after the source, and to name the sample in reports.
   virtual T about(std::int64_t index) const { return (*this)[index]; }
+  /// The sample is asked for soon: a source whose bytes lie elsewhere begins to fetch them. Never
+  /// waits, never throws.
+  virtual void expect(std::int64_t) const {}
   /// How often each sample comes per epoch, on average; empty: once. See Order.
   virtual std::vector<double> repeats() const { return {}; }
 };
@@ -98,6 +101,10 @@ class SourceView final : public Source<T> {
   T about(std::int64_t index) const override {
     const auto [source, own] = find_(index);
     return of_[source]->about(own);
+  }
+  void expect(std::int64_t index) const override {
+    const auto [source, own] = find_(index);
+    of_[source]->expect(own);
   }
   std::vector<double> repeats() const override { return repeats_; }
 
@@ -224,6 +231,10 @@ SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
     }
     std::pair<A, B> about(std::int64_t index) const override {
       return {a_->about(index), b_->about(index)};
+    }
+    void expect(std::int64_t index) const override {
+      a_->expect(index);
+      b_->expect(index);
     }
     std::vector<double> repeats() const override { return a_->repeats(); }
 

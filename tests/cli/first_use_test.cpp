@@ -39,6 +39,13 @@ TEST_F(FirstUse, RunMakesTheSetThatItsFileNames) {
   EXPECT_EQ(read_json(root_ / "annotations/instances_train2017.json")["images"].size(), 8U);
 }
 
+TEST_F(FirstUse, AnotherNumberOfImagesThanTheFolderHasIsTold) {
+  successful(trainer(run_of(config_)));
+  EXPECT_THAT(successful(trainer(run_of(config_))).err, Not(HasSubstr("remove it")));
+  EXPECT_THAT(successful(trainer(run_of(config_, {"data.sample.train=6"}))).err,
+              HasSubstr("has 8 + 4 images (seed 1), not the 6 + 4 (seed 1) of [data.sample]"));
+}
+
 TEST_F(FirstUse, OtherCommandsSayHowToMakeIt) {
   const std::vector<Words> commands = {
       {"doctor"},

@@ -29,6 +29,31 @@ TEST_F(Pack, GivesTheBatchesOfTheFilesAndTrainsAModel) {
                         {source(folder), "train.max_steps=2", "data.val=''"})));
 }
 
+TEST_F(Pack, GivesTheBatchesOfTheFilesInShardsAndOfShardsThatAreThere) {
+  const auto data = make_data();
+  const auto folder = in_folder("shards"), index = in_folder("index");
+  EXPECT_THAT(successful(pack(data, folder, {"--shards", "1"})).out, HasSubstr("and 1 shard;"));
+  EXPECT_EQ(digests(data, {source(folder)}), digests(data, {}));
+  const auto made = successful(trainer({"index", folder / "000000.tar", "--out", index}));
+  EXPECT_THAT(made.out, HasSubstr("8 images in 1 shard"));
+  EXPECT_EQ(digests(data, {source(index)}), digests(data, {}));
+  expect_error(
+      trainer({"index", data / "annotations/instances_train2017.json", "--out", in_folder("none")}),
+      1, "no TFRecord");
+}
+
+TEST_F(Pack, MakesImagesSmallerAndSaysSo) {
+  const auto data = make_data();
+  const auto folder = in_folder("packed");
+  const auto made = successful(pack(data, folder, {"--max-side", "100"}));
+  EXPECT_THAT(made.out,
+              HasSubstr("8 images made smaller: their longer side is 100 pixels now, JPEG "
+                        "of quality 90, objects scaled to match; 0 kept"));
+  EXPECT_THAT(made.err, HasSubstr("data.max_side is "));
+  digests(data, {source(folder)});
+  expect_error(pack(data, in_folder("other"), {"--quality", "50"}), 2, "--max-side");
+}
+
 TEST_F(Pack, TakesAnotherSplit) {
   const auto data = make_data();
   const auto made = successful(pack(data, in_folder("packed"), {"--split", "val"}));

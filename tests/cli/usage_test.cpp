@@ -23,9 +23,10 @@ TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
 TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
   const auto all = successful(trainer({"--help"}));
   for (const std::string command :
-       {"run",    "eval",   "coco-eval", "predict", "sample",        "pack",       "convert",
-        "export", "config", "list",      "bench",   "doctor",        "serve",      "check-gpu",
-        "report", "init",   "import",    "inspect", "import-config", "completion", "man"}) {
+       {"run",           "eval",       "coco-eval", "predict", "sample", "pack",
+        "convert",       "export",     "config",    "list",    "bench",  "doctor",
+        "serve",         "check-gpu",  "report",    "init",    "import", "inspect",
+        "import-config", "completion", "man",       "index"}) {
     EXPECT_THAT(all.out, HasSubstr("\n  " + command + " "));
     EXPECT_THAT(successful(trainer({command, "--help"})).out,
                 HasSubstr("Examples:\n  trainer " + command));

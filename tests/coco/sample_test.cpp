@@ -110,6 +110,11 @@ TEST(Sample, ClearsAwayWhatAKilledRunLeft) {
   EXPECT_FALSE(fs::exists(ground / "sample" / "train2017" / "half.jpg"));
 }
 
+TEST_F(MadeSample, TellsWhatItWasMadeWith) {
+  EXPECT_EQ(sample_in(root()), (SampleOptions{.train = 100, .val = 10, .seed = kSeed}));
+  EXPECT_EQ(sample_in(root() / "annotations"), std::nullopt);
+}
+
 TEST_F(MadeSample, SaysWhatItsFilesAndMasksAre) {
   std::set<std::int64_t> images, annotations;  // ids of both splits
   for (const std::string split : {"train2017", "val2017"}) {

@@ -18,6 +18,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/train_data.h"
+#include "millrace/dataflow/store/pack_records.h"
 #include "millrace/dataflow/store/sample_codec.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
@@ -200,10 +201,10 @@ TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
 TEST(RecordStore, RefusesAnotherVersionAndOtherFiles) {
   const Packed packed;
   const auto header = header_file(packed.folder);
-  flip_bit(header, 8, 0);
-  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("of version 3"),
-                                             HasSubstr("reads version 2; pack it again")));
-  flip_bit(header, 8, 1);  // 1: its records lie in an LMDB file
+  flip_bit(header, 8, 2);
+  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("of version 6"),
+                                             HasSubstr("reads versions 2 and 3; pack it again")));
+  for (const int bit : {0, 1, 2}) flip_bit(header, 8, bit);  // 1: its records lie in an LMDB file
   fs::rename(records_file(packed.folder), packed.folder / "records.mdb");
   EXPECT_THAT(read_all(packed.folder),
               AllOf(HasSubstr("of version 1"), HasSubstr("pack it again")));

@@ -13,6 +13,8 @@
 #include "millrace/coco/data/records.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/dataflow/store/pack_records.h"
+#include "millrace/dataflow/store/record_header.h"
 #include "millrace/dataflow/store/record_store.h"
 #include "millrace/doctor/checks.h"
 #include "tests/dataflow/tiny_coco.h"

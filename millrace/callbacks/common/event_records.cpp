@@ -1,25 +1,15 @@
 #include "millrace/callbacks/common/event_records.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "millrace/base/proto_message.h"
+#include "millrace/storage/tf_record.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::size_t kBuckets = 30;
-
-constexpr auto kCrcTable = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < table.size(); ++i) {
-    auto crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? 0x82F63B78U : 0U);
-    table[i] = crc;
-  }
-  return table;
-}();
 
 // Numbers of fields in event.proto and summary.proto.
 enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
@@ -31,21 +21,7 @@ enum SessionField { kStatus = 1 };
 constexpr int kStart = 1;  // a status
 constexpr int kRgb = 3;    // a colour space
 
-/// TFRecord's masking of checksums.
-std::uint32_t masked_crc(std::string_view bytes) {
-  const auto crc = crc32c(bytes);
-  return (crc >> 15 | crc << 17) + 0xA282EAD8U;
-}
-
-std::string framed(const ProtoMessage& event) {
-  const auto& payload = event.bytes();
-  std::string record;
-  put_little_endian(record, std::uint64_t{payload.size()});
-  put_little_endian(record, masked_crc(record));
-  record += payload;
-  put_little_endian(record, masked_crc(payload));
-  return record;
-}
+std::string framed(const ProtoMessage& event) { return tf_record(event.bytes()); }
 
 ProtoMessage event_at(const EventTime& at) {
   ProtoMessage event;
@@ -58,13 +34,6 @@ std::string summary_record(const EventTime& at, const ProtoMessage& value) {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  std::uint32_t crc = 0xFFFFFFFFU;
-  for (const char c : bytes)
-    crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<unsigned char>(c)) & 0xFF];
-  return ~crc;
-}
 
 Histogram histogram_of(std::span<const float> values) {
   Histogram histogram;

@@ -10,9 +10,6 @@
 
 namespace millrace {
 
-/// CRC-32C (Castagnoli), as RFC 3720 has it.
-std::uint32_t crc32c(std::string_view bytes);
-
 struct EventTime {
   std::int64_t step = 0;
   double wall_s = 0;  // since 1970

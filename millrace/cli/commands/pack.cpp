@@ -1,11 +1,14 @@
 // trainer pack: images and annotations into a record store.
 #include <fmt/format.h>
 
+#include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/dataflow/store/record_store.h"
+#include "millrace/dataflow/store/pack_records.h"
+#include "millrace/dataflow/store/record_header.h"
+#include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {
 namespace {
@@ -14,7 +17,28 @@ struct PackArguments {
   ConfigArguments config;
   std::filesystem::path out;
   std::string split = "train";
+  SmallerImages images;
+  std::int64_t shard_megabytes = 0;
 };
+
+/// What --max-side has changed, and what that means for training.
+void report_smaller(const PackReport& report, const SmallerImages& images,
+                    const ImageOptions& training) {
+  fmt::print(
+      "{} made smaller: their longer side is {} pixels now, JPEG of quality {}, objects scaled to "
+      "match; {} kept byte for byte; {} of image files instead of {}\n",
+      counted(report.smaller, "image"), images.max_side, images.quality,
+      report.images - report.smaller, byte_text(static_cast<double>(report.bytes_after)),
+      byte_text(static_cast<double>(report.bytes_before)));
+  if (report.unreadable > 0)
+    spdlog::warn("{} cannot be decoded and will be skipped as before; the first: {}",
+                 counted(report.unreadable, "image"), report.first_unreadable);
+  if (report.smaller > 0 && images.max_side < training.max_side)
+    spdlog::warn(
+        "data.max_side is {}: training will enlarge what was made smaller; --max-side {} keeps all "
+        "that it can see",
+        training.max_side, training.max_side);
+}
 
 int pack(const PackArguments& arguments) {
   const auto recipe = arguments.config.load();
@@ -23,11 +47,20 @@ int pack(const PackArguments& arguments) {
                                                 : arguments.split;
   const auto split = open_split(recipe.data, name);
   const DetectionSource source(split, /*filter_empty=*/false);
-  pack_records(source, split.classes, arguments.out);
+  const auto threads = recipe.data.threads > 0
+                           ? recipe.data.threads
+                           : static_cast<std::int64_t>(allowed_processor_count());
+  const auto report =
+      pack_records(source, split.classes, arguments.out,
+                   {.images = arguments.images,
+                    .threads = static_cast<int>(threads),
+                    .shard_bytes = static_cast<std::uint64_t>(arguments.shard_megabytes) << 20});
+  if (arguments.images.max_side > 0) report_smaller(report, arguments.images, recipe.data);
   fmt::print(
-      "{}: {}, {}; read it with\n\n[[data.sources]]\ntype = \"records\"\nfolder = \"{}\"\n",
+      "{}: {}, {}{}; read it with\n\n[[data.sources]]\ntype = \"records\"\nfolder = \"{}\"\n",
       arguments.out.string(), counted(source.size(), "image"),
       byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),
+      report.shards > 0 ? " and " + counted(static_cast<long long>(report.shards), "shard") : "",
       arguments.out.string());
   suggest_next(fmt::format("with these lines in {0}, trainer bench dataflow {0} says what it gains",
                            arguments.config.file));
@@ -45,7 +78,24 @@ void add_pack(CLI::App& app, Action& action) {
       .add_option("--split", arguments.split,
                   "train: data.train, val: data.val, or the name of another split")
       ->capture_default_str();
+  auto* max_side =
+      command
+          .add_option("--max-side", arguments.images.max_side,
+                      "make images smaller whose longer side has more pixels, once and for all")
+          ->check(CLI::Range(1, 65500));
+  command.add_option("--quality", arguments.images.quality, "of the JPEGs that --max-side makes")
+      ->check(CLI::Range(1, 100))
+      ->needs(max_side)
+      ->capture_default_str();
+  command
+      .add_option("--shards", arguments.shard_megabytes,
+                  "images go into tar files of about so many MiB, in WebDataset's layout")
+      ->check(CLI::Range(1, 1 << 20))
+      ->expected(0, 1)
+      ->default_str("256");
   add_examples(command, {"trainer pack configs/maskrcnn.toml --out packed",
+                         "trainer pack configs/maskrcnn.toml --max-side 1333 --out packed",
+                         "trainer pack configs/maskrcnn.toml --shards 256 --out shards",
                          "trainer pack configs/maskrcnn.toml --split val --out packed_val"});
 }
 

@@ -34,7 +34,17 @@ Resume resume_mode(const std::string& word) {
 void make_sample(const Recipe& recipe) {
   const std::filesystem::path root = recipe.data.root;
   const auto& sample = recipe.data.sample;
-  if (!sample || !recipe.sources.empty() || std::filesystem::exists(root)) return;
+  if (!sample || !recipe.sources.empty()) return;
+  if (std::filesystem::exists(root)) {
+    if (const auto made = coco::sample_in(root); made && *made != *sample)
+      spdlog::warn(
+          "{} has {} + {} images (seed {}), not the {} + {} (seed {}) of [data.sample], which "
+          "counts "
+          "only where there is no such folder: remove it, or name another as data.root",
+          root.string(), made->train, made->val, made->seed, sample->train, sample->val,
+          sample->seed);
+    return;
+  }
   spdlog::info("making the sample data set in {} ({} + {} images, seed {})", root.string(),
                sample->train, sample->val, sample->seed);
   coco::make_sample(root, *sample);

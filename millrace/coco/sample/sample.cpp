@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <opencv2/imgproc.hpp>
+#include <string_view>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
@@ -32,6 +34,15 @@ struct Split {
 
   std::int64_t id(std::int64_t index) const { return first_id + 2 * index; }
 };
+
+constexpr auto kTraining = "train2017", kValidation = "val2017";
+
+fs::path annotations_of(const fs::path& root, const std::string& split) {
+  return root / "annotations" / ("instances_" + split + ".json");
+}
+
+/// What an annotation file begins with, before the seed.
+constexpr std::string_view kDescription = R"({"info": {"description":"Millrace sample, seed )";
 
 /// The JSON texts of one image.
 struct Entry {
@@ -67,13 +78,11 @@ std::string preamble(const SampleOptions& options) {
   for (const auto& kind : kinds())
     categories.push_back(
         {{"supercategory", "shape"}, {"id", categories.size() + 1}, {"name", kind.name}});
-  const Json info = {{"description", fmt::format("Millrace sample, seed {}", options.seed)},
-                     {"version", "1.0"}};
   const Json license = {{"id", 1},
                         {"name", "CC0 1.0"},
                         {"url", "https://creativecommons.org/publicdomain/zero/1.0/"}};
-  return fmt::format("{{\"info\": {},\n\"licenses\": [{}],\n\"categories\": {},\n", info.dump(),
-                     license.dump(), categories.dump());
+  return fmt::format("{}{}\",\"version\":\"1.0\"}},\n\"licenses\": [{}],\n\"categories\": {},\n",
+                     kDescription, options.seed, license.dump(), categories.dump());
 }
 
 /// A list of texts, without empty ones.
@@ -95,7 +104,7 @@ void write_split(const fs::path& root, const Split& split, const SampleOptions& 
       spdlog::info("{}: {} of {} images drawn", split.name, n, split.images);
   });
   write_file_atomically(
-      root / "annotations" / ("instances_" + split.name + ".json"),
+      annotations_of(root, split.name),
       fmt::format("{}\"images\": {},\n\"annotations\": {}}}\n", preamble(options),
                   list_of(entries, &Entry::image), list_of(entries, &Entry::annotations)));
 }
@@ -105,10 +114,27 @@ void write_split(const fs::path& root, const Split& split, const SampleOptions& 
 void make_sample(const fs::path& folder, const SampleOptions& options) {
   PartFolder part(folder, PartFolder::Existing::refuse);
   make_writable_folder(part.path() / "annotations");
-  write_split(part.path(), {"train2017", options.train, 1}, options);
-  write_split(part.path(), {"val2017", options.val, 2}, options);
+  write_split(part.path(), {kTraining, options.train, 1}, options);
+  write_split(part.path(), {kValidation, options.val, 2}, options);
   sync_file_system(part.path());
   part.publish();
+}
+
+std::optional<SampleOptions> sample_in(const fs::path& folder) try {
+  std::string begin(kDescription.size(), '\0');
+  std::ifstream annotations(annotations_of(folder, kTraining));
+  SampleOptions made;
+  if (!annotations.read(begin.data(), std::ssize(begin)) || begin != kDescription ||
+      !(annotations >> made.seed))
+    return std::nullopt;
+  const auto images = [&](const char* split) {
+    return std::distance(fs::directory_iterator(folder / split), {});
+  };
+  made.train = images(kTraining);
+  made.val = images(kValidation);
+  return made;
+} catch (const fs::filesystem_error& error) {
+  throw Error(error.what());
 }
 
 }  // namespace millrace::coco

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "millrace/base/options.h"
 
@@ -12,6 +13,8 @@ struct SampleOptions {
   std::int64_t train = 512;  // images
   std::int64_t val = 128;
   std::int64_t seed = 1;
+
+  bool operator==(const SampleOptions&) const = default;
 
   void describe(Options& o) {
     o.add("train", train, "images of the training split", {.min = 1, .max = 1e6, .unit = "images"});
@@ -23,5 +26,9 @@ struct SampleOptions {
 /// Writes `train2017/`, `val2017/` and `annotations/instances_{train,val}2017.json` under `folder`,
 /// which appears whole or not at all: the same bytes for any number of threads. Throws Error.
 void make_sample(const std::filesystem::path& folder, const SampleOptions& options);
+
+/// What a folder was made with; nullopt for one that make_sample did not make. Throws Error if it
+/// cannot be read.
+std::optional<SampleOptions> sample_in(const std::filesystem::path& folder);
 
 }  // namespace millrace::coco

@@ -5,9 +5,8 @@
 
 namespace millrace {
 
-/// The reader in image_readers.so: beside the shared object that this code is in, such as a Python
-/// module, or in millrace/ there; for a program in lib/millrace beside its folder. The first call
-/// opens it, with libpng, libwebp and libtiff. Throws Error if that cannot be done. Any thread.
+/// The reader in image_readers.so (own_folders.h). The first call opens it, with libpng, libwebp
+/// and libtiff. Throws Error if that cannot be done. Any thread.
 ReadPicture& image_readers();
 
 }  // namespace millrace

@@ -13,10 +13,20 @@ namespace {
 struct RecordOptions {
   std::string folder;
   bool filter_empty = true;
+  std::string cache;
+  std::int64_t cache_mb = 10000;
+  Duration timeout = {120};
 
   void describe(Options& o) {
-    o.add("folder", folder, "that `trainer pack --out` made");
+    o.add("folder", folder,
+          "that `trainer pack` or `trainer index` made, or its URL: http://, https:// or "
+          "s3://BUCKET/FOLDER");
     o.add("filter_empty", filter_empty, "leave out images without a usable object");
+    o.add("cache", cache, "folder that keeps what a URL brings; empty: none");
+    o.add("cache_mb", cache_mb, "size of that folder, at most",
+          {.min = 1, .max = 1 << 30, .unit = "MiB"});
+    o.add("timeout", timeout, "how long a URL is asked again for what it does not bring",
+          {.min = 1, .max = 1e6});
   }
 
   void check(const Config& table) const {
@@ -42,6 +52,7 @@ class Renumbered final : public Source<Sample> {
 
   Sample operator[](std::int64_t index) const override { return renumbered((*store_)[index]); }
   Sample about(std::int64_t index) const override { return renumbered(store_->about(index)); }
+  void expect(std::int64_t index) const override { store_->expect(index); }
 
  private:
   Sample renumbered(Sample sample) const {
@@ -61,7 +72,12 @@ class Renumbered final : public Source<Sample> {
 
 SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext& context) {
   const SourcePtr<Sample> all = std::make_shared<const Renumbered>(
-      std::make_shared<const RecordStore>(options.folder), context.classes);
+      std::make_shared<const RecordStore>(
+          options.folder,
+          RemoteReading{.timeout = options.timeout.seconds,
+                        .cache = options.cache,
+                        .cache_bytes = static_cast<std::uint64_t>(options.cache_mb) << 20}),
+      context.classes);
   if (!options.filter_empty) return all;
   return select(all, [&](std::int64_t index) {
     const auto crowd = all->about(index).objects.crowd;
@@ -69,8 +85,9 @@ SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext
   });
 }
 
-MILLRACE_REGISTER(register_source<RecordOptions>("records", "a store that `trainer pack` made",
-                                                 open_records));
+MILLRACE_REGISTER(register_source<RecordOptions>(
+    "records", "a store that `trainer pack` or `trainer index` made, also behind a URL",
+    open_records));
 
 }  // namespace
 }  // namespace millrace

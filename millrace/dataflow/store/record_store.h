@@ -1,57 +1,27 @@
-// Images and annotations packed into one large file: nothing to list or parse, read in place.
+// Images and annotations packed into large files: nothing to list or parse, read in place.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "millrace/base/files.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/store/record_header.h"
 #include "millrace/engine/source.h"
+#include "millrace/storage/byte_source.h"
+#include "millrace/storage/remote.h"
 
 namespace millrace {
 
-/// The files of a store in `folder`: the records, and what it says about itself.
-inline std::filesystem::path records_file(const std::filesystem::path& folder) {
-  return folder / "records.bin";
-}
-inline std::filesystem::path header_file(const std::filesystem::path& folder) {
-  return folder / "header";
-}
-
-/// Packs the samples of `source` and their image files' bytes into the new folder `folder`; class k
-/// is called classes[k]. A PartFolder: a pack that was killed leaves nothing that opens. Throws
-/// Error naming a file that cannot be read or written, ConfigError if the folder exists.
-void pack_records(const Source<Sample>& source, const std::vector<std::string>& classes,
-                  const std::filesystem::path& folder);
-
-/// The values of a record. In the file the values of one kind stand together, by record.
-enum class RecordValue : std::size_t {
-  about,   // the sample without outlines: what batches are planned by
-  sample,  // with them
-  image,   // the bytes of its image file
-};
-constexpr std::size_t kRecordValues = 3;
-
-/// Where each value of the records' file ends, and its digest: together they cover each byte of it.
-struct RecordHeader {
-  std::vector<std::string> classes;
-  std::vector<std::uint64_t> ends;     // bytes; each value begins where the one before it ends
-  std::vector<std::uint64_t> digests;  // as many
-
-  std::size_t records() const { return ends.size() / kRecordValues; }
-  std::uint64_t file_bytes() const { return ends.empty() ? 0 : ends.back(); }
-};
-
-/// A packed folder, memory-mapped and never written: any thread and process may read it.
+/// A packed folder and its shards, never written: any thread and process may read it. What is on
+/// this machine is memory-mapped. Of a store elsewhere the annotations are fetched at the start
+/// into a file of this machine, images when they are `expect`ed or asked for.
 class RecordStore final : public Source<Sample> {
  public:
-  /// Throws ConfigError where there is no finished store, Error naming the file: of another
-  /// version, cut short, with a damaged header.
-  explicit RecordStore(const std::filesystem::path& folder);
+  /// `folder` may be a URL (remote.h). Throws ConfigError where there is no finished store, Error
+  /// naming the file: of another version, cut short, with a damaged header, out of reach.
+  explicit RecordStore(const std::string& folder, const RemoteReading& remote = {});
 
   const std::vector<std::string>& classes() const { return header_.classes; }
 
@@ -62,18 +32,26 @@ class RecordStore final : public Source<Sample> {
   Sample operator[](std::int64_t index) const override;
   /// The same without outlines (see Instances) and the image.
   Sample about(std::int64_t index) const override;
+  void expect(std::int64_t index) const override;
 
  private:
-  struct Value {
-    std::string_view bytes;
+  /// Where an image lies.
+  struct Place {
+    const ByteSource& file;
+    ByteRange range;
     std::uint64_t digest;
   };
-  Value value(RecordValue kind, std::int64_t index) const;
+  Place image(std::int64_t index) const;
+  /// The place of a value in the header's lists, and where it begins.
+  std::size_t position(RecordValue kind, std::int64_t index) const;
+  std::uint64_t begin(std::size_t position) const;
   Sample decoded(RecordValue kind, std::int64_t index) const;
 
-  std::filesystem::path file_;
   RecordHeader header_;
-  SharedBytes records_;
+  std::unique_ptr<const ByteSource> records_;
+  HeldBytes annotations_;  // the values of records_ that are no images
+  std::vector<std::unique_ptr<const ByteSource>> shards_;
+  std::vector<std::uint64_t> shard_ends_;  // records up to the end of each shard
 };
 
 }  // namespace millrace

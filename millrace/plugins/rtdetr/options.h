@@ -31,7 +31,7 @@ struct EncoderOptions {
   std::int64_t ffn_dim = 1024;
   std::int64_t heads = 8;
   double expansion = 1;
-  std::string norm = "bn";
+  std::string norm = "sync_bn";
 };
 
 /// [model.decoder].

@@ -1,0 +1,115 @@
+#include "millrace/dataflow/store/record_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <msgpack.hpp>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+#include <tuple>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+
+namespace millrace {
+namespace {
+
+// A header is these eight bytes, the version, the digest of what follows (both 64 bits) and a
+// msgpack array. Version 1 had its records in an LMDB file; version 3 is 2 with shards.
+constexpr std::string_view kMagic = "millrec\n";
+constexpr std::uint64_t kPlain = 2, kWithShards = 3;
+constexpr std::size_t kFront = 8 + 8 + 8;
+
+using Numbers = std::vector<std::uint64_t>;
+using Plain = std::tuple<std::vector<std::string>, Numbers, Numbers>;
+using Shard = std::tuple<std::string, std::uint64_t, std::uint64_t>;
+using WithShards =
+    std::tuple<std::vector<std::string>, Numbers, Numbers, std::vector<Shard>, Numbers>;
+
+std::uint64_t number_at(std::string_view bytes, std::size_t offset) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, bytes.data() + offset, sizeof(number));
+  return number;
+}
+
+void check(const RecordHeader& header) {
+  const auto records = std::accumulate(
+      header.shards.begin(), header.shards.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const RecordShard& shard) { return sum + shard.records; });
+  if (header.ends.size() % kRecordValues != 0 || header.ends.size() != header.digests.size() ||
+      !std::ranges::is_sorted(header.ends))
+    throw std::invalid_argument("its values have no order");
+  if (!header.shards.empty() &&
+      (records != header.records() || header.image_begins.size() != header.records()))
+    throw std::invalid_argument("its shards do not hold its records");
+}
+
+RecordHeader unpacked(std::string_view body, std::uint64_t version) {
+  const auto object = msgpack::unpack(body.data(), body.size());
+  RecordHeader header;
+  if (version == kPlain) {
+    std::tie(header.classes, header.ends, header.digests) = object.get().as<Plain>();
+  } else {
+    std::vector<Shard> shards;
+    std::tie(header.classes, header.ends, header.digests, shards, header.image_begins) =
+        object.get().as<WithShards>();
+    for (auto& [name, bytes, records] : shards)
+      header.shards.push_back({std::move(name), bytes, records});
+  }
+  check(header);
+  return header;
+}
+
+}  // namespace
+
+std::uint64_t RecordHeader::file_bytes() const {
+  if (ends.empty()) return 0;
+  return shards.empty() ? ends.back() : ends[2 * records() - 1];
+}
+
+void write_header(const std::filesystem::path& file, const RecordHeader& header) {
+  msgpack::sbuffer body;
+  if (header.shards.empty()) {
+    msgpack::pack(body, Plain(header.classes, header.ends, header.digests));
+  } else {
+    std::vector<Shard> shards;
+    for (const auto& shard : header.shards)
+      shards.emplace_back(shard.name, shard.bytes, shard.records);
+    msgpack::pack(
+        body, WithShards(header.classes, header.ends, header.digests, shards, header.image_begins));
+  }
+  const std::uint64_t numbers[] = {header.shards.empty() ? kPlain : kWithShards,
+                                   digest(body.data(), body.size())};
+  const std::string_view parts[] = {kMagic,
+                                    {reinterpret_cast<const char*>(numbers), sizeof(numbers)},
+                                    {body.data(), body.size()}};
+  write_file_atomically(file, parts);
+}
+
+bool is_whole_header(std::string_view bytes) {
+  return bytes.size() < kFront || !bytes.starts_with(kMagic) ||
+         digest(bytes.substr(kFront)) == number_at(bytes, 16);
+}
+
+RecordHeader read_header(std::string_view bytes, const std::string& file) {
+  if (bytes.size() < kFront || !bytes.starts_with(kMagic))
+    throw Error(file + ": is not the header of a record store");
+  const auto version = number_at(bytes, 8);
+  if (version != kPlain && version != kWithShards)
+    throw Error(fmt::format(
+        "{}: is of version {}, but this program reads versions {} and {}; pack it again", file,
+        version, kPlain, kWithShards));
+  const auto body = bytes.substr(kFront);
+  if (digest(body) != number_at(bytes, 16))
+    throw Error(file + ": is damaged: its checksum is wrong; pack it again");
+  try {
+    return unpacked(body, version);
+  } catch (const std::exception& problem) {
+    throw Error(fmt::format("{}: is no header: {}", file, problem.what()));
+  }
+}
+
+}  // namespace millrace

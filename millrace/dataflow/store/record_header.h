@@ -1,0 +1,61 @@
+// What a record store says about itself: where each value lies, and its digest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// The files of a store in `folder`: the records, and what it says about itself.
+inline std::filesystem::path records_file(const std::filesystem::path& folder) {
+  return folder / "records.bin";
+}
+inline std::filesystem::path header_file(const std::filesystem::path& folder) {
+  return folder / "header";
+}
+
+/// The values of a record. In the file the values of one kind stand together, by record.
+enum class RecordValue : std::size_t {
+  about,   // the sample without outlines: what batches are planned by
+  sample,  // with them
+  image,   // the bytes of its image file
+};
+constexpr std::size_t kRecordValues = 3;
+
+/// A file, beside the records', that holds the images of some records in a row.
+struct RecordShard {
+  std::string name;         // a path from the store's folder, an absolute path or a URL
+  std::uint64_t bytes = 0;  // of the file
+  std::uint64_t records = 0;
+};
+
+/// Where each value ends, one after the other, and its digest. Without shards all values lie so in
+/// the records' file. With shards the images do not: image i begins at image_begins[i] of its
+/// shard, and only its length follows from the ends.
+struct RecordHeader {
+  std::vector<std::string> classes;
+  std::vector<std::uint64_t> ends;     // bytes; each value begins where the one before it ends
+  std::vector<std::uint64_t> digests;  // as many
+  std::vector<RecordShard> shards = {};
+  std::vector<std::uint64_t> image_begins = {};  // as many as records, where there are shards
+
+  std::size_t records() const { return ends.size() / kRecordValues; }
+  /// Of the records' file.
+  std::uint64_t file_bytes() const;
+};
+
+/// Written atomically, last of all: a store without it is unfinished.
+void write_header(const std::filesystem::path& file, const RecordHeader& header);
+
+/// Whether nothing that is a header by its first bytes was damaged on its way.
+bool is_whole_header(std::string_view bytes);
+
+/// The header in such a file's bytes; `file` names it in messages. Throws Error: of another
+/// version, damaged.
+RecordHeader read_header(std::string_view bytes, const std::string& file);
+
+}  // namespace millrace

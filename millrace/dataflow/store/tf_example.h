@@ -1,0 +1,23 @@
+// A message of TensorFlow's Object Detection API (tf.train.Example): an image and its objects.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/store/class_names.h"
+
+namespace millrace {
+
+struct TfExample {
+  Sample sample;
+  std::string_view image;  // the bytes of its image file, within those of the message
+};
+
+/// Reads the features image/{encoded,filename,source_id,width,height} and image/object/
+/// {bbox/xmin,bbox/ymin,bbox/xmax,bbox/ymax,class/text,class/label,is_crowd,mask}. Corners are
+/// shares of the image's sides, masks PNGs of its size. A class without a text is called by its
+/// label. `where` names the message in messages. Throws DataError.
+TfExample read_tf_example(std::string_view message, const std::string& where, ClassNames& classes);
+
+}  // namespace millrace

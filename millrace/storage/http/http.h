@@ -1,0 +1,34 @@
+// What http.so does: parts of files over HTTP and HTTPS, by libcurl. It is an object of its own,
+// opened on first use, so that programs start without libcurl and what it brings. It knows nothing
+// else of Millrace.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::string> headers;         // "Name: value"
+  std::uint64_t begin = 0, size = 0;        // the bytes asked for; size > 0
+  long patience = 10;                       // seconds to connect, and without a kilobyte a second
+  const std::atomic<bool>* stop = nullptr;  // gives up once it is true
+};
+
+struct HttpAnswer {
+  long status = 0;               // of HTTP; 0: none came
+  std::string body;              // at most the bytes asked for; of an error, the page's beginning
+  std::uint64_t file_bytes = 0;  // of the whole file, as the answer says; 0: it does not
+  std::string problem;           // of the connection; empty: none
+};
+
+/// Any thread; each keeps a connection of its own from call to call. Never throws.
+using HttpGet = HttpAnswer(const HttpRequest& request);
+
+/// The name of the function in the object, of type HttpGet.
+inline constexpr const char* kHttpGet = "millrace_http_get";
+
+}  // namespace millrace

@@ -1,0 +1,95 @@
+"""Serves the files of a folder over HTTP with ranges, and fails as it is told.
+
+usage: range_server.py FOLDER STATE
+
+STATE/port gets its port, STATE/requests a line "PATH BEGIN-END" for each request. STATE/fault says,
+where it is there, "KIND TIMES FIRST COUNT": the first TIMES attempts at each range fail, of the
+COUNT ranges after the first FIRST that are asked for once the fault is there. Kinds: error (HTTP
+500), cut (half an answer), wrong (a flipped bit), slow (a few bytes a second), away (no answer),
+whole (no ranges), denied (HTTP 403).
+"""
+
+import http.server
+import pathlib
+import sys
+import threading
+import time
+
+folder, state = map(pathlib.Path, sys.argv[1:])
+lock = threading.Lock()
+attempts = {}  # by range, since the fault is there
+told = None
+
+
+def fault(key):
+    """The kind of fault that this attempt meets, or None."""
+    global told
+    file = state / "fault"
+    text = file.read_text() if file.exists() else ""
+    with lock:
+        with open(state / "requests", "a") as log:
+            log.write(" ".join(map(str, key)) + "\n")
+        if text != told:
+            attempts.clear()
+            told = text
+        if not text:
+            return None
+        kind, times, first, count = text.split()
+        before = attempts.setdefault(key, [len(attempts), 0])
+        before[1] += 1
+        chosen = int(first) <= before[0] < int(first) + int(count)
+        return kind if chosen and before[1] <= int(times) else None
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        file = folder / self.path.lstrip("/")
+        span = self.headers.get("Range", "bytes=0-")[len("bytes=") :]
+        kind = fault((self.path, span))
+        if kind == "away":
+            self.close_connection = True
+            return
+        if kind == "error":
+            return self.send_error(500, "no such luck")
+        if kind == "denied":
+            return self.send_error(403, "not you")
+        if not file.is_file():
+            return self.send_error(404)
+        whole = file.read_bytes()
+        begin, end = (int(n) if n else len(whole) - 1 for n in span.split("-"))
+        body = bytearray(whole[begin : end + 1])
+        self.send_response(200 if kind == "whole" else 206)
+        if kind == "whole":
+            body = whole
+        else:
+            self.send_header("Content-Range", f"bytes {begin}-{end}/{len(whole)}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if kind == "wrong":
+            body[len(body) // 2] ^= 4
+        if kind == "cut":
+            body = body[: len(body) // 2]
+            self.close_connection = True
+        if kind == "slow":
+            for i in range(0, len(body), 20):
+                self.wfile.write(body[i : i + 20])
+                self.wfile.flush()
+                time.sleep(0.25)
+        else:
+            self.wfile.write(body)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):  # of those that hang up
+        pass
+
+
+server = Server(("127.0.0.1", 0), Handler)
+(state / "port.part").write_text(str(server.server_address[1]))
+(state / "port.part").rename(state / "port")
+server.serve_forever()
