@@ -26,6 +26,7 @@ from typing import Any
 
 import step
 from comparison import interpreter, parser, photos, run, take_turns
+from steps import make_data
 
 SETTINGS = list(itertools.product(("fp32", "bf16"), (1, 2), (1, 4)))
 ROWS = [("s an image", "image_s"), ("CPU s an image", "cpu_s"), ("first answer, s", "first_s"),
@@ -194,8 +195,8 @@ def main() -> None:
         return
     data, python = photos(), interpreter()
     with tempfile.TemporaryDirectory() as folder:
-        step.make_data(data, folder)
-        made, why = run([python or sys.executable, os.path.abspath(step.__file__), "torchvision",
+        make_data(data, folder)
+        made, why = run([python or sys.executable, os.path.abspath(step.__file__), "peer",
                          "--peer", folder])
         if made is None:
             sys.exit(f"weights are made by torchvision: {why}")

@@ -16,66 +16,34 @@ compare.
 The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
 """
 import argparse
+import itertools
 import json
 import os
 import statistics
 import tempfile
 
+import steps
 from comparison import interpreter, parser, photos, run, take_turns
+from steps import THREADS, make_data, medians, timed
 
-THREADS = 2
 BATCH = 2
-PHOTOS = 16
 PAIRS = [("training step, 2 x 512", False, 512, 512),
          ("detection to RLE, 800/1333", True, 800, 1333)]
 
 
-# ---------------------------------------------------------------- what both are given
-
-def make_data(source, folder):
-    """A COCO folder of the 640x480 photos with the most objects, the same for training and
-    validation.
-    """
-    with open(os.path.join(source, "annotations", "instances_train2017.json")) as f:
-        every = json.load(f)
-    objects = {}
-    for a in every["annotations"]:
-        if not a["iscrowd"]:
-            objects.setdefault(a["image_id"], []).append(a)
-    images = [i for i in every["images"] if (i["width"], i["height"]) == (640, 480)
-              and i["id"] in objects]
-    images = sorted(images, key=lambda i: -len(objects[i["id"]]))[:PHOTOS]
-    images.sort(key=lambda i: i["id"])  # one order on both sides
-    every["images"] = images
-    every["annotations"] = [a for i in images for a in objects[i["id"]]]
-    os.makedirs(os.path.join(folder, "annotations"))
-    for split in "train2017", "val2017":
-        os.symlink(os.path.join(source, "train2017"), os.path.join(folder, split))
-        with open(os.path.join(folder, "annotations", f"instances_{split}.json"), "w") as f:
-            json.dump(every, f)
-
-
-def ours(trainer, folder, steps, inference, short, longest, precision="fp32"):
+def ours(trainer, folder, count, inference, short, longest, precision="fp32"):
     sets = {"data.root": f'"{folder}"', "data.short_side": short, "data.max_side": longest,
             "data.flip": 0.0,
             "data.test_short_side": short, "data.test_max_side": longest, "data.batch_size": BATCH,
             "data.test_batch_size": 1, "model.style": '"torchvision"', "train.threads": THREADS,
             "model.weights": f'"{folder}/weights.pth"', "train.precision": f'"{precision}"'}
-    command = [trainer, "bench", "model", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--json",
-               "--steps", str(steps)]
-    command += ["--inference"] * inference + [a for k, v in sets.items()
-                                              for a in ("--set", f"{k}={v}")]
-    result, used = run(command)
-    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
+    return steps.ours(trainer, "configs/coco/mask_rcnn_R50_FPN_1x.toml", sets, count, inference)
 
 
-def theirs(python, folder, steps, inference, short, longest):
-    # The same waiting policy of OpenMP as ours: on a busy machine, spinning threads would only make
-    # torchvision slower.
-    result, used = run([python, os.path.abspath(__file__), "torchvision", "--peer", folder,
-                        "--steps", str(steps), "--short", str(short), "--longest", str(longest)]
-                       + ["--inference"] * inference, environment={"GOMP_SPINCOUNT": "1000"})
-    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
+def theirs(python, folder, count, inference, short, longest):
+    return steps.theirs(python, __file__,
+                        ["--peer", folder, "--steps", str(count), "--short", str(short),
+                         "--longest", str(longest)] + ["--inference"] * inference)
 
 
 # ------------------------------------------------ torchvision, in a process of its own
@@ -141,10 +109,7 @@ def peer_weights():
     return {}
 
 
-def peer_measure(steps, inference, short, longest):
-    import itertools
-    import resource
-    import time
+def peer_measure(count, inference, short, longest):
     import numpy as np
     import torch
     from pycocotools import mask as rle
@@ -170,57 +135,26 @@ def peer_measure(steps, inference, short, longest):
         return {"detections": len([rle.encode(np.asfortranarray(m[0, :, :, None], np.uint8))[0]
                                    for m in masks])}
 
-    def used():
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        return own.ru_utime + own.ru_stime
-
-    batch = 1 if inference else BATCH
-    photos = itertools.chain.from_iterable(peer_photos() for _ in itertools.count())
-    times, cpu, first = [], [], None
-    for _ in range(steps + 2):
-        ready = list(itertools.islice(photos, batch))
-        start, start_cpu = time.perf_counter(), used()
-        last = (detect if inference else train)(ready)
-        times.append(time.perf_counter() - start)
-        cpu.append(used() - start_cpu)
-        first = first or last
-    return {"step_s": statistics.median(times[2:]), "cpu_s": statistics.mean(cpu[2:]),
-            "first": first,
-            "mask_regions": statistics.mean(regions[2:]) if regions else 0}
+    found = timed(detect if inference else train,
+                  itertools.chain.from_iterable(peer_photos() for _ in itertools.count()),
+                  1 if inference else BATCH, count)
+    return found | {"mask_regions": statistics.mean(regions[2:]) if regions else 0}
 
 
 # ---------------------------------------------------------------- side by side
 
-def medians(answers):
-    """name -> s, CPU s, peak MiB."""
-    return {name: [statistics.median(r[key] for r in each)
-                   for key in ("step_s", "cpu_s", "peak_mib")] for name, each in answers.items()}
-
-
 def compare(trainer, python, folder, a):
     for title, *setting in PAIRS:
-        rounds = take_turns({"millrace": lambda: ours(trainer, folder, a.steps, *setting),
-                             "torchvision": lambda: theirs(python, folder, a.steps, *setting)},
-                            a.rounds)
-        if "torchvision" not in rounds:
+        answers = steps.compare(
+            title, {"millrace": lambda: ours(trainer, folder, a.steps, *setting),
+                    "torchvision": lambda: theirs(python, folder, a.steps, *setting)},
+            a.steps, a.rounds)
+        if not answers:
             return
-        print(f"\n{title}: median of {a.rounds} x {a.steps} steps"
-              f"\n  {'':<14}{'s':>9}{'CPU s':>9}{'peak MiB':>10}")
-        rows = medians(rounds)
-        for name, row in rows.items():
-            print(f"  {name:<14}{row[0]:>9.3f}{row[1]:>9.3f}{row[2]:>10.0f}")
-        ratio = [own / other for own, other in zip(rows["millrace"], rows["torchvision"])]
-        print(f"  {'ours is':<14}{ratio[0]:>8.2f}x{ratio[1]:>8.2f}x{ratio[2]:>9.2f}x")
-        for name, each in rounds.items():
-            print(f"  {name}, first step: " + ", ".join(f"{k} {v:.4g}" for k,
-                                                        v in each[0]["first"].items()))
-        regions = rounds["torchvision"][0]["mask_regions"]
+        regions = answers["torchvision"][0]["mask_regions"]
         print(f"  mask regions per step (torchvision): {regions:.1f}")
-        profile = rounds["millrace"][-1]["profile"]
-        print("  our profile: " + ", ".join(f"{k['name']} {100 * k['share']:.1f} %"
-                                            for k in profile))
-        rest = 1 - sum(k["share"] for k in profile if k["name"] in ("convolution",
-                                                                    "matrix product"))
+        rest = 1 - sum(k["share"] for k in answers["millrace"][-1]["profile"]
+                       if k["name"] in ("convolution", "matrix product"))
         print(f"  all but convolution and matrix product: {100 * rest:.1f} %")
 
 
@@ -256,7 +190,7 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         make_data(data, folder)
-        made, why = run([python, os.path.abspath(__file__), "torchvision", "--peer", folder])
+        made, why = run([python, os.path.abspath(__file__), "peer", "--peer", folder])
         if made is None:
             return print(f"the comparison is left out: {why}")
         compare(a.trainer, python, folder, a)

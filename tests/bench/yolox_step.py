@@ -12,36 +12,22 @@ compare.
 
 The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
 """
-import argparse
+import itertools
 import json
 import os
-import statistics
 import sys
-import tempfile
 
-from comparison import interpreter, parser, photos, run, take_turns
-from step import THREADS, make_data, medians
+from steps import THREADS, compare_package, timed
 
 BATCH = 4
-PAIRS = [("training step, 4 x 416", False, 416), ("detection, 640", True, 640)]
 
 
-def ours(trainer, folder, steps, inference, size):
-    sets = {"data.root": f'"{folder}"', "unset": '["data.stages"]', "data.flip": 0.0,
-            "data.short_side": size, "data.max_side": size, "data.divisor": size,
-            "data.batch_size": BATCH, "data.test_batch_size": 1, "model.random_size": "[]",
-            "train.threads": THREADS, "model.weights": f'"{folder}/weights.pth"'}
-    result, used = run([trainer, "bench", "model", "configs/coco/yolox_s.toml", "--json",
-                        "--steps", str(steps)] + ["--inference"] * inference
-                       + [a for k, v in sets.items() for a in ("--set", f"{k}={v}")])
-    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
-
-
-def theirs(python, folder, steps, inference, size):
-    result, used = run([python, "-W", "ignore", os.path.abspath(__file__), "peer", "--peer", folder,
-                        "--steps", str(steps), "--size", str(size)] + ["--inference"] * inference,
-                       environment={"GOMP_SPINCOUNT": "1000"})
-    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
+def our_sets(folder, size):
+    return "configs/coco/yolox_s.toml", {
+        "data.root": f'"{folder}"', "unset": '["data.stages"]', "data.flip": 0.0,
+        "data.short_side": size, "data.max_side": size, "data.divisor": size,
+        "data.batch_size": BATCH, "data.test_batch_size": 1, "model.random_size": "[]",
+        "train.threads": THREADS, "model.weights": f'"{folder}/weights.pth"'}
 
 
 # ------------------------------------------------ the package, in a process of its own
@@ -85,9 +71,6 @@ def peer_photos(folder, size):
 
 
 def peer_measure(folder, steps, inference, size):
-    import itertools
-    import resource
-    import time
     import torch
     model, boxes = peer_model()
     model.load_state_dict(torch.load(os.path.join(folder, "weights.pth"),
@@ -110,69 +93,14 @@ def peer_measure(folder, steps, inference, size):
             found = boxes.postprocess(model(batch[0][0][None]), 80, 0.01, 0.65)[0]
         return {"detections": 0 if found is None else len(found)}
 
-    def used():
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        return own.ru_utime + own.ru_stime
-
-    every = list(peer_photos(folder, size))
-    ready = itertools.cycle(every)
-    times, cpu, first = [], [], None
-    for _ in range(steps + 2):
-        batch = list(itertools.islice(ready, 1 if inference else BATCH))
-        start, start_cpu = time.perf_counter(), used()
-        last = (detect if inference else train)(batch)
-        times.append(time.perf_counter() - start)
-        cpu.append(used() - start_cpu)
-        first = first or last
-    return {"step_s": statistics.median(times[2:]), "cpu_s": statistics.mean(cpu[2:]),
-            "first": first}
+    return timed(detect if inference else train, itertools.cycle(list(peer_photos(folder, size))),
+                 1 if inference else BATCH, steps)
 
 
-# ---------------------------------------------------------------- side by side
-
-def compare(trainer, python, folder, a):
-    for title, *setting in PAIRS:
-        rounds = take_turns({"millrace": lambda: ours(trainer, folder, a.steps, *setting),
-                             "yolox": lambda: theirs(python, folder, a.steps, *setting)}, a.rounds)
-        if "yolox" not in rounds:
-            return
-        print(f"\n{title}: median of {a.rounds} x {a.steps} steps"
-              f"\n  {'':<14}{'s':>9}{'CPU s':>9}{'peak MiB':>10}")
-        rows = medians(rounds)
-        for name, row in rows.items():
-            print(f"  {name:<14}{row[0]:>9.3f}{row[1]:>9.3f}{row[2]:>10.0f}")
-        ratio = [own / other for own, other in zip(rows["millrace"], rows["yolox"])]
-        print(f"  {'ours is':<14}{ratio[0]:>8.2f}x{ratio[1]:>8.2f}x{ratio[2]:>9.2f}x")
-        for name, each in rounds.items():
-            print(f"  {name}, first step: " + ", ".join(f"{k} {v:.4g}" for k,
-                                                        v in each[0]["first"].items()))
-        print("  our profile: " + ", ".join(f"{k['name']} {100 * k['share']:.1f} %"
-                                            for k in rounds["millrace"][-1]["profile"]))
-
-
-def main():
-    arguments = parser(__doc__, "trainer", rounds=2)
-    arguments.add_argument("--steps", type=int, default=6)
-    arguments.add_argument("--peer", help=argparse.SUPPRESS)
-    arguments.add_argument("--size", type=int, help=argparse.SUPPRESS)
-    arguments.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
-    a = arguments.parse_args()
-    if a.peer and not a.size:
-        import torch
-        torch.save({"model": peer_model()[0].state_dict()}, os.path.join(a.peer, "weights.pth"))
-        return print("{}")
-    if a.peer:
-        return print(json.dumps(peer_measure(a.peer, a.steps, a.inference, a.size)))
-    data, python = photos(), interpreter()
-    if not python:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        make_data(data, folder)
-        made, why = run([python, os.path.abspath(__file__), "peer", "--peer", folder])
-        if made is None:
-            return print(f"the package is left out: {why}", file=sys.stderr)
-        compare(a.trainer, python, folder, a)
+def write_weights(folder):
+    import torch
+    torch.save({"model": peer_model()[0].state_dict()}, os.path.join(folder, "weights.pth"))
 
 
 if __name__ == "__main__":
-    main()
+    compare_package(__doc__, __file__, "yolox", our_sets, write_weights, peer_measure)
