@@ -1,12 +1,16 @@
-// [callbacks.throughput]: the speed of the training, and its time in data, steps and callbacks.
+// [callbacks.throughput]: the speed of the training, where its time goes, and what bounds it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
@@ -16,11 +20,20 @@ namespace {
 constexpr double kLeastShare = 0.01;  // of the time: callbacks below it are not listed
 constexpr double kSlowSeconds = 1;    // a callback that takes longer
 constexpr double kSlowShare = 0.3;    // ... and more of the time of all callbacks is named
+constexpr double kClearly = 0.1;  // of the time, by which another part bounds the run from now on
 
 struct ThroughputOptions {
   std::string every = "20 steps";
   void describe(Options& o) { o.add("every", every, "the figures are means over so long"); }
 };
+
+/// Seconds that the stages of the data have been busy, by name, over all threads.
+std::map<std::string, double> busy_stages(const TrainState& state) {
+  std::map<std::string, double> busy;
+  if (const auto report = state.activity->data())
+    for (const auto& stage : report->stages) busy[stage.name] += stage.busy_s;
+  return busy;
+}
 
 class MeasureThroughput final : public Callback, public PublishesMetrics {
  public:
@@ -51,21 +64,81 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     if (now.sync_s > 0)  // there are other ranks
       figures.emplace_back("time/sync_s", (now.sync_s - spent_.sync_s) / steps);
     for (const auto& [name, spent] : now.by_callback)
-      if (const auto took = spent - spent_of(spent_, name); took > kLeastShare * seconds)
+      if (const auto took = spent - spent_of(spent_.by_callback, name);
+          took > kLeastShare * seconds)
         figures.emplace_back(fmt::format("time/callbacks/{}_s", name), took / steps);
+    const auto shares = shares_of(now, seconds);
+    for (const auto& [part, share] : shares)
+      if (part != kData) figures.emplace_back(fmt::format("time/{}_share", part), share);
+    tell_what_bounds(state, shares);
     state.publish(figures);
     start(state);
   }
 
   std::vector<std::string> publishes() const override {
-    return {"time/images_per_s",    "time/step_s",      "time/sync_s",     "time/data_wait_s",
-            "time/data_wait_share", "time/callbacks_s", "time/callbacks/*"};
+    return {
+        "time/images_per_s",    "time/step_s",        "time/sync_s",     "time/data_wait_s",
+        "time/data_wait_share", "time/compute_share", "time/sync_share", "time/checkpoints_share",
+        "time/callbacks_share", "time/callbacks_s",   "time/callbacks/*"};
   }
 
  private:
-  static double spent_of(const Spent& spent, const std::string& name) {
-    const auto found = spent.by_callback.find(name);
-    return found == spent.by_callback.end() ? 0 : found->second;
+  static constexpr auto kData = "data";
+  using Shares = std::vector<std::pair<std::string, double>>;
+
+  /// Of the time since the last trigger.
+  Shares shares_of(const Spent& now, double seconds) const {
+    const auto share = [&](double Spent::*part) { return (now.*part - spent_.*part) / seconds; };
+    Shares shares = {{kData, share(&Spent::data_s)},
+                     {"compute", share(&Spent::step_s) - share(&Spent::sync_s)}};
+    if (now.sync_s > 0) shares.emplace_back("sync", share(&Spent::sync_s));
+    shares.emplace_back("callbacks", share(&Spent::callbacks_s));
+    shares.emplace_back("checkpoints", share(&Spent::checkpoints_s));
+    return shares;
+  }
+
+  /// Logs the part that takes most of the time, once and whenever it becomes clearly another.
+  void tell_what_bounds(const TrainState& state, const Shares& shares) {
+    const auto& [part, share] = *std::ranges::max_element(shares, {}, &Shares::value_type::second);
+    const auto before = std::ranges::find(shares, bound_, &Shares::value_type::first);
+    if (part == bound_ || (before != shares.end() && share < before->second + kClearly)) return;
+    bound_ = part;
+    auto text = fmt::format("bound by {}: {:.0f} % of the time", part, 100 * share);
+    if (part == kData)
+      text += of_busiest_stage(state);
+    else if (part == "callbacks")
+      text += of_slowest_callback(state);
+    std::vector<std::string> others;
+    for (const auto& [name, other] : shares)
+      if (name != part && other >= kLeastShare)
+        others.push_back(fmt::format("{} {:.0f} %", name, 100 * other));
+    spdlog::info("{}{}", text, others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", ")));
+  }
+
+  std::string of_busiest_stage(const TrainState& state) const {
+    double all = 0;
+    std::pair<std::string, double> most;
+    for (const auto& [stage, busy_s] : busy_stages(state)) {
+      const auto took = busy_s - spent_of(busy_, stage);
+      all += took;
+      if (took > most.second) most = {stage, took};
+    }
+    return all <= 0
+               ? ", in data servers"
+               : fmt::format(", of which '{}' takes {:.0f} %", most.first, 100 * most.second / all);
+  }
+
+  std::string of_slowest_callback(const TrainState& state) const {
+    std::pair<std::string, double> most;
+    for (const auto& [name, spent] : state.spent.by_callback)
+      if (const auto took = spent - spent_of(spent_.by_callback, name); took > most.second)
+        most = {name, took};
+    return fmt::format(", most of it '{}'", most.first);
+  }
+
+  static double spent_of(const std::map<std::string, double>& spent, const std::string& name) {
+    const auto found = spent.find(name);
+    return found == spent.end() ? 0 : found->second;
   }
 
   void start(const TrainState& state) {
@@ -73,6 +146,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     step_ = state.at.step;
     images_ = state.at.images;
     spent_ = state.spent;
+    busy_ = busy_stages(state);
   }
 
   /// Names each slow callback once, for the last step boundary.
@@ -80,7 +154,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     const auto all = state.spent.callbacks_s - boundary_.callbacks_s;
     if (all <= kSlowSeconds) return;
     for (const auto& [name, spent] : state.spent.by_callback) {
-      const auto took = spent - spent_of(boundary_, name);
+      const auto took = spent - spent_of(boundary_.by_callback, name);
       if (took <= kSlowSeconds || took <= kSlowShare * all || !named_.insert(name).second) continue;
       spdlog::info(
           "callback '{}' took {} at step {}, of {} for all callbacks; it is not named again", name,
@@ -90,9 +164,11 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
 
   Clock::time_point started_;
   std::int64_t step_ = 0, images_ = 0;
-  Spent spent_;     // when the window began
-  Spent boundary_;  // when the last step began
+  Spent spent_;                         // when the window began
+  std::map<std::string, double> busy_;  // likewise, of stages
+  Spent boundary_;                      // when the last step began
   std::set<std::string> named_;
+  std::string bound_;  // the part that was logged last
 };
 
 MILLRACE_REGISTER(register_callback<MeasureThroughput>(

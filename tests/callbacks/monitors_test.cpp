@@ -143,7 +143,13 @@ TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
                            "time/data_wait_share", "time/callbacks_s"})
     EXPECT_GT(line.at(name).get<double>(), 0) << name;
   EXPECT_GE(line.at("time/callbacks/test_s").get<double>(), 2 * 1.05 / 15);
+  double all = 0;
+  for (const auto* part : {"data_wait", "compute", "callbacks", "checkpoints"})
+    all += line.at(std::string("time/") + part + "_share").get<double>();
+  EXPECT_NEAR(all, 1, 0.1);
+  EXPECT_GT(line.at("time/callbacks_share"), 0.5);
   const auto text = log.take();
+  EXPECT_THAT(text, ::testing::ContainsRegex("bound by callbacks: .* of it 'test'"));
   const auto first = text.find("callback 'test' took ");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_EQ(text.find("callback 'test'", first + 1), std::string::npos) << text;
