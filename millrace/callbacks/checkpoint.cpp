@@ -23,7 +23,8 @@ struct CheckpointOptions {
   std::string keep_every;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step and when asked to stop");
+    o.add("every", every,
+          "how often, after a good step; also after the last one and when asked to stop");
     o.add("keep", keep, "newest ones that stay; 0: all", {.min = 0});
     o.add("keep_every", keep_every,
           "so often one is saved that stays for good, such as '10 epochs'; '': none");
@@ -44,16 +45,22 @@ class SaveCheckpoints final : public Callback, public SavesState {
   void before_train(TrainState& state) override { saved_step_ = state.at.step; }
 
   void after_step(TrainState& state) override {
+    if (is_late_ && state.at.bad_in_a_row == 0) save(state);
     if (!for_good_ || !for_good_->is_due(state)) return;
     kept_.insert(state.at.step);
     state.save_checkpoint();
   }
 
-  void trigger(TrainState& state) override { state.save_checkpoint(); }
+  void trigger(TrainState& state) override {
+    // Bad steps may be the start of a divergence: the checkpoints to return to stay.
+    is_late_ = state.at.bad_in_a_row > 0;
+    if (!is_late_) save(state);
+  }
 
   void after_train(TrainState& state) override {
     // After an exception the state may be worthless: it must not push good checkpoints out.
-    if (state.failure.empty() && saved_step_ != state.at.step) state.save_checkpoint();
+    if (state.failure.empty() && state.stop_reason() != kDivergence && saved_step_ != state.at.step)
+      save(state);
   }
 
   void on_checkpoint(TrainState& state, const fs::path& folder) override {
@@ -71,6 +78,11 @@ class SaveCheckpoints final : public Callback, public SavesState {
   }
 
  private:
+  void save(TrainState& state) {
+    is_late_ = false;
+    state.save_checkpoint();
+  }
+
   /// Keeps the newest up to the one just saved; later ones, which this training could not resume
   /// from, are damaged and do not count.
   void remove_old(const TrainState& state, const fs::path& folder) const {
@@ -90,6 +102,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
   std::optional<Every> for_good_;
   std::set<std::int64_t> kept_;  // steps whose checkpoints stay for good
   std::int64_t saved_step_ = 0;
+  bool is_late_ = false;  // one is due after the bad steps
 };
 
 MILLRACE_REGISTER(register_callback<SaveCheckpoints>("checkpoint",

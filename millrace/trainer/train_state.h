@@ -31,6 +31,9 @@ struct PassWatch;
 /// so that no callback can publish it.
 bool is_own_figure(std::string_view name);
 
+/// Why a training stops that returns to a checkpoint.
+inline constexpr auto kDivergence = "divergence";
+
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
   double data_s = 0;         // the step waited for its batch

@@ -208,7 +208,7 @@ bool Trainer::stop_at_signal() {
 }
 
 void Trainer::stop_if_diverged() {
-  if (has_diverged(state_.at, plan_.train)) state_.stop("divergence");
+  if (has_diverged(state_.at, plan_.train)) state_.stop(kDivergence);
 }
 
 void Trainer::check_schedule() const {

@@ -1,5 +1,8 @@
-// train.on_divergence: a training whose losses are no numbers goes back to a checkpoint, on a real
-// model with a rate that no training stands.
+// train.on_divergence = "return": a real model with a rate that no training stands goes back to a
+// checkpoint, and to the same bytes through a kill.
+#include <csignal>
+#include <thread>
+
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -9,17 +12,58 @@ class Divergence : public Trainer {
  protected:
   fs::path data_ = make_data();
 
-  Outcome train(const std::string& runs, const Words& overrides, const Words& more = {}) const {
-    return trainer(
-        on(data_, {"run", "--output", in_folder(runs)},
-           kTrainOnly +
-               Words{"train.max_steps=40", "train.epochs=100", "schedule.warmup='40 steps'",
-                     "train.on_divergence='return'", "callbacks.checkpoint.every='5 steps'",
-                     "callbacks.checkpoint.keep=100"} +
-               overrides) +
-        more);
+  Words command(const std::string& runs, const Words& overrides) const {
+    return on(data_, {"run", "--output", in_folder(runs)},
+              kTrainOnly +
+                  Words{"train.max_steps=40", "train.epochs=100", "optimizer.lr=1e5",
+                        "schedule.warmup='40 steps'", "train.on_divergence='return'",
+                        "callbacks.checkpoint.every='5 steps'"} +
+                  overrides);
+  }
+
+  std::string weights(const std::string& runs) const {
+    return read_text(in_folder(runs) / "maskrcnn-1/checkpoints/latest/model.safetensors");
+  }
+
+  /// Kills a training with SIGKILL once its log has this text.
+  void kill_at(const std::string& text, const Words& words) const {
+    const auto child = start(MILLRACE_TRAINER, words);
+    while (read_text(in_folder("stderr")).find(text) == std::string::npos &&
+           waitpid(child, nullptr, WNOHANG) == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    ASSERT_THAT(read_text(in_folder("stderr")), HasSubstr(text));
   }
 };
+
+TEST_F(Divergence, ReturnsAtHalfTheRateAndToTheSameBytesThroughAKill) {
+  const auto whole = successful(trainer(command("whole", {})));
+  EXPECT_THAT(whole.err, AllOf(HasSubstr("and goes on at 0.5 of the learning rate (return 1 of"),
+                               HasSubstr("info done after step 40")));
+  const auto run = in_folder("whole/maskrcnn-1");
+  const auto record = read_json(run / "run.json");
+  EXPECT_GE(record.at("starts").size(), 2U);
+  EXPECT_EQ(record.at("starts")[0].at("ended").at("reason"), "divergence");
+  EXPECT_THAT(read_text(run / "metrics.jsonl"), HasSubstr("\"returns\":"));
+
+  kill_at("return 1 of", command("killed", {}));
+  successful(trainer(command("killed", {}) + Words{"--resume"}));
+  EXPECT_EQ(weights("killed"), weights("whole"));
+}
+
+TEST_F(Divergence, ReturnsToOtherData) {
+  const auto outcome = successful(trainer(command("other", {"train.on_return='skip_data'"})));
+  EXPECT_THAT(outcome.err, HasSubstr("and goes on with the data after those (return 1 of"));
+}
+
+TEST_F(Divergence, EndsWhereNoReturnHelps) {
+  expect_error(trainer(command("never", {"callbacks.checkpoint.every='1000 steps'"})), 1,
+               "there is no checkpoint from before to return to");
+  expect_error(trainer(command("always", {"optimizer.lr=1e30", "train.max_steps=400",
+                                          "schedule.warmup='400 steps'"})),
+               1, "after 5 returns to earlier checkpoints");
+}
 
 }  // namespace
 }  // namespace millrace::testing
