@@ -17,9 +17,10 @@ def parser(doc, program, rounds):
     return result
 
 
-def run(command, cwd=None, environment=None):
-    """The JSON object in the last line that `command` prints and what the process took, {"wall": s,
-    "cpu": s, "mib": its peak}; or None and why."""
+def spent(command, cwd=None, environment=None):
+    """What `command` prints and what the process took, {"wall": s, "cpu": s, "mib": its peak}; or
+    None and why.
+    """
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         began = os.times().elapsed
         child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
@@ -29,8 +30,16 @@ def run(command, cwd=None, environment=None):
         out.seek(0), err.seek(0)
         if status:
             return None, (err.read().strip().splitlines() or [f"ended with status {status}"])[-1]
-        return (json.loads(out.read().splitlines()[-1]),
+        return (out.read(),
                 {"wall": wall, "cpu": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss / 1024})
+
+
+def run(command, cwd=None, environment=None):
+    """The JSON object in the last line that `command` prints and what the process took; or None and
+    why.
+    """
+    text, used = spent(command, cwd, environment)
+    return (None, used) if text is None else (json.loads(text.splitlines()[-1]), used)
 
 
 def take_turns(measures, rounds, once=()):
