@@ -184,7 +184,8 @@ void Trainer::train() {
     const auto places = agree(batches, next);
     if (!places) break;
     step(batches, *places);
-    if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
+    if (std::exchange(is_first, false) && !plan_.is_return)
+      spdlog::info("first step after {:.1f} s", process_age());
 
     auto& at = state_.at;
     state_.previous_progress = at.progress;

@@ -39,6 +39,7 @@ struct TrainPlan {
   std::vector<std::string> classes = {};  // by label, for the same
   Metadata metadata = {};                 // of the weights in checkpoints
   const Cluster& cluster = Cluster::alone();
+  bool is_return = false;  // after a divergence, in a process that has trained before
 };
 
 /// How a training ended without an exception.

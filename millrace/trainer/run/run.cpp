@@ -169,6 +169,7 @@ RunEnd start_training(const Session& session, const RunOptions& options,
   plan.metadata = to_metadata(
       model_card(recipe, train.classes,
                  validation ? validation->split.category_ids : std::vector<std::int64_t>()));
+  plan.is_return = diverged.has_value();
   Trainer trainer(std::move(plan), std::move(callbacks));
   if (checkpoint) trainer.resume(*checkpoint);
   trainer.prepare();
