@@ -115,8 +115,7 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
   if (cluster.is_chief() && options.resumed) start.emplace(own.emplace(*options.resumed), mine);
   fs::path folder = cluster.broadcast("run to resume", own ? own->path().string() : "");
   const bool is_new = folder.empty();
-  const auto checkpoint =
-      is_new ? std::nullopt : newest_checkpoint(folder / "checkpoints", cluster);
+  const auto checkpoint = is_new ? std::nullopt : newest_checkpoint_of(folder, cluster);
 
   const auto train = open_train_data(recipe.data, recipe.sources);
   if (cluster.is_chief() && train.source) spdlog::info(data_summary(*train.source, train.classes));
