@@ -7,6 +7,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
+#include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 
 namespace millrace {
@@ -25,6 +26,7 @@ void StepBoundary::settle() {
       .then([&] { hand_out_scalars(); })
       .then([&] { state_.hyper.apply(); })
       .then([&] { save_if_asked(); })
+      .then([&] { save_in_memory_if_asked(); })
       .done();
 }
 
@@ -69,15 +71,27 @@ void StepBoundary::save() {
   saved_step_ = state_.at.step;
   const auto began = Clock::now();
   state_.activity->begin("copies a checkpoint");
+  writer_->write(checkpoint());
+  state_.checkpoint_holds->taken();
+  state_.spent.checkpoints_s += seconds_since(began);
+}
+
+void StepBoundary::save_in_memory_if_asked() {
+  if (!std::exchange(state_.memory_asked_, false)) return;
+  const auto began = Clock::now();
+  state_.activity->begin("copies a checkpoint into memory");
+  state_.memory_checkpoints->save(checkpoint());
+  state_.spent.checkpoints_s += seconds_since(began);
+}
+
+Checkpoint StepBoundary::checkpoint() const {
   auto checkpoint = training_();
   checkpoint.at = state_.at;
   checkpoint.hyper = state_.hyper.changed();
   checkpoint.latest = state_.latest;
-  checkpoint.callbacks = callbacks_.save_states();
+  if (state_.is_chief) checkpoint.callbacks = callbacks_.save_states();
   checkpoint.callback_tensors = callbacks_.save_tensors();
-  writer_->write(std::move(checkpoint));
-  state_.checkpoint_holds->taken();
-  state_.spent.checkpoints_s += seconds_since(began);
+  return checkpoint;
 }
 
 }  // namespace millrace

@@ -32,7 +32,7 @@ class StepBoundary {
   void end_step(bool epoch_ended);
 
   /// Tells the callbacks of a written checkpoint and of metrics, applies hyper-parameters, and
-  /// saves a checkpoint if one was asked for.
+  /// saves a checkpoint if one was asked for, on disk or in memory.
   void settle();
 
   /// Tells the callbacks of a checkpoint that has been written.
@@ -50,6 +50,8 @@ class StepBoundary {
   void hand_out_scalars();
   void save_if_asked();
   void save();
+  void save_in_memory_if_asked();
+  Checkpoint checkpoint() const;
 
   TrainState& state_;
   CallbackList& callbacks_;

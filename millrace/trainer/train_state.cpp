@@ -9,6 +9,7 @@
 #include "millrace/base/text.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
+#include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/optimizer/optimizer_options.h"
 #include "millrace/trainer/validation_pass.h"
 

@@ -23,6 +23,7 @@ class Activity;
 class CancelledFlows;
 class CheckpointHolds;
 class Detector;
+class MemoryCheckpoints;
 struct EvalData;
 struct OptimizerOptions;
 struct PassWatch;
@@ -55,6 +56,8 @@ class TrainState {
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
   StepFigures scalars;           // of the last step: the losses, "loss", their sum, then the rest
+  /// Of the last step: ids by batch; see list_images.
+  std::vector<std::vector<std::int64_t>> images;
   std::map<std::string, double> latest;  // last published values; NaN: not finite
   std::string caller;                    // the callback that is being called
   Spent spent;
@@ -73,6 +76,7 @@ class TrainState {
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
   const std::unique_ptr<CheckpointHolds> checkpoint_holds;  // see hold_checkpoint
+  std::unique_ptr<MemoryCheckpoints> memory_checkpoints;    // made by whoever wants them
   /// See PassWatch.
   std::shared_ptr<CancelledFlows> cancelled_flows;
 
@@ -97,8 +101,15 @@ class TrainState {
   /// Asks for the detector's figures among the scalars of the next step. One rank is enough.
   void ask_for_figures() { figures_asked_ = true; }
 
+  /// Asks for the ids of the images of all ranks in every step: the first batch of each rank, then
+  /// the second of each. Every rank must ask, in before_train.
+  void list_images() { lists_images_ = true; }
+
   /// Asks for a checkpoint at the end of this step boundary. One rank is enough.
   void save_checkpoint() { save_asked_ = true; }
+
+  /// The same for one in `memory_checkpoints`. Every rank must ask, at the same step.
+  void save_in_memory() { memory_asked_ = true; }
 
   /// A handle: while it or a copy of it lives, the checkpoint of that step, which need not exist
   /// yet, is not removed; a resumed run still has it, too.
@@ -122,7 +133,9 @@ class TrainState {
   std::vector<Picture> pictures_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
   bool figures_asked_ = false;
+  bool lists_images_ = false;
   bool save_asked_ = false;
+  bool memory_asked_ = false;
   std::string stop_reason_;
 };
 

@@ -15,6 +15,7 @@
 #include "millrace/base/text.h"
 #include "millrace/detector/restore.h"
 #include "millrace/trainer/activity.h"
+#include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 #include "millrace/trainer/failed_steps.h"
 #include "millrace/trainer/validation_pass.h"
@@ -118,6 +119,7 @@ TrainEnd Trainer::run() {
   end_data(signal, all.has_failed());
   if (all.has_failed()) log_error_in_file(state_.failure);
   all.done();
+  if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
   const bool diverged = signal.empty() && has_diverged(state_.at, plan_.train);
   if (signal.empty() && !diverged && state_.is_chief) callbacks_.tell_what_never_came(state_);
   return {state_.at, state_.stop_reason(), !signal.empty(), diverged};
@@ -261,11 +263,13 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   const auto& cluster = plan_.cluster;
   if (cluster.size() == 1) {
     if (batches.empty()) return std::nullopt;
-    return agree_on_step(cluster, {.batches = sizes_of(batches)}).places;
+    auto alone = agree_on_step(cluster, {.batches = sizes_of(batches, state_.lists_images_)});
+    state_.images = std::move(alone.ids);
+    return alone.places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
   state_.activity->begin("agrees with the other ranks on the next step");
-  const auto agreed =
+  auto agreed =
       agree_on_step(cluster, {.stop = state_.stop_reason(),
                               .signal = StopSignals::number(),
                               .figures = state_.figures_asked_,
@@ -274,13 +278,14 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
                               .waited_s = state_.spent.data_s - waited_for_data_s_,
                               .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
                               .hyper = state_.hyper.values(),
-                              .batches = sizes_of(batches)});
+                              .batches = sizes_of(batches, state_.lists_images_)});
   agreed_ = Clock::now();
   waited_s_ = waited_for_ranks_s();
   waited_for_data_s_ = state_.spent.data_s;
   next.images = state_.at.images + agreed.images;
   state_.hyper.set_values(agreed.hyper);
   state_.figures_asked_ = agreed.figures;
+  state_.images = std::move(agreed.ids);
   if (agreed.checkpoint) boundary_.save_for_others();
   if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
   if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);

@@ -170,7 +170,7 @@ TEST(Ranks, LetTheChiefSaveWhatOneOfThemAsksFor) {
               if (is_last_rank() && state.at.step == 7) state.save_checkpoint();
             }});
   run();
-  const auto saved = newest_checkpoint(run.folder / "checkpoints", *cluster);
+  const auto saved = newest_checkpoint_of(run.folder, *cluster);
   ASSERT_TRUE(saved.has_value());
   EXPECT_EQ(saved->at.step, 7);
   if (!cluster->is_chief()) {

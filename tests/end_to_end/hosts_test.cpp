@@ -1,72 +1,12 @@
 // Hosts that are network namespaces with a cable each, whose links are slow, lose packets and are
 // cut: a consumer of their data servers sees the same bytes, and ranks train as on one host and end
 // where one of them is cut off.
+#include "tests/end_to_end/hosts.h"
 #include "tests/cli/served.h"
 #include "tests/faults/mpirun.h"
 
 namespace millrace::testing {
 namespace {
-
-bool sh(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
-
-/// Hosts 0, 1, 2 with the addresses 10.77.0.1, .2, .3 at one switch, all of them namespaces; gone
-/// with the test.
-class Hosts {
- public:
-  Hosts() {
-    works_ = sh("ip netns add " + in(kSwitch)) &&
-             sh("ip -n " + in(kSwitch) + " link add hub type bridge") &&
-             sh("ip -n " + in(kSwitch) + " link set hub up");
-    for (int host = 0; works_ && host < kSwitch; ++host) plug_in(host);
-  }
-  Hosts(const Hosts&) = delete;
-  ~Hosts() {
-    for (int host = 0; host <= kSwitch; ++host) sh("ip netns del " + in(host));
-  }
-
-  bool works() const { return works_; }
-  /// The cable of a host is there or cut.
-  void link(int host, bool up) const {
-    ASSERT_TRUE(
-        sh("ip -n " + in(kSwitch) + " link set p" + std::to_string(host) + (up ? " up" : " down")));
-  }
-  /// Packets of a host are late and some are lost; whether this kernel can do that.
-  bool disturb(int host) const {
-    return sh("ip netns exec " + in(host) +
-              " tc qdisc add dev eth0 root netem delay 5ms 2ms loss 1%");
-  }
-  static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
-  /// `command` run on a host of that name, among processes of its own, so that memory cannot be
-  /// shared with other hosts.
-  Words on_host(int host, Words command) const {
-    command.insert(command.begin(),
-                   {"/usr/bin/env", "ip", "netns", "exec", in(host), "unshare", "--uts", "--pid",
-                    "--fork", "--mount-proc", "--kill-child", "sh", "-c",
-                    "hostname " + name(host) + " && exec \"$@\"", "sh"});
-    return command;
-  }
-  static std::string name(int host) { return "host" + std::to_string(host); }
-
- private:
-  static constexpr int kSwitch = 3;
-  static std::string in(int host) {
-    return "millrace" + std::to_string(::getpid()) + "h" + std::to_string(host);
-  }
-  void plug_in(int host) {
-    const auto port = "p" + std::to_string(host);
-    works_ = sh("ip netns add " + in(host)) &&
-             sh("ip -n " + in(host) + " link add eth0 type veth peer name " + port + " netns " +
-                in(kSwitch)) &&
-             sh("ip -n " + in(host) + " addr add " + address(host) + "/24 dev eth0") &&
-             sh("ip -n " + in(host) + " link set eth0 up") &&
-             sh("ip -n " + in(host) + " link set lo up") &&
-             sh("ip -n " + in(kSwitch) + " link set " + port + " master hub up");
-  }
-  bool works_ = false;
-};
-
-constexpr const char* kNoHosts =
-    "no network namespaces with bridges can be made here (needs root, iproute2 and util-linux)";
 
 using ServedHosts = Trainer;
 

@@ -37,8 +37,6 @@ worker = container(workers)
 (program,) = launcher["command"]
 assert pathlib.Path(share(program)).is_file(), program
 end = launcher["args"].index("--")
-ranks = int(launcher["args"][launcher["args"].index("-n") + 1])
-assert ranks == workers["replicas"] * job["slotsPerWorker"]
 assert worker["resources"]["limits"]["nvidia.com/gpu"] == job["slotsPerWorker"]
 
 server = container(servers["spec"])

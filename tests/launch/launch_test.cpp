@@ -7,6 +7,7 @@
 
 #include "tests/cli/trainer.h"
 #include "tests/support/python.h"
+#include "tests/support/wait.h"
 
 namespace millrace::testing {
 namespace {
@@ -121,6 +122,93 @@ TEST_F(Launch, RefusesASageMakerJobWithoutAConfiguration) {
   EXPECT_THAT(end.err, HasSubstr("the hyper-parameter 'config' names no configuration"));
 }
 
+/// A trainer of four slots whose steps have eight images, and that runs `script` as a rank.
+class ElasticLaunch : public Launch {
+ protected:
+  void use(const std::string& script) const {
+    Launch::use(
+        "if [ $1 = config ]; then printf '[data]\\nbatch_size = 2\\n[train]\\n'; exit; fi\n" +
+        script);
+  }
+  Outcome launch() const { return run("scripts/launch/elastic", command()); }
+  Words command() const {
+    return {"--np", "4", "--grace", "2", "--", "run", "a.toml", "--set", "a='b c'"};
+  }
+  static int attempts(const Outcome& end) {
+    int found = 0;
+    for (std::size_t at = 0; (at = end.err.find("4 ranks on", at)) != std::string::npos; ++at)
+      ++found;
+    return found;
+  }
+};
+
+TEST_F(ElasticLaunch, GivesEachRankTheTrainersArgumentsAndItsShare) {
+  use("printf '%s\\n' \"$@\" > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
+  const auto end = launch();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  for (const auto* rank : {"said.0", "said.3"})
+    EXPECT_EQ(said(rank), "run\na.toml\n--set\na='b c'\n--resume=auto\n--set\ndata.batch_size=2\n");
+}
+
+TEST_F(ElasticLaunch, TriesAgainWhileStepsAreTaken) {
+  use("echo x >> " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK; tries=$(wc -l < " +
+      in_folder("said").string() +
+      ".$OMPI_COMM_WORLD_RANK); [ $tries = 5 ] && exit 0\n"
+      "[ $OMPI_COMM_WORLD_RANK = 0 ] && echo \"info resuming after step $tries, 0 epochs\" >&2\n"
+      "sleep 1; exit 1");
+  const auto end = launch();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(attempts(end), 5);
+}
+
+TEST_F(ElasticLaunch, EndsWhereNoAttemptComesFurther) {
+  use("exit 7");
+  const auto end = launch();
+  EXPECT_EQ(end.exit_code, 7);
+  EXPECT_EQ(attempts(end), 3);
+  EXPECT_THAT(end.err, HasSubstr("3 attempts in a row went on from step 0 and ended with exit code "
+                                 "7 before a newer checkpoint: not again"));
+}
+
+TEST_F(ElasticLaunch, DoesNotTryAWrongConfigurationAgain) {
+  use("exit 2");
+  const auto end = launch();
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_EQ(attempts(end), 1);
+}
+
+TEST_F(ElasticLaunch, SavesAndEndsAtASignal) {
+  use("trap 'sleep 1; echo saved > " + in_folder("said").string() +
+      ".$OMPI_COMM_WORLD_RANK; exit 3' USR1\ntouch " + in_folder("ready").string() +
+      ".$OMPI_COMM_WORLD_RANK\nfor i in $(seq 600); do sleep 0.1; done\n");
+  const auto launcher = start("scripts/launch/elastic", command());
+  while (!fs::exists(in_folder("ready.0")) || !fs::exists(in_folder("ready.3")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ::kill(launcher, SIGTERM);
+  const auto end = finish(launcher);
+  EXPECT_EQ(end.exit_code, 3) << end.err;
+  EXPECT_EQ(attempts(end), 1);
+  EXPECT_EQ(said("said.3"), "saved\n");
+}
+
+/// Killed itself, it leaves nothing either: its guard ends the ranks.
+TEST_F(ElasticLaunch, LeavesNoRankBehind) {
+  use("echo $$ > " + in_folder("pid").string() + ".$OMPI_COMM_WORLD_RANK\nsleep 600");
+  const auto launcher = start("scripts/launch/elastic", command());
+  while (said("pid.0").empty() || said("pid.3").empty())
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ::kill(launcher, SIGKILL);
+  finish(launcher);
+  for (const auto* rank : {"pid.0", "pid.3"})
+    EXPECT_TRUE(comes_to([&] { return ::kill(std::stoi(said(rank)), 0) != 0; })) << rank;
+}
+
+TEST_F(ElasticLaunch, NeedsHosts) {
+  const auto end = run("scripts/launch/elastic", {"--", "run", "a.toml"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, HasSubstr("names no hosts"));
+}
+
 /// Slurm's commands, by programs that write down how they were called.
 class Slurm : public Launch {
  protected:
@@ -184,6 +272,23 @@ TEST_F(Slurm, ServesDataFromTheSecondComponent) {
       HasSubstr("run a.toml --set data.source=[\"tcp://data-1:5555\",\"tcp://data-2:5555\"] "
                 "--set data.source_key='" +
                 keys + "/trainer.key'"));
+}
+
+/// The nodes of the job are asked for, and reached, by Slurm's own commands.
+TEST_F(Slurm, TrainsOnTheNodesThatAnswer) {
+  tool("scontrol", "echo localhost");
+  const auto file = in_folder("trainer");
+  write_text(file,
+             "#!/bin/bash\n[ $1 = config ] && printf '[data]\\nbatch_size = 1\\n'\n[ $1 = run ] && "
+             "echo $* > " +
+                 in_folder("said").string() + "\nexit 0\n");
+  fs::permissions(file, fs::perms::owner_all);
+  setenv("MILLRACE_TRAINER", file.c_str(), 1);
+  setenv("SLURM_JOB_NODELIST", "node-[1-2]", 1);
+  const auto end = run("scripts/launch/elastic", {"--", "run", "a.toml"});
+  unsetenv("SLURM_JOB_NODELIST");
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(said("said"), "run a.toml --resume=auto --set data.batch_size=1\n");
 }
 
 /// The parts of kubernetes.yaml fit together, and the trainer understands its command lines.

@@ -2,12 +2,17 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/trainer/checkpoint/memory_checkpoints.h"
+#include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
 namespace {
@@ -21,7 +26,7 @@ class TemporaryFolder {
     auto name = (fs::temp_directory_path() / "millrace-checkpoint-XXXXXX").string();
     if (!::mkdtemp(name.data()))
       throw Error(name +
-                  ": this folder, for the chief's checkpoint, cannot be made; TMPDIR says "
+                  ": this folder, for another rank's checkpoint, cannot be made; TMPDIR says "
                   "where such folders are");
     path_ = name;
   }
@@ -46,31 +51,39 @@ std::string file_names(const fs::path& folder) {
 
 }  // namespace
 
-std::optional<Checkpoint> newest_checkpoint(const fs::path& folder, const Cluster& cluster) {
+std::optional<Checkpoint> newest_checkpoint_of(const fs::path& run, const Cluster& cluster) {
   std::optional<Checkpoint> newest;
-  if (cluster.is_chief()) newest = newest_checkpoint(folder);
-  if (cluster.size() == 1) return newest;
-  const auto step = cluster.broadcast(
-      "newest checkpoint", newest ? checkpoint_of(folder, newest->at.step).string() : "");
-  if (step.empty()) return std::nullopt;
-  return read_checkpoint(step, cluster);
+  if (cluster.is_chief()) newest = newest_checkpoint(run / "checkpoints");
+  const auto on_disk = newest ? newest->at.step : -1;
+  const auto kept = newest_in_memory(run, cluster);
+  const auto offers =
+      gather_values(cluster, "newest checkpoint", std::max(on_disk, kept ? step_of(*kept) : -1));
+  const auto best = std::ranges::max_element(offers);
+  if (*best < 0) return std::nullopt;
+  const auto from = best - offers.begin();
+  if (cluster.is_chief() && *best > on_disk)
+    spdlog::info("step {} is in the memory of {}, {} on disk", *best, cluster.name(from), on_disk);
+  if (cluster.rank() == from && *best == on_disk && cluster.size() == 1) return newest;
+  return read_checkpoint(
+      *best == on_disk || !kept ? checkpoint_of(run / "checkpoints", *best) : *kept, cluster, from);
 }
 
-Checkpoint read_checkpoint(const fs::path& checkpoint, const Cluster& cluster) {
+Checkpoint read_checkpoint(const fs::path& checkpoint, const Cluster& cluster, std::int64_t from) {
   if (cluster.size() == 1) return read_checkpoint(checkpoint);
-  const bool chief = cluster.is_chief();
+  const bool sends = cluster.rank() == from;
+  const auto sent = [&](std::string_view what, const std::string& mine) {
+    return std::move(cluster.gather(what, mine)[static_cast<std::size_t>(from)]);
+  };
   std::optional<Checkpoint> read;
-  if (chief) read = read_checkpoint(checkpoint);  // says what is wrong with it
-  std::istringstream names(
-      cluster.broadcast("files of a checkpoint", chief ? file_names(checkpoint) : ""));
+  if (sends) read = read_checkpoint(checkpoint);  // says what is wrong with it
+  std::istringstream names(sent("files of a checkpoint", sends ? file_names(checkpoint) : ""));
   std::optional<TemporaryFolder> received;
-  if (!chief) received.emplace();
+  if (!sends) received.emplace();
   for (std::string name; std::getline(names, name);) {
-    const auto bytes =
-        cluster.broadcast("a checkpoint's file", chief ? read_file(checkpoint / name) : "");
-    if (!chief) write_file_atomically(received->path() / name, bytes);
+    const auto bytes = sent("a checkpoint's file", sends ? read_file(checkpoint / name) : "");
+    if (!sends) write_file_atomically(received->path() / name, bytes);
   }
-  return chief ? std::move(*read) : read_checkpoint(received->path());
+  return sends ? std::move(*read) : read_checkpoint(received->path());
 }
 
 }  // namespace millrace

@@ -14,7 +14,8 @@
 namespace millrace {
 namespace {
 
-using Sizes = std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t>>;
+using Sizes =
+    std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t, std::vector<std::int64_t>>>;
 
 /// A wish as it travels, sizes apart: few bytes, so that one exchange takes them all.
 using WishFields = std::tuple<std::string, int, bool, bool, std::uint64_t, double, double,
@@ -23,15 +24,16 @@ using WishFields = std::tuple<std::string, int, bool, bool, std::uint64_t, doubl
 WishFields fields_of(const StepWish& wish) {
   Sizes sizes;
   for (const auto& batch : wish.batches)
-    sizes.emplace_back(batch.images, batch.width, batch.height);
+    sizes.emplace_back(batch.images, batch.width, batch.height, batch.ids);
   return {wish.stop,   wish.signal, wish.figures, wish.checkpoint, wish.data_place, wish.waited_s,
           wish.busy_s, wish.hyper,  sizes};
 }
 
-/// The places of this rank's batches.
-std::vector<StepPlace> places_in(const std::vector<Sizes>& all, const Cluster& cluster) {
+/// Sets the places of this rank's batches, and the ids of all images.
+void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const Cluster& cluster) {
   const auto mine = static_cast<std::size_t>(cluster.rank());
-  std::vector<StepPlace> places(all[mine].size());
+  auto& places = agreement.places;
+  places.resize(all[mine].size());
   std::int64_t images = 0;
   for (std::size_t i = 0; i < places.size(); ++i)
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -39,23 +41,26 @@ std::vector<StepPlace> places_in(const std::vector<Sizes>& all, const Cluster& c
         throw Error(fmt::format("{} has {} batches in this step, {} has {}",
                                 cluster.name(static_cast<std::int64_t>(rank)), all[rank].size(),
                                 cluster.name(), places.size()));
-      const auto& [count, width, height] = all[rank][i];
+      const auto& [count, width, height, ids] = all[rank][i];
+      if (!ids.empty()) agreement.ids.push_back(ids);
       if (rank == mine) places[i].first_image = images;
       images += count;
       places[i].width = std::max(places[i].width, width);
       places[i].height = std::max(places[i].height, height);
     }
-  return places;
 }
 
 constexpr double kShareTold = 0.05;  // of the time
 
 }  // namespace
 
-std::vector<BatchSize> sizes_of(std::span<const Batch> batches) {
+std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids) {
   std::vector<BatchSize> sizes;
-  for (const auto& batch : batches)
-    sizes.push_back({std::ssize(batch.images), batch.width, batch.height});
+  for (const auto& batch : batches) {
+    auto& size = sizes.emplace_back(std::ssize(batch.images), batch.width, batch.height);
+    if (!with_ids) continue;
+    for (const auto& image : batch.images) size.ids.push_back(image.image_id);
+  }
   return sizes;
 }
 
@@ -88,7 +93,7 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
     agreement.slowest_waited_s = waited_s;
   }
   agreement.slowest_s = longest - shortest;
-  if (agreement.stop.empty()) agreement.places = places_in(sizes, cluster);
+  if (agreement.stop.empty()) set_places(agreement, sizes, cluster);
   return agreement;
 }
 

@@ -19,9 +19,10 @@ namespace millrace {
 struct BatchSize {
   std::int64_t images = 0;
   std::int32_t width = 0, height = 0;  // padded
+  std::vector<std::int64_t> ids = {};  // of the images; empty unless they are asked for
 };
 
-std::vector<BatchSize> sizes_of(std::span<const Batch> batches);
+std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids = false);
 
 /// A batch's place in its step, whose images are in one order for any number of ranks: the first
 /// micro-batch of every rank, then the second, and so on.
@@ -47,12 +48,13 @@ struct StepAgreement {
   std::string stop;  // of the first rank with a reason, named unless it is the chief
   int signal = 0;    // of any rank
   bool figures = false, checkpoint = false;
-  std::int64_t images = 0;        // of the whole step
-  std::vector<double> hyper;      // the chief's
-  std::vector<StepPlace> places;  // of this rank's batches; empty if training ends
-  std::int64_t slowest = 0;       // rank that was busy longest
-  double slowest_s = 0;           // how much longer than the quickest
-  double slowest_waited_s = 0;    // its wait for data
+  std::int64_t images = 0;                     // of the whole step
+  std::vector<std::vector<std::int64_t>> ids;  // of these, by batch in the order of StepPlace
+  std::vector<double> hyper;                   // the chief's
+  std::vector<StepPlace> places;               // of this rank's batches; empty if training ends
+  std::int64_t slowest = 0;                    // rank that was busy longest
+  double slowest_s = 0;                        // how much longer than the quickest
+  double slowest_waited_s = 0;                 // its wait for data
 };
 
 /// One exchange. Throws Error if ranks run different programs, their data have come to different

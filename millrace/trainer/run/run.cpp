@@ -120,7 +120,7 @@ RunEnd start_training(const Session& session, const RunOptions& options,
   if (cluster.is_chief() && options.resumed) start.emplace(own.emplace(*options.resumed), mine);
   fs::path folder = cluster.broadcast("run to resume", own ? own->path().string() : "");
   const bool is_new = folder.empty();
-  auto checkpoint = is_new ? std::nullopt : newest_checkpoint(folder / "checkpoints", cluster);
+  auto checkpoint = is_new ? std::nullopt : newest_checkpoint_of(folder, cluster);
   if (diverged) {
     const auto change = take_another_way(checkpoint->at, diverged->at, recipe.train);
     if (cluster.is_chief()) spdlog::warn(change);

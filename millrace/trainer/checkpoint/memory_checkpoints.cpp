@@ -1,0 +1,108 @@
+#include "millrace/trainer/checkpoint/memory_checkpoints.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+fs::path record_of(const fs::path& run) { return run / "memory"; }
+
+fs::path in_memory(const std::string& name) {
+  return fs::path("/dev/shm") / fmt::format("millrace-{}", ::getuid()) / name;
+}
+
+std::string random_number() {
+  std::random_device random;
+  return hex(std::uint64_t{random()} << 32 | random());
+}
+
+/// What the record of a run says; empty: nothing is kept.
+std::string recorded(const fs::path& run) {
+  return fs::exists(record_of(run)) ? read_file(record_of(run)) : "";
+}
+
+std::string new_name(const fs::path& run) {
+  const auto before = recorded(run);
+  return (before.empty() ? random_number() : before.substr(0, before.find('/'))) + "/" +
+         random_number();
+}
+
+/// What the chief alone knows of a checkpoint.
+std::string to_text(const Checkpoint& checkpoint) {
+  return json{{"callbacks", checkpoint.callbacks}, {"latest", checkpoint.latest}}.dump();
+}
+
+void set_from_text(Checkpoint& checkpoint, const std::string& text) {
+  const auto told = json::parse(text);
+  told.at("callbacks").get_to(checkpoint.callbacks);
+  checkpoint.latest.clear();
+  for (const auto& [name, value] : told.at("latest").items())  // JSON has no NaN
+    checkpoint.latest[name] = value.is_null() ? std::nan("") : value.get<double>();
+}
+
+}  // namespace
+
+MemoryCheckpoints::MemoryCheckpoints(const fs::path& run, const Cluster& cluster)
+    : cluster_(cluster),
+      record_(record_of(run)),
+      name_(cluster.broadcast("checkpoints in memory", cluster.is_chief() ? new_name(run) : "")),
+      folder_(in_memory(name_)) {
+  if (cluster.local_rank() == 0) writer_.emplace(folder_);
+}
+
+void MemoryCheckpoints::save(Checkpoint mine) {
+  const auto before = writer_ ? writer_->collect(/*wait=*/true) : std::nullopt;
+  if (before && cluster_.is_chief() && !std::exchange(recorded_, true))
+    write_file_atomically(record_, name_);
+  const auto chiefs =
+      cluster_.broadcast("states of the callbacks", cluster_.is_chief() ? to_text(mine) : "");
+  if (!writer_) return;
+  // The record names this start by now, on all hosts.
+  if (before) remove_older(*before);
+  if (!cluster_.is_chief()) set_from_text(mine, chiefs);
+  writer_->write(std::move(mine));
+}
+
+void MemoryCheckpoints::remove_older(const fs::path& newest) const {
+  for (const auto& start : fs::directory_iterator(folder_.parent_path()))
+    if (start.path() != folder_) fs::remove_all(start.path());
+  for (const auto& other : list_checkpoints(folder_))
+    if (other != newest) fs::remove_all(other);
+}
+
+void MemoryCheckpoints::remove() {
+  if (!writer_) return;
+  writer_->collect(/*wait=*/true);
+  if (cluster_.is_chief()) fs::remove(record_);
+  fs::remove_all(folder_.parent_path());
+}
+
+std::optional<fs::path> newest_in_memory(const fs::path& run, const Cluster& cluster) {
+  const auto name =
+      cluster.broadcast("checkpoints in memory", cluster.is_chief() ? recorded(run) : "");
+  if (name.empty() || cluster.local_rank() != 0) return std::nullopt;
+  const auto folder = in_memory(name);
+  try {
+    if (const auto newest = newest_checkpoint(folder))
+      return checkpoint_of(folder, newest->at.step);
+  } catch (const Error& problem) {
+    spdlog::warn("{}: those on disk are left", problem.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace millrace
