@@ -48,7 +48,7 @@ void StepBoundary::hand_out_scalars() {
 
 void StepBoundary::hand_out_checkpoint(bool wait) {
   const auto began = Clock::now();
-  if (wait) state_.activity->begin("waits for the checkpoint to be written");
+  if (wait) state_.activity->begin("checkpoint", "waits for the checkpoint to be written");
   const auto folder = writer_->collect(wait);
   state_.spent.checkpoints_s += seconds_since(began);
   if (!folder) return;
@@ -68,7 +68,7 @@ void StepBoundary::save() {
   hand_out_checkpoint(/*wait=*/true);
   saved_step_ = state_.at.step;
   const auto began = Clock::now();
-  state_.activity->begin("copies a checkpoint");
+  state_.activity->begin("checkpoint", "copies a checkpoint");
   auto checkpoint = training_();
   checkpoint.at = state_.at;
   checkpoint.hyper = state_.hyper.changed();
