@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/recent_rate.h"
 #include "millrace/engine/dataflow.h"
 
 namespace millrace {
@@ -18,15 +20,24 @@ namespace millrace {
 class Activity {
  public:
   struct Now {
+    // "start", "data", "exchange", "step", "checkpoint", "end", or "callback NAME"
+    std::string where;
     std::string what;  // "waits for data", "callback 'evaluate' in trigger"
     Clock::time_point since;
     Clock::time_point moved;  // the last sign of life: begin() or moves()
   };
 
-  void begin(std::string what) {
+  /// How far the training is.
+  struct Standing {
+    std::int64_t step = 0, total_steps = 0;  // the total: an estimate until the last one
+    double progress = 0;                     // in epochs
+    double images_per_s = 0;                 // of this process, lately
+  };
+
+  void begin(std::string where, std::string what) {
     const std::scoped_lock lock(mutex_);
     const auto at = Clock::now();
-    now_ = {std::move(what), at, at};
+    now_ = {std::move(where), std::move(what), at, at};
     if (is_recorded_) record_.push_back(now_);
   }
 
@@ -39,6 +50,20 @@ class Activity {
   Now now() const {
     const std::scoped_lock lock(mutex_);
     return now_;
+  }
+
+  /// This process has taken so many images to come to this step; none: it begins there.
+  void stands(std::int64_t step, std::int64_t total_steps, double progress, std::int64_t images) {
+    const std::scoped_lock lock(mutex_);
+    standing_ = {step, total_steps, progress, 0};
+    images_.add(static_cast<double>(images));
+  }
+
+  Standing standing() const {
+    const std::scoped_lock lock(mutex_);
+    auto standing = standing_;
+    standing.images_per_s = images_.per_second();
+    return standing;
   }
 
   /// Records what begins from now on.
@@ -81,7 +106,9 @@ class Activity {
   }
 
   mutable std::mutex mutex_;
-  Now now_{"starts", Clock::now(), Clock::now()};
+  Now now_{"start", "starts", Clock::now(), Clock::now()};
+  Standing standing_;
+  RecentRate images_;
   bool is_recorded_ = false;
   std::vector<Now> record_;
   mutable std::mutex data_mutex_;  // held during data(), so that the flow lives that long

@@ -115,7 +115,8 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
                         const std::function<void()>& work, std::exception_ptr& failure) {
   if (!state.is_chief && named.callback->chief_only()) return;
   const auto began = Clock::now();
-  state.activity->begin(fmt::format("callback '{}' in {}", named.name, hook));
+  state.activity->begin("callback " + named.name,
+                        fmt::format("callback '{}' in {}", named.name, hook));
   state.caller = named.name;
   state.may_publish_ = &named.publishes;
   const auto failed = [&](const auto& error) {

@@ -50,7 +50,7 @@ void StepBoundary::hand_out_scalars() {
 
 void StepBoundary::hand_out_checkpoint(bool wait) {
   const auto began = Clock::now();
-  if (wait) state_.activity->begin("waits for the checkpoint to be written");
+  if (wait) state_.activity->begin("checkpoint", "waits for the checkpoint to be written");
   const auto folder = writer_->collect(wait);
   state_.spent.checkpoints_s += seconds_since(began);
   if (!folder) return;
@@ -70,7 +70,7 @@ void StepBoundary::save() {
   hand_out_checkpoint(/*wait=*/true);
   saved_step_ = state_.at.step;
   const auto began = Clock::now();
-  state_.activity->begin("copies a checkpoint");
+  state_.activity->begin("checkpoint", "copies a checkpoint");
   writer_->write(checkpoint());
   state_.checkpoint_holds->taken();
   state_.spent.checkpoints_s += seconds_since(began);
@@ -79,7 +79,7 @@ void StepBoundary::save() {
 void StepBoundary::save_in_memory_if_asked() {
   if (!std::exchange(state_.memory_asked_, false)) return;
   const auto began = Clock::now();
-  state_.activity->begin("copies a checkpoint into memory");
+  state_.activity->begin("checkpoint", "copies a checkpoint into memory");
   state_.memory_checkpoints->save(checkpoint());
   state_.spent.checkpoints_s += seconds_since(began);
 }

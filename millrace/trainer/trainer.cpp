@@ -54,6 +54,12 @@ std::string ids(const std::vector<Batch>& batches) {
   return text;
 }
 
+std::int64_t images_in(const std::vector<Batch>& batches) {
+  std::int64_t images = 0;
+  for (const auto& batch : batches) images += static_cast<std::int64_t>(batch.size());
+  return images;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
@@ -166,6 +172,7 @@ void Trainer::train() {
     state_.total_steps = plan_.train.max_steps;
     state_.total_epochs = static_cast<double>(plan_.train.max_steps) / steps_of_epoch;
   }
+  state_.activity->stands(state_.at.step, state_.total_steps, state_.at.progress, 0);
   tell_of_schedule();
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
@@ -195,12 +202,14 @@ void Trainer::train() {
     at.images = next.images;
     at.progress = next.progress;
     at.cursor = std::move(next.cursor);
+    state_.activity->stands(at.step, state_.total_steps, at.progress, images_in(batches));
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     stop_at_signal();
     stop_if_diverged();
     state_.is_last = has_all_steps(at, plan_.train);
     boundary_.end_step(epoch_begins);
   }
+  state_.activity->begin("end", "compares the ranks' weights");
   training_step_.check_alike();
 }
 
@@ -240,7 +249,7 @@ void Trainer::tell_of_skipped() const {
 
 std::vector<Batch> Trainer::next_batches(Position& at) {
   const auto asked = Clock::now();
-  state_.activity->begin("waits for data");
+  state_.activity->begin("data", "waits for data");
   std::vector<Batch> batches;
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
     while (!data_->is_ready(kSignalPeriod)) {
@@ -268,7 +277,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
     return alone.places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
-  state_.activity->begin("agrees with the other ranks on the next step");
+  state_.activity->begin("exchange", "agrees with the other ranks on the next step");
   auto agreed =
       agree_on_step(cluster, {.stop = state_.stop_reason(),
                               .signal = StopSignals::number(),
@@ -310,7 +319,8 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                       .progress = at.progress,
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
   const auto began = Clock::now();
-  state_.activity->begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
+  state_.activity->begin("step",
+                         fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
   auto end = [&] {
     try {

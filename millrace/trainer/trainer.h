@@ -68,6 +68,8 @@ class Trainer {
   void set_folder(const std::filesystem::path& folder);
 
   const Position& at() const { return state_.at; }
+  /// Any thread may look at it.
+  const Activity& activity() const { return *state_.activity; }
 
   /// Trains to the end. Throws what a step, the data or a callback threw, after after_train.
   TrainEnd run();

@@ -71,8 +71,7 @@ struct Training {
     list.add("test", std::move(lambda));
     if (add) add(list);
     Trainer trainer(std::move(plan), std::move(list));
-    if (const auto checkpoint = newest_checkpoint_of(folder, *cluster))
-      trainer.resume(*checkpoint);
+    if (const auto checkpoint = newest_checkpoint_of(folder, *cluster)) trainer.resume(*checkpoint);
     return trainer.run();
   }
 

@@ -21,7 +21,7 @@ std::vector<int> seen_stalls(StallWatch& watch, const Activity::Now& now, int fr
   return seen;
 }
 
-Activity::Now moved_at(int second) { return {"works", Time(), Time(seconds(second))}; }
+Activity::Now moved_at(int second) { return {"step", "works", Time(), Time(seconds(second))}; }
 
 TEST(StallWatch, SeesEachStallOnceAndItsEnd) {
   StallWatch watch(seconds(10));
@@ -46,7 +46,7 @@ TEST(StallWatch, IsQuietWhileSignsOfLifeCome) {
 
 TEST(StallText, NamesTheStageItsImageAndWhatWaits) {
   Activity activity;
-  activity.begin("waits for data");
+  activity.begin("data", "waits for data");
   const Activity::Data data(activity, [] {
     FlowReport report;
     report.in_work = {{"decode", "photos/7.jpg", 301}};
@@ -71,7 +71,7 @@ TEST(Activity, ShowsDataOnlyWhileTheyFlow) {
 
 TEST(Activity, ASignOfLifeIsNoNewActivity) {
   Activity activity;
-  activity.begin("works");
+  activity.begin("step", "works");
   const auto begun = activity.now();
   EXPECT_TRUE(comes_to([&] {
     activity.moves();

@@ -173,6 +173,40 @@ void Door::check_keys() {
   }
 }
 
+bool Door::receive(const Hear& hear) {
+  zmq::message_t id, part;
+  if (!socket_.recv(id, zmq::recv_flags::dontwait)) return false;
+  if (!id.more() || !socket_.recv(part, zmq::recv_flags::dontwait)) return true;
+  const auto from = id.to_string();
+  const bool too_long = part.more();
+  for (zmq::message_t rest; part.more() && socket_.recv(rest, zmq::recv_flags::dontwait);)
+    if (!rest.more()) break;
+  try {
+    if (too_long) throw DataError("message", "it has more than one frame");
+    hear(from, part.get(ZMQ_SRCFD), decode(part.to_string_view(), "message"));
+  } catch (const DataError& problem) {
+    turn_away(from, "that sent what is no message", "someone", {problem.what(), true});
+  }
+  return true;
+}
+
+bool Door::send(const std::string& to, Message message, zmq::send_flags flags) {
+  try {
+    socket_.send(zmq::buffer(to), zmq::send_flags::sndmore);
+  } catch (const zmq::error_t& problem) {
+    if (problem.num() != EHOSTUNREACH) throw;
+    return false;
+  }
+  socket_.send(zmq::buffer(encode(std::move(message))), flags);
+  return true;
+}
+
+void Door::turn_away(const std::string& id, const char* reason, const std::string& name,
+                     Refusal refusal) {
+  refuse(reason, fmt::format("{}: {}", name, refusal.why));
+  send(id, std::move(refusal));
+}
+
 void Door::refuse(const std::string& reason, const std::string& detail) {
   if (refused_[reason]++ == 0) spdlog::warn("turned away, {}: {}", reason, detail);
   refused_more_ = true;

@@ -1,4 +1,4 @@
-// Where a data server listens: who may connect, and who was turned away.
+// Where a data server or a rank listens: who may connect, and who was turned away.
 #pragma once
 
 #include <sys/types.h>
@@ -14,6 +14,7 @@
 #include <zmq.hpp>
 
 #include "millrace/dataflow/serving/keys.h"
+#include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
 
 namespace millrace::serving {
@@ -52,7 +53,7 @@ class Door {
   /// Listens. Throws ConfigError for a bad endpoint, Error if it cannot be listened at.
   Door(zmq::context_t& context, const DoorOptions& options);
 
-  /// A ROUTER socket. A message's connection is its ZMQ_SRCFD.
+  /// A ROUTER socket.
   zmq::socket_t& socket() { return socket_; }
   /// Where it listens, with the port that the system chose for `*`.
   std::string endpoint() const { return socket_.get(zmq::sockopt::last_endpoint); }
@@ -61,6 +62,18 @@ class Door {
   void wait(int wake, std::chrono::milliseconds most);
   /// Answers who asks to connect, and tells of connections that have closed.
   void look(const std::function<void(std::int32_t connection)>& gone);
+
+  /// Gets a message: the routing id of its sender, the descriptor of its connection, what it says.
+  using Hear =
+      std::function<void(const std::string& from, std::int32_t connection, const Message& message)>;
+  /// Takes one message; whether there was one. One that cannot be read, or for which `hear` throws
+  /// DataError, is refused.
+  bool receive(const Hear& hear);
+  /// Whether the other end is still there.
+  bool send(const std::string& to, Message message, zmq::send_flags flags = zmq::send_flags::none);
+  /// Counts a sender, logs why, and tells it.
+  void turn_away(const std::string& id, const char* reason, const std::string& name,
+                 Refusal refusal);
 
   /// Counts a consumer or message that is turned away, and logs the first of each reason.
   void refuse(const std::string& reason, const std::string& detail);

@@ -82,9 +82,19 @@ void members(auto& each, Failure& failure) {
   each("why", failure.why);
 }
 
+void members(auto& each, AskStatus& ask) {
+  each("number", ask.number);
+  each("of", ask.of);
+}
+void members(auto& each, Status& status) {
+  each("number", status.number);
+  each("json", status.json);
+}
+
 /// A message's name on the wire: that of its place in the variant.
-constexpr const char* kNames[] = {"hello",   "ask",      "release", "ping",  "bye",    "welcome",
-                                  "refusal", "stranger", "pong",    "batch", "failure"};
+constexpr const char* kNames[] = {"hello",   "ask",        "release",  "ping", "bye",
+                                  "welcome", "refusal",    "stranger", "pong", "batch",
+                                  "failure", "ask_status", "status"};
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 
 struct Count {

@@ -53,8 +53,21 @@ struct Bye {
   std::vector<std::int64_t> held;
 };
 
+// From anyone, to a data server or a rank of a training.
+
+/// How are you? Needs no hello.
+struct AskStatus {
+  std::int64_t number = 0;  // for the answer
+  std::string of;           // the process that is meant; empty: whoever is there
+};
+
 // From a server.
 
+/// Answers AskStatus.
+struct Status {
+  std::int64_t number = 0;
+  std::string json;  // an object
+};
 /// An unnamed file that processes of the same user and host can open.
 struct SharedFile {
   std::int64_t process = 0, descriptor = 0;  // /proc/PROCESS/fd/DESCRIPTOR
@@ -97,7 +110,7 @@ struct Failure {
 };
 
 using Message = std::variant<Hello, Ask, Release, Ping, Bye, Welcome, Refusal, Stranger, Pong,
-                             BatchHead, Failure>;
+                             BatchHead, Failure, AskStatus, Status>;
 
 std::string encode(Message message);
 

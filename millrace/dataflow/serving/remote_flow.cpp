@@ -19,6 +19,7 @@
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/link.h"
 #include "millrace/dataflow/serving/polling.h"
+#include "millrace/dataflow/serving/status.h"
 #include "millrace/engine/skip_ledger.h"
 
 namespace millrace::serving {
@@ -203,8 +204,11 @@ class RemoteFlow final : public ServedFlow {
       const std::lock_guard lock(mutex_);
       if (!assignment_.arrived(server, answer.number, now)) return;
       ++received_[static_cast<std::size_t>(server)];
-      if (answer.batch)
-        largest_ = std::max(largest_, static_cast<std::int64_t>(answer.batch->value.bytes()));
+      if (answer.batch) {
+        const auto bytes = static_cast<std::int64_t>(answer.batch->value.bytes());
+        largest_ = std::max(largest_, bytes);
+        count_received(bytes);
+      }
       const auto number = answer.number;
       ready_.emplace(number, std::move(answer));
     }

@@ -13,6 +13,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/serving/facts.h"
+#include "millrace/dataflow/serving/status.h"
 #include "millrace/dataflow/store/batch_codec.h"
 
 namespace millrace::serving {
@@ -93,6 +94,7 @@ ServerReport BatchServer::report() const {
 
 void BatchServer::run(const std::function<bool()>& go_on) {
   told_at_ = Clock::now();
+  images_.add(0);
   while (go_on()) {
     door_.wait(ready_.descriptor(), kTick);
     door_.look([this](std::int32_t connection) {
@@ -100,7 +102,8 @@ void BatchServer::run(const std::function<bool()>& go_on) {
         return consumer.connection == connection;
       });
     });
-    for (int i = 0; i < kMostMessages && receive(); ++i) continue;
+    const Door::Hear hear = [this](const auto&... said) { this->hear(said...); };
+    for (int i = 0; i < kMostMessages && door_.receive(hear); ++i) continue;
     if (ready_.answer()) send_ready();
     const auto now = Clock::now();
     forget_if("has said nothing for too long",
@@ -119,33 +122,15 @@ void BatchServer::forget_if(const char* why, Which which) {
   });
 }
 
-/// Takes one message; whether there was one.
-bool BatchServer::receive() {
-  zmq::message_t id, part;
-  if (!door_.socket().recv(id, zmq::recv_flags::dontwait)) return false;
-  if (!id.more() || !door_.socket().recv(part, zmq::recv_flags::dontwait)) return true;
-  const auto from = id.to_string();
-  const bool too_long = part.more();
-  for (zmq::message_t rest; part.more() && door_.socket().recv(rest, zmq::recv_flags::dontwait);)
-    if (!rest.more()) break;
-  try {
-    if (too_long) throw DataError("message", "it has more than one frame");
-    hear(from, part.get(ZMQ_SRCFD), decode(part.to_string_view(), "message"));
-  } catch (const DataError& problem) {
-    turn_away(from, "that sent what is no message", "someone", {problem.what(), true});
-  }
-  return true;
-}
-
 void BatchServer::greet(const std::string& from, std::int32_t connection, const Hello& hello) {
   forget_if("comes again",
             [&](const Consumer& consumer) { return consumer.name == hello.consumer; });
   consumers_.erase(from);
   if (const auto differs = difference(hello.facts, facts_); !differs.empty())
-    return turn_away(from, "that want other data", hello.consumer,
-                     {"this server has other data: " + differs, true});
+    return door_.turn_away(from, "that want other data", hello.consumer,
+                           {"this server has other data: " + differs, true});
   if (consumers_.size() >= most_consumers_)
-    return turn_away(
+    return door_.turn_away(
         from, "for lack of room", hello.consumer,
         {fmt::format("this server has {} consumers already (trainer serve --consumers)",
                      consumers_.size())});
@@ -154,18 +139,23 @@ void BatchServer::greet(const std::string& from, std::int32_t connection, const 
   try {
     consumer.flow = start_(hello.stream, [this] { ready_.ring(); });
   } catch (const Error& problem) {
-    return turn_away(from, "that want what cannot be", hello.consumer, {problem.what(), true});
+    return door_.turn_away(from, "that want what cannot be", hello.consumer,
+                           {problem.what(), true});
   }
   const auto& [rank, ranks] = hello.stream.share;
   spdlog::info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank,
                ranks, hello.stream.seed, hello.stream.start.next);
   consumers_.emplace(from, std::move(consumer));
   if (is_local(door_.endpoint())) send_unpaced(connection);
-  send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
+  door_.send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
 }
 
 void BatchServer::hear(const std::string& from, std::int32_t connection, const Message& message) {
   if (const auto* hello = std::get_if<Hello>(&message)) return greet(from, connection, *hello);
+  if (const auto* asked = std::get_if<AskStatus>(&message)) {
+    door_.send(from, Status{asked->number, status()});
+    return;
+  }
   const auto* ask = std::get_if<Ask>(&message);
   const auto* release = std::get_if<Release>(&message);
   const auto* bye = std::get_if<Bye>(&message);
@@ -180,12 +170,12 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
     spdlog::info("consumer {} is done", consumer->name);
     consumers_.erase(from);
   } else if (!ask) {
-    send(from, Pong{});
+    door_.send(from, Pong{});
   } else if (consumer->asked + ask->numbers.size() > kMostCredit) {
     const auto name = consumer->name;
     consumers_.erase(from);
-    turn_away(from, "that asked for too much", name,
-              {fmt::format("more than {} batches were asked for at once", kMostCredit)});
+    door_.turn_away(from, "that asked for too much", name,
+                    {fmt::format("more than {} batches were asked for at once", kMostCredit)});
   } else {
     consumer->asked += ask->numbers.size();
     consumer->process = ask->shared_with;
@@ -193,21 +183,36 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
   }
 }
 
-void BatchServer::turn_away(const std::string& id, const char* reason, const std::string& name,
-                            Refusal refusal) {
-  door_.refuse(reason, fmt::format("{}: {}", name, refusal.why));
-  send(id, std::move(refusal));
-}
-
 /// The consumer, now heard of; nullptr: it is told to say hello first.
 BatchServer::Consumer* BatchServer::known(const std::string& id) {
   const auto found = consumers_.find(id);
   if (found == consumers_.end()) {
-    send(id, Stranger{});
+    door_.send(id, Stranger{});
     return nullptr;
   }
   found->second.heard = Clock::now();
   return &found->second;
+}
+
+/// What docs/status.md says of a data server.
+std::string BatchServer::status() const {
+  auto json = process_status();
+  const auto report = this->report();
+  json["images_per_s"] = images_.per_second();
+  json["batches"] = report.batches;
+  json["sent_bytes"] = report.bytes;
+  json["asked"] = report.asked;
+  json["consumers"] = nlohmann::ordered_json::array();
+  const auto now = Clock::now();
+  for (const auto& [id, consumer] : consumers_)
+    json["consumers"].push_back(
+        {{"consumer", consumer.name},
+         {"rank", consumer.stream.share.rank},
+         {"ranks", consumer.stream.share.ranks},
+         {"asked", consumer.asked},
+         {"sign_of_life_s", std::chrono::duration<double>(now - consumer.heard).count()},
+         {"work", work_status(consumer.flow->report())}});
+  return status_text(json);
 }
 
 void BatchServer::send_ready() {
@@ -219,7 +224,7 @@ void BatchServer::send_ready() {
       if (!made) break;
       --consumer.asked;
       is_there = made->item ? send(id, consumer, *made)
-                            : send(id, failure_of(made->number, made->failure));
+                            : door_.send(id, failure_of(made->number, made->failure));
     }
     entry = is_there ? std::next(entry) : consumers_.erase(entry);
   }
@@ -259,7 +264,7 @@ bool BatchServer::send(const std::string& to, const Consumer& consumer, const Ma
   const BatchHead head{number,   cursor,       epoch,
                        progress, made.skipped, {encoded.header.begin(), encoded.header.end()},
                        piece};
-  if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
+  if (!door_.send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
     if (piece) loans_[consumer.name].pieces.erase(piece->piece);
     return false;
   }
@@ -268,19 +273,8 @@ bool BatchServer::send(const std::string& to, const Consumer& consumer, const Ma
                                  std::make_unique<Sending>(batch.pixels, consumer.sending, ready_)),
                         zmq::send_flags::none);
   ++done_.batches;
+  images_.add(static_cast<double>(batch.size()));
   done_.bytes += static_cast<std::int64_t>(batch.bytes());
-  return true;
-}
-
-/// Whether the consumer is still there.
-bool BatchServer::send(const std::string& to, Message message, zmq::send_flags flags) {
-  try {
-    door_.socket().send(zmq::buffer(to), zmq::send_flags::sndmore);
-  } catch (const zmq::error_t& problem) {
-    if (problem.num() != EHOSTUNREACH) throw;
-    return false;
-  }
-  door_.socket().send(zmq::buffer(serving::encode(std::move(message))), flags);
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/recent_rate.h"
 #include "millrace/dataflow/serving/door.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
@@ -69,18 +70,15 @@ class BatchServer {
 
   template <class Which>
   void forget_if(const char* why, Which which);
-  bool receive();
   void greet(const std::string& from, std::int32_t connection, const Hello& hello);
   void hear(const std::string& from, std::int32_t connection, const Message& message);
-  void turn_away(const std::string& id, const char* reason, const std::string& name,
-                 Refusal refusal);
   Consumer* known(const std::string& id);
+  std::string status() const;
   void send_ready();
   std::optional<SharedPiece> lend(const Consumer& consumer, const Batch& batch);
   void keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held);
   void take_back_loans();
   bool send(const std::string& to, const Consumer& consumer, const Made<Batch>& made);
-  bool send(const std::string& to, Message message, zmq::send_flags flags = zmq::send_flags::none);
   void tell(Clock::time_point now);
 
   const StartStream start_;
@@ -94,6 +92,7 @@ class BatchServer {
   std::map<std::string, Consumer> consumers_;  // by routing id
   std::map<std::string, Loan> loans_;          // by the consumer's name: they outlast a connection
   std::int64_t pieces_ = 0;
+  RecentRate images_;
   ServerReport done_, told_;
   Clock::time_point told_at_;
 };

@@ -138,6 +138,9 @@ class MpiGradientSync final : public GradientSync {
                               communicator_, &request),
               work.what);
     world_.wait({&request, 1}, work.what);
+    // Both exchanges: of the others' parts here and of this part there, then the other way round.
+    const auto moved = static_cast<std::int64_t>((count - mine + mine * (ranks - 1)) * sizeof(T));
+    world_.count(moved, moved);
   }
 
   MpiWorld& world_;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kRollCall = 1;                   // tag
 constexpr double kRollCallS = 1;               // timeout for answers
+constexpr double kTellableS = 0.1;             // a wait that others may see
 constexpr double kNoticeAfterSignalS = 0.3;    // mpirun kills after a second
 constexpr double kPatienceAfterSignalS = 120;  // for what one rank does alone
 constexpr std::size_t kAnswer = 512;           // bytes of an answer
@@ -119,7 +120,7 @@ void MpiWorld::set_place(std::string place) {
 
 std::string MpiWorld::place() {
   const std::lock_guard lock(mutex_);
-  return place_.empty() ? "the start" : place_;
+  return place_or_start();
 }
 
 std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_view mine) {
@@ -133,6 +134,9 @@ std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_vie
                            agreements_, &request),
             what);
   wait({&request, 1}, what);
+  const auto others = static_cast<std::int64_t>(size_ - 1);
+  count(others * static_cast<std::int64_t>(sizeof(Slot)),
+        others * static_cast<std::int64_t>(sizeof(Slot)));
 
   std::vector<std::string> texts;
   std::vector<int> counts, starts;
@@ -156,13 +160,42 @@ std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_vie
                             counts.data(), starts.data(), MPI_BYTE, agreements_, &request),
             what);
   wait({&request, 1}, what);
+  count(others * static_cast<std::int64_t>(left.size()),
+        static_cast<std::int64_t>(total - left.size()));
   for (std::size_t i = 0; i < texts.size(); ++i)
     texts[i].append(rest, static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(counts[i]));
   return texts;
 }
 
+/// A wait as others see it, while this lives.
+class MpiWorld::Wait {
+ public:
+  Wait(MpiWorld& world, std::string_view what, Clock::time_point since) : world_(world) {
+    const std::lock_guard lock(world_.mutex_);
+    at_ = world_.waitings_.insert(world_.waitings_.end(),
+                                  Waiting{std::string(what), world_.place_or_start(), since});
+  }
+  ~Wait() {
+    const std::lock_guard lock(world_.mutex_);
+    world_.waitings_.erase(at_);
+  }
+  Wait(const Wait&) = delete;
+
+ private:
+  MpiWorld& world_;
+  std::list<Waiting>::iterator at_;
+};
+
+std::optional<MpiWorld::Waiting> MpiWorld::waiting() {
+  const std::lock_guard lock(mutex_);
+  const auto longest = std::ranges::min_element(waitings_, {}, &Waiting::since);
+  if (longest == waitings_.end()) return std::nullopt;
+  return *longest;
+}
+
 void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
   const auto since = Clock::now();
+  std::optional<Wait> seen;
   bool noticed = false;
   for (;;) {
     int done = 0;
@@ -171,6 +204,7 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
         what);
     if (done) return;
     const auto waited = seconds_since(since);
+    if (!seen && waited > kTellableS) seen.emplace(*this, what, since);
     if (waited > patience_s_) give_up(what, fmt::format("after {}", duration_text(waited)));
     if (const auto signal = StopSignals::received(); !signal.empty() && !is_ending_) {
       const auto after = std::min(waited, StopSignals::seconds_ago());

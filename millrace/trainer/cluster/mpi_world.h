@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,8 +57,30 @@ class MpiWorld {
   void set_ending() { is_ending_ = true; }
   void set_place(std::string place);
 
+  /// An exchange that this rank waits in for longer than a tenth of a second.
+  struct Waiting {
+    std::string what;   // "agreement on the step"
+    std::string place;  // "step 12"
+    Clock::time_point since;
+  };
+  /// The longest; nothing: none. Any thread.
+  std::optional<Waiting> waiting();
+
+  /// Bytes that this rank has given to others and had from them. Any thread.
+  struct Traffic {
+    std::int64_t sent = 0, received = 0;
+  };
+  Traffic traffic() const { return {sent_, received_}; }
+  /// Adds an exchange that a user of `communicator` has made.
+  void count(std::int64_t sent, std::int64_t received) {
+    sent_ += sent;
+    received_ += received;
+  }
+
  private:
+  class Wait;
   std::string place();
+  std::string place_or_start() const { return place_.empty() ? "the start" : place_; }
   [[noreturn]] void give_up(std::string_view what, const std::string& why);
   std::map<int, std::string> roll_call(const std::string& here);
 
@@ -65,8 +90,10 @@ class MpiWorld {
   std::vector<MPI_Comm> communicators_;
   std::atomic<double> patience_s_ = 600;
   std::atomic<bool> is_ending_ = false;
-  std::mutex mutex_;   // of place_
-  std::string place_;  // "step 12"
+  std::mutex mutex_;             // of the next two
+  std::string place_;            // "step 12"
+  std::list<Waiting> waitings_;  // one a thread
+  std::atomic<std::int64_t> sent_ = 0, received_ = 0;
   std::mutex giving_up_;
 };
 

@@ -22,6 +22,7 @@
 #include "millrace/trainer/run/run_record.h"
 #include "millrace/trainer/run/step_memory.h"
 #include "millrace/trainer/run/trained_weights.h"
+#include "millrace/trainer/status/fleet.h"
 
 namespace millrace {
 namespace {
@@ -189,6 +190,8 @@ RunEnd start_training(const Session& session, const RunOptions& options,
     trainer.set_folder(folder);
     if (checkpoint) spdlog::info("resuming after {}", standing(checkpoint->at));
     has_begun = true;
+    const Fleet fleet(cluster, trainer.activity(), recipe.data, folder,
+                      start ? start->number() : 0);
     end = trainer.run();
   } catch (const std::exception& problem) {
     // A start that fails leaves no folder.

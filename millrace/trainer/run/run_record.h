@@ -47,6 +47,9 @@ class RunStart {
   void begin(std::int64_t from_step, const std::filesystem::path& config_file,
              const std::string& program, nlohmann::ordered_json ranks);
 
+  /// Of this start, from 1, once it has begun.
+  std::int64_t number() const { return static_cast<std::int64_t>(record_.starts.size()); }
+
   /// Adds how it ended; warns if that cannot be written.
   void end(const TrainEnd& end);
 

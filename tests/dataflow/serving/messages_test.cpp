@@ -33,7 +33,9 @@ std::vector<Message> every_kind() {
                     {{2, 9, 5, "picture.jpg: torn"}},
                     {'\x81', '\xff', 0},
                     SharedPiece{1, 2, 3, 5, 4}},
-          Failure{8, Failure::kConfig, "why"}};
+          Failure{8, Failure::kConfig, "why"},
+          AskStatus{3, "rank 1"},
+          Status{3, R"({"step": 12})"}};
 }
 
 std::string rejection(std::string_view bytes) {

@@ -1,0 +1,176 @@
+// trainer status, of real trainings and data servers: while they run, hang and are stopped, and
+// after their end.
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "tests/cli/served.h"
+
+namespace millrace::testing {
+namespace {
+
+class Status : public Trainer {
+ protected:
+  fs::path data_ = make_data();
+  fs::path run_ = in_folder("runs") / "maskrcnn-1";
+
+  Words train(const Words& settings = {}) const {
+    return Words{MILLRACE_TRAINER} + on(data_, {"run", "--output", in_folder("runs")},
+                                        kTrainOnly + Words{"train.epochs=100000"} + settings);
+  }
+  Words serve(const std::string& endpoint) const {
+    return Words{MILLRACE_TRAINER} + on(data_, {"serve", "--bind", endpoint});
+  }
+  Json status() const { return successful(trainer({"status", run_, "--json"})).json(); }
+  /// Its text; the last line is the verdict.
+  std::string text() const { return successful(trainer({"status", run_})).out; }
+
+  /// Whether the status comes to be so; the last one is kept.
+  template <class Condition>
+  bool comes_to_be(Condition condition) {
+    return comes_to([&] {
+      if (!fs::exists(run_ / "run.json")) return false;
+      last_ = status();
+      return condition(last_);
+    });
+  }
+  bool comes_to_train() {
+    return comes_to_be([](const Json& status) {
+      return status["state"] == "training" && status["ranks"][0]["status"]["step"] >= 2;
+    });
+  }
+  Json last_;
+};
+
+void expect_short_lines(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find('/') == std::string::npos)  // no name of a file
+      EXPECT_LE(line.size(), 80) << line;
+  }
+}
+
+TEST_F(Status, TellsOfATrainingAndOfItsEnd) {
+  Served training(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_EQ(last_["ranks"].size(), 1);
+  const auto& rank = last_["ranks"][0];
+  EXPECT_EQ(rank["name"], "rank 0");
+  EXPECT_EQ(rank["answers"], true);
+  EXPECT_GT(rank["status"]["images_per_s"], 0);
+  EXPECT_GT(rank["status"]["memory_bytes"], 1 << 20);
+  EXPECT_NE(rank["status"]["where"], "exchange");
+  EXPECT_THAT(last_["verdict"].get<std::string>(), StartsWith("training goes on: step "));
+  EXPECT_THAT(text(), AllOf(HasSubstr("maskrcnn-1: training"), HasSubstr("rank  host"),
+                            HasSubstr("\ntraining goes on: step ")));
+  expect_short_lines(text());
+  // The folder of the runs stands for the newest of them.
+  EXPECT_EQ(successful(trainer({"status", in_folder("runs"), "--json"})).json()["run"], run_);
+
+  EXPECT_EQ(training.end(SIGTERM), 3) << training.log();
+  const auto ended = status();
+  EXPECT_EQ(ended["state"], "stopped");
+  EXPECT_THAT(ended["verdict"].get<std::string>(), StartsWith("stopped by SIGTERM after step "));
+  EXPECT_GE(ended["ranks"][0]["status"]["step"], 2);
+}
+
+TEST_F(Status, OfARunThatIsDoneIsWhatItReached) {
+  ASSERT_EQ(trainer(on(data_, {"run", "--output", in_folder("runs")},
+                       kTrainOnly + Words{"train.max_steps=2"}))
+                .exit_code,
+            0);
+  const auto done = status();
+  EXPECT_EQ(done["state"], "done");
+  EXPECT_EQ(done["verdict"], "done after step 2");
+  EXPECT_EQ(done["ranks"][0]["answers"], false);
+  EXPECT_EQ(done["ranks"][0]["status"]["step"], 2);
+}
+
+TEST_F(Status, OfAKilledRunIsWhatItSaidLast) {
+  Served training(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(comes_to([&] { return read_json(run_ / "fleet.json")["ranks"][0]["heard"] > 0; }));
+  training.end(SIGKILL);
+  const auto killed = status();
+  EXPECT_EQ(killed["state"], "broken");
+  EXPECT_THAT(killed["verdict"].get<std::string>(), StartsWith("ended without saying so"));
+  const auto& rank = killed["ranks"][0];
+  EXPECT_EQ(rank["answers"], false);
+  EXPECT_EQ(rank["why"], "nobody listens there");
+  EXPECT_GE(rank["heard_s"], 0);
+  EXPECT_GT(rank["status"]["memory_bytes"], 0);
+  EXPECT_THAT(text(), AllOf(HasSubstr("nobody listens there; last heard of "),
+                            HasSubstr("The end of log.txt:")));
+}
+
+TEST_F(Status, NamesTheStageAndTheImageThatHang) {
+  const auto images = read_json(data_ / "annotations" / "instances_train2017.json")["images"];
+  for (const auto& image : images) {  // to open a pipe that nobody writes blocks for ever
+    const auto file = data_ / "train2017" / image["file_name"];
+    fs::remove(file);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  }
+  Served training(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_be([](const Json& status) {
+    return status["verdict"].get<std::string>().find(" stands still: ") != std::string::npos;
+  })) << last_
+      << training.log();
+  EXPECT_THAT(last_["verdict"].get<std::string>(),
+              AllOf(StartsWith("rank 0 ("), HasSubstr("stands still: waits for data, for "),
+                    HasSubstr("; 'decode' has worked on " + data_.string())));
+  const auto& status = last_["ranks"][0]["status"];
+  EXPECT_EQ(status["where"], "data");
+  EXPECT_EQ(status["work"][0]["stage"], "decode");
+  EXPECT_GE(status["sign_of_life_s"], 10);
+  EXPECT_THAT(text(), HasSubstr("'decode' has worked on " + data_.string()));
+}
+
+TEST_F(Status, OfAStoppedProcessIsThatItDoesNotAnswer) {
+  Served training(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  const pid_t process = read_json(run_ / "fleet.json")["ranks"][0]["process"];
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  const auto stopped = status();
+  EXPECT_EQ(stopped["state"], "silent");
+  EXPECT_THAT(stopped["verdict"].get<std::string>(), HasSubstr("does not answer (no answer)"));
+  expect_short_lines(text());
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  EXPECT_TRUE(comes_to_train()) << last_;
+}
+
+TEST_F(Status, TellsOfTheDataServers) {
+  const auto endpoint = "ipc://" + in_folder("socket").string();
+  Served server(serve(endpoint), in_folder("server_log"));
+  Served training(train({"data.source=[\"" + endpoint + "\"]", "data.source_timeout='9 minutes'"}),
+                  in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  EXPECT_GT(last_["ranks"][0]["status"]["received_bytes"], 0);
+  ASSERT_EQ(last_["servers"].size(), 1);
+  const auto served = last_["servers"][0];
+  EXPECT_EQ(served["name"], endpoint);
+  EXPECT_EQ(served["answers"], true);
+  EXPECT_GT(served["status"]["sent_bytes"], 0);
+  EXPECT_EQ(served["status"]["consumers"].size(), 1);
+  EXPECT_THAT(text(), AllOf(HasSubstr("data server"), HasSubstr("consumers")));
+
+  const pid_t process = served["status"]["process"];
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  const auto stopped = status();
+  EXPECT_EQ(stopped["servers"][0]["answers"], false);
+  EXPECT_THAT(stopped["verdict"].get<std::string>(),
+              HasSubstr("; data server " + endpoint + ": no answer"));
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  server.end(SIGKILL);
+  EXPECT_TRUE(comes_to_be([](const Json& status) {
+    return status["servers"][0]["why"] == "nobody listens there";
+  })) << last_;
+}
+
+TEST_F(Status, IsOfRunsAlone) {
+  expect_error(trainer({"status", data_}), 1, "is no run: it has neither config.toml");
+  expect_error(trainer({"status", in_folder("none")}), 1, "is no folder");
+  expect_error(trainer({"status"}), 2, "run is required");
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,91 @@
+// `trainer status` of several ranks, some of which hang.
+#include <sys/stat.h>
+
+#include <set>
+
+#include "tests/faults/mpirun.h"
+#include "tests/support/wait.h"
+
+namespace millrace::testing {
+namespace {
+
+class FleetStatus : public Mpirun {
+ protected:
+  fs::path data_ = make_data();
+  fs::path run_ = in_folder("runs") / "maskrcnn-1";
+
+  /// Starts a training of two ranks; `trainer` writes its output elsewhere.
+  pid_t train() const {
+    return spawn(
+        Words{MILLRACE_MPIEXEC, "--oversubscribe", "-np", "2", MILLRACE_TRAINER} +
+            on(data_, {"run", "--output", in_folder("runs")},
+               kTrainOnly + Words{"data.short_side=64", "data.max_side=96", "train.epochs=100000"}),
+        in_folder("log.out"), in_folder("log"), O_TRUNC);
+  }
+
+  /// Whether the status comes to be so; the last one is kept.
+  template <class Condition>
+  bool comes_to_be(Condition condition) {
+    return comes_to([&] {
+      if (!fs::exists(run_ / "run.json")) return false;
+      last_ = successful(trainer({"status", run_, "--json"})).json();
+      verdict_ = last_["verdict"];
+      return condition();
+    });
+  }
+  Json last_;
+  std::string verdict_;
+};
+
+TEST_F(FleetStatus, NamesTheRankThatIsStoppedAndWhatTheOthersWaitIn) {
+  const pid_t mpirun = train();
+  const auto trains = [&] {
+    return last_["state"] == "training" && verdict_.starts_with("training goes on") &&
+           last_["ranks"][1]["status"]["step"] >= 2;
+  };
+  ASSERT_TRUE(comes_to_be(trains)) << last_ << read_text(in_folder("log"));
+  for (const auto& rank : last_["ranks"]) {
+    EXPECT_EQ(rank["host"], host());
+    EXPECT_GT(rank["status"]["sent_bytes"], 0);
+    EXPECT_GT(rank["status"]["received_bytes"], 0);
+  }
+  const pid_t victim = last_["ranks"][1]["process"];
+  ASSERT_EQ(::kill(victim, SIGSTOP), 0);
+  ASSERT_TRUE(comes_to_be([&] {
+    return verdict_.find("the others wait for it in '") != std::string::npos;
+  })) << last_;
+  EXPECT_THAT(verdict_, AllOf(HasSubstr(rank(1) + " does not answer (no answer)"),
+                              HasSubstr("' of step "), HasSubstr(", for ")));
+  EXPECT_EQ(last_["ranks"][0]["answers"], true);
+  EXPECT_EQ(last_["ranks"][0]["status"]["where"], "exchange");
+  EXPECT_EQ(last_["ranks"][1]["answers"], false);
+  // The chief has asked it before; what it said then is shown, and how long ago that was.
+  EXPECT_GE(last_["ranks"][1]["heard_s"], 0);
+  EXPECT_GT(last_["ranks"][1]["status"]["memory_bytes"], 0);
+
+  ASSERT_EQ(::kill(victim, SIGCONT), 0);
+  EXPECT_TRUE(comes_to_be(trains)) << last_;
+  ::kill(mpirun, SIGUSR1);
+  EXPECT_EQ(finish(mpirun).exit_code, 3) << read_text(in_folder("log"));
+}
+
+TEST_F(FleetStatus, NamesTheRankThatTheOthersWaitFor) {
+  // One image that never comes: the rank that needs it waits for data, the other for that rank.
+  std::set<fs::path> images;
+  for (const auto& image : fs::directory_iterator(data_ / "train2017")) images.insert(image);
+  fs::remove(*images.begin());
+  ASSERT_EQ(::mkfifo(images.begin()->c_str(), 0600), 0);
+  const pid_t mpirun = train();
+  ASSERT_TRUE(comes_to_be([&] {
+    return verdict_.find("the others wait for rank ") != std::string::npos &&
+           verdict_.find(": waits for data, for ") != std::string::npos;
+  })) << last_
+      << read_text(in_folder("log"));
+  EXPECT_THAT(verdict_, HasSubstr("; 'decode' has worked on " + images.begin()->string()));
+  ::kill(mpirun, SIGKILL);
+  for (const auto& rank : last_["ranks"]) ::kill(rank["process"].get<pid_t>(), SIGKILL);
+  finish(mpirun);
+}
+
+}  // namespace
+}  // namespace millrace::testing
