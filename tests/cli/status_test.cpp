@@ -45,8 +45,8 @@ class Status : public Trainer {
 void expect_short_lines(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find('/') == std::string::npos)  // no name of a file
-      EXPECT_LE(line.size(), 80) << line;
+    if (line.find('/') != std::string::npos) continue;  // the name of a file
+    EXPECT_LE(line.size(), 80) << line;
   }
 }
 
@@ -65,7 +65,8 @@ TEST_F(Status, TellsOfATrainingAndOfItsEnd) {
                             HasSubstr("\ntraining goes on: step ")));
   expect_short_lines(text());
   // The folder of the runs stands for the newest of them.
-  EXPECT_EQ(successful(trainer({"status", in_folder("runs"), "--json"})).json()["run"], run_);
+  EXPECT_EQ(successful(trainer({"status", in_folder("runs"), "--json"})).json()["run"],
+            run_.string());
 
   EXPECT_EQ(training.end(SIGTERM), 3) << training.log();
   const auto ended = status();

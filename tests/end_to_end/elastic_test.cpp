@@ -130,8 +130,9 @@ class Elastic : public Mpirun {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
       // Mostly once the training has come a little further, now and then while it starts.
-      if (const auto saved = times("info saved"); below(4) > 0)
+      if (const auto saved = times("info saved"); below(4) > 0) {
         ASSERT_TRUE(comes_to([&] { return times("info saved") > saved; })) << log();
+      }
       ::usleep(static_cast<unsigned>(below(4'000'000)));
       const auto host = static_cast<int>(below(kTraining));
       const auto act = below(3);
