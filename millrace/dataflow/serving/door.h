@@ -26,6 +26,7 @@ struct DoorOptions {
   std::string bind = "tcp://127.0.0.1:5555";
   std::optional<KeyPair> keys;    // none: anyone may connect, and nothing is encrypted
   std::set<std::string> allowed;  // public keys of consumers
+  bool is_quiet = false;          // who is turned away is counted, and not logged
 };
 
 /// The file of an ipc:// endpoint: a server's own while this lives, and gone with it. libzmq puts

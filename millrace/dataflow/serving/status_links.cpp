@@ -59,7 +59,7 @@ std::vector<StatusAnswer> StatusLinks::ask(std::chrono::milliseconds most,
     std::vector<zmq::pollitem_t> items;
     for (auto& line : lines_) {
       see(line);
-      if (!line.is_asked) send(line);
+      if (!line.is_asked && line.answer.kind != Kind::refused) send(line);  // one refusal will do
       receive(line);
       if (is_settled(line.source)) continue;
       const short wanted = line.is_asked ? ZMQ_POLLIN : ZMQ_POLLIN | ZMQ_POLLOUT;

@@ -108,7 +108,8 @@ FleetMember Fleet::listen(const serving::KeyPair& keys) {
     door_ = std::make_unique<serving::StatusDoor>(
         serving::DoorOptions{.bind = one_host ? "tcp://127.0.0.1:*" : "tcp://*:*",
                              .keys = keys,
-                             .allowed = {keys.public_key}},
+                             .allowed = {keys.public_key},
+                             .is_quiet = true},  // one who asked and left is no stranger
         name_of(cluster_.rank()),
         [this] { return serving::status_text(rank_status(cluster_, activity_)); });
   } catch (const std::exception& problem) {
