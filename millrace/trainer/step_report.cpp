@@ -13,18 +13,20 @@ namespace millrace {
 namespace {
 
 using ReportFields = std::tuple<Scalars, std::vector<std::tuple<std::string, double, double>>,
-                                std::vector<double>, std::string, std::string>;
+                                std::vector<double>, std::string, std::string, bool>;
 
 ReportFields fields_of(const StepReport& report) {
-  ReportFields fields{report.losses, {}, report.measured, report.gradients, report.statistics};
+  ReportFields fields{report.losses,     {},
+                      report.measured,   report.gradients,
+                      report.statistics, report.statistics_alone};
   for (const auto& [name, part, whole] : report.figures)
     std::get<1>(fields).emplace_back(name, part, whole);
   return fields;
 }
 
 StepReport report_of(ReportFields& fields) {
-  auto& [losses, figures, measured, gradients, statistics] = fields;
-  StepReport report{losses, {}, measured, gradients, statistics};
+  auto& [losses, figures, measured, gradients, statistics, alone] = fields;
+  StepReport report{losses, {}, measured, gradients, statistics, alone};
   for (const auto& [name, part, whole] : figures) report.figures.push_back({name, part, whole});
   return report;
 }
@@ -67,6 +69,7 @@ StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
         for (std::size_t i = 0; i < total.losses.size(); ++i)
           total.losses[i].second += more.losses[i].second;
         for (const auto& figure : more.figures) add(total.figures, figure);
+        total.statistics_alone |= more.statistics_alone;
         return total;
       });
   sum.gradients = std::move(gradients);

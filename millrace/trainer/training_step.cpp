@@ -262,12 +262,13 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
 }
 
 StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
-  if (moved && micro_batch_ > 0 && !takes_sums_)
+  mine[0].statistics_alone = moved && micro_batch_ > 0 && !takes_sums_;
+  if (moved && cluster_.is_chief()) mine[0].statistics = statistics_.bytes();
+  auto all = over_all_ranks(cluster_, std::move(mine), model_.title);
+  if (all.statistics_alone)  // on all ranks, also where theirs came to the same value again
     throw Error(model_.title +
                 " keeps running statistics of each micro-batch alone, which would depend on who "
                 "computes it: set train.micro_batch = 0");
-  if (moved && cluster_.is_chief()) mine[0].statistics = statistics_.bytes();
-  auto all = over_all_ranks(cluster_, std::move(mine), model_.title);
   if (buckets_) buckets_->hand_out(all.gradients);
   if (cluster_.is_chief()) return all;
   if (!all.statistics.empty())
