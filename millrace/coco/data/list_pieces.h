@@ -71,7 +71,7 @@ class ListPiece {
 };
 
 /// Reads the list whose '[' is at byte `first`. Each piece goes to a `Part` of its own, and these
-/// to `append(const Part&, pieces)` in the order of the file, one at a time. Returns the byte of
+/// to `append(Part&, pieces)` in the order of the file, one at a time. Returns the byte of
 /// the closing ']'; nothing if a guess failed or anything is wrong. No guess is trusted: only a
 /// piece that is a list of whole records proves that the next one begins at a record.
 template <typename Part, typename Append>
@@ -96,7 +96,7 @@ std::optional<std::uint64_t> read_list(const InputFile& file, std::uint64_t firs
   };
   const auto take = [&](std::size_t i) {
     if (ended) return;
-    const auto& piece = slots[i % tokens];
+    auto& piece = slots[i % tokens];
     append(piece.part, ranges.size());
     last = piece.last;
     ended = !piece.whole || piece.last;
