@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -232,8 +233,10 @@ std::optional<List> find_list(const InputFile& file, std::uint64_t from,
   return {};
 }
 
-/// Reads what is not in these lists; false if they were not the file's own.
-bool read_rest(const InputFile& file, std::span<const List> lists, Sections& rest) {
+/// Reads what is not in these lists; false if they were not the file's own. `faults` as in
+/// `read_pieces`.
+bool read_rest(const InputFile& file, std::span<const List> lists, Sections& rest,
+               std::vector<RecordFault>* faults) {
   std::size_t found = 0;
   try {
     std::string bytes;
@@ -246,6 +249,13 @@ bool read_rest(const InputFile& file, std::span<const List> lists, Sections& res
     }
     bytes += text_at(file, from, file.size() - from);
     JsonText text(std::move(bytes), "the rest");
+    const auto tell = [&](RecordFault fault) {
+      if (brackets.contains(fault.section)) throw Error("another list");
+      for (const List& list : lists)
+        if (fault.byte > list.first) fault.byte += list.last - list.first - 1;
+      faults->push_back(std::move(fault));
+    };
+    if (faults) text.tolerate(tell);
     rest.read(text, [&](std::string_view name, json::value section) {
       const auto bracket = brackets.find(name);
       if (bracket == brackets.end()) return Sections::read_list(text, section, name, rest.images);
@@ -268,6 +278,22 @@ std::optional<Spill> spill_for(const InputFile& file, const fs::path& folder) {
 
 }  // namespace
 
+void tell_first_fault(const InputFile& file, const std::string& source,
+                      const std::optional<Spill>& spill) {
+  std::vector<RecordFault> faults;
+  read_pieces(file, kPieceBytes, spill, &faults);
+  if (faults.empty()) return;
+  const RecordFault& first = faults.front();
+  constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
+  std::ptrdiff_t line = 1;
+  for (std::uint64_t begin = 0; begin < first.byte; begin += kWindow) {
+    const auto text = text_at(file, begin, std::min(kWindow, first.byte - begin));
+    line += std::ranges::count(text, '\n');
+  }
+  throw Error(fmt::format("{}: line {}, byte {}: {}: {}", source, line, first.byte,
+                          record_name(first.section, first.index, first.id), first.why));
+}
+
 bool is_worth_pieces(const fs::path& file) {
   std::error_code no_size;
   const auto size = fs::file_size(file, no_size);
@@ -275,7 +301,8 @@ bool is_worth_pieces(const fs::path& file) {
 }
 
 std::optional<GatheredRecords> read_pieces(const InputFile& file, std::size_t piece_bytes,
-                                           const std::optional<Spill>& spill) {
+                                           const std::optional<Spill>& spill,
+                                           std::vector<RecordFault>* faults) {
   Sections rest;
   GatheredRecords all(spill);
   std::vector<std::string_view> names = {kImages, kAnnotations};
@@ -289,14 +316,15 @@ std::optional<GatheredRecords> read_pieces(const InputFile& file, std::size_t pi
       if (std::exchange(first, false)) all.reserve(part.records, pieces);
       all.append(part.records);
     };
-    const auto last = read_list(file, list->first, piece_bytes,
-                                annotations ? rest.annotations : rest.images, append);
+    const auto last = read_list(file, list->name, list->first, piece_bytes,
+                                annotations ? rest.annotations : rest.images, append, faults);
     if (!last) return {};
     list->last = *last;
     std::erase(names, list->name);
     lists.push_back(*list);
   }
-  if (!read_rest(file, lists, rest)) return {};
+  if (!read_rest(file, lists, rest, faults)) return {};
+  if (faults) std::ranges::stable_sort(*faults, {}, &RecordFault::byte);
   all.append(rest.images.records);
   all.append(rest.categories.records);
   return all;
@@ -312,12 +340,16 @@ std::shared_ptr<const Dataset> read_dataset(const fs::path& json) {
 
 std::shared_ptr<const Dataset> read_dataset(const fs::path& json, const fs::path& spools) {
   if (is_worth_pieces(json)) {
+    const auto file = open_json(json, '{');
+    const auto spill = spill_for(file, spools);
     try {
-      const auto file = open_json(json, '{');
-      if (auto records = read_pieces(file, kPieceBytes, spill_for(file, spools)))
+      if (auto records = read_pieces(file, kPieceBytes, spill))
         return assemble(std::move(*records), json.string());
-    } catch (const Contradiction&) {  // reported below, with its place in the file
+    } catch (const Contradiction& problem) {  // reported below, with its place in the file
+      if (file.size() > kMostText)
+        throw Error(fmt::format("{}: {}", json.string(), problem.what()));
     }
+    if (file.size() > kMostText) tell_first_fault(file, json.string(), spill);
   }
   return parse(read_json(json, '{'), json.string());
 }
@@ -325,8 +357,12 @@ std::shared_ptr<const Dataset> read_dataset(const fs::path& json, const fs::path
 std::shared_ptr<const Dataset> read_sound_records(const fs::path& json,
                                                   const FaultListener& listener) {
   const auto file = open_json(json, '{');
-  auto records = read_pieces(file, kPieceBytes, spill_for(file, fs::temp_directory_path()));
-  if (!records) {
+  std::vector<RecordFault> faults;
+  auto records =
+      read_pieces(file, kPieceBytes, spill_for(file, fs::temp_directory_path()), &faults);
+  if (records) {
+    for (const RecordFault& fault : faults) listener.unreadable(fault);
+  } else {
     JsonText text(read_json(json, '{'), json.string());
     text.tolerate(listener.unreadable);
     std::vector<std::size_t> begins;
