@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/disk/spool.h"
 #include "millrace/base/files.h"
-#include "millrace/base/spool.h"
 #include "millrace/base/text.h"
 #include "millrace/storage/http_object.h"
 #include "millrace/storage/range_cache.h"

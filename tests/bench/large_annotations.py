@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains on annotations that are larger than memory should hold, twice: read for the first time, and
-from the cache.
+"""Trains on annotations that are larger than memory should hold: read for the first time, then from
+the cache.
 
     tests/bench/large_annotations.py TRAINER [--images 500000] [--objects 20] [--gigabytes 11]
                                      [--limit-mib 1536] [--folder DIR] [--steps 5]
@@ -39,7 +39,8 @@ def write_annotations(out, like, images, objects, size):
     for i in range(count):
         out.write(f'{"," if i else ""}{{"id":{i * 7919 % (1 << 40)},'
                   f'"image_id":{i * 2654435761 % images},'
-                  f'"category_id":{categories[i % len(categories)]},"bbox":[{i % 50},10.5,40.75,50.5],'
+                  f'"category_id":{categories[i % len(categories)]},'
+                  f'"bbox":[{i % 50},10.5,40.75,50.5],'
                   f'"area":{900 + i % 1000},"iscrowd":0,"segmentation":{outlines[i % 64]}}}\n')
     out.write(f'],"categories":{json.dumps(like["categories"])}}}')
 
@@ -57,7 +58,9 @@ def memory_of(process):
 def train(command, cache, limit):
     """Seconds and peaks in MiB of a training under the limit."""
     began, anonymous, resident = time.monotonic(), 0, 0
-    bound = lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit << 20, limit << 20))
+    def bound():
+        resource.setrlimit(resource.RLIMIT_DATA, (limit << 20, limit << 20))
+
     with tempfile.TemporaryFile("w+") as log:
         child = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=bound,
                                  env={**os.environ, "MILLRACE_CACHE": cache})
@@ -84,8 +87,8 @@ def main():
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         data = os.path.join(folder, "data")
-        subprocess.run([given.trainer, "sample", "--out", data, "--train", "64", "--val", "8"], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([given.trainer, "sample", "--out", data, "--train", "64", "--val", "8"],
+                       check=True, stdout=subprocess.DEVNULL)
         truth = os.path.join(data, "annotations", "instances_train2017.json")
         with open(truth) as file:
             like = json.load(file)
@@ -100,7 +103,8 @@ def main():
         for what in ("the first time", "from the cache"):
             took, anonymous, resident = train(command, os.path.join(folder, "cache"),
                                               given.limit_mib)
-            print(f"{what}: {took:.0f} s, {anonymous:.0f} MiB, with pages of files {resident:.0f} MiB")
+            print(f"{what}: {took:.0f} s, {anonymous:.0f} MiB, "
+                  f"with pages of files {resident:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@
 #include <type_traits>
 
 #include "millrace/base/digest.h"
-#include "millrace/base/file_stamp.h"
+#include "millrace/base/disk/file_stamp.h"
 #include "millrace/base/log.h"
 #include "millrace/coco/data/readers.h"
 #include "millrace/coco/data/records.h"

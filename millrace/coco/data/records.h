@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/base/disk/spool.h"
 #include "millrace/base/errors.h"
-#include "millrace/base/spool.h"
 #include "millrace/coco/data/annotations.h"
 
 namespace millrace::coco {

@@ -1,4 +1,4 @@
-#include "millrace/base/spool.h"
+#include "millrace/base/disk/spool.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "millrace/base/file_stamp.h"
+#include "millrace/base/disk/file_stamp.h"
 
 #include <sys/stat.h>
 
