@@ -1,17 +1,11 @@
 #include "millrace/storage/remote.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <cerrno>
 #include <condition_variable>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
@@ -21,6 +15,7 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/disk/spool.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/storage/http_object.h"
@@ -272,37 +267,6 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::vector<std::thread> threads_;
 };
 
-/// A file without a name, which goes with its last owner.
-class Spool {
- public:
-  explicit Spool(const fs::path& folder) : folder_(folder) {
-    auto file = (folder / "millrace-XXXXXX").string();  // a container's folders have no O_TMPFILE
-    fd_ = UniqueFd(::mkostemp(file.data(), O_CLOEXEC));
-    if (!fd_)
-      throw Error(
-          fmt::format("{}: no file can be made here: {}", folder.string(), std::strerror(errno)));
-    ::unlink(file.c_str());
-  }
-  void add(std::string_view bytes) {
-    write_all(fd_, bytes, folder_);
-    bytes_ += bytes.size();
-  }
-  HeldBytes mapped() const {
-    if (bytes_ == 0) return {};
-    auto* data = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd_.get(), 0);
-    if (data == MAP_FAILED)
-      throw Error(fmt::format("{}: cannot be mapped: {}", folder_.string(), std::strerror(errno)));
-    const auto size = bytes_;
-    std::shared_ptr<const void> owner(data, [size](void* begin) { ::munmap(begin, size); });
-    return {owner, {static_cast<const char*>(data), size}};
-  }
-
- private:
-  const fs::path folder_;
-  UniqueFd fd_;
-  std::size_t bytes_ = 0;
-};
-
 class RemoteFile final : public ByteSource {
  public:
   RemoteFile(std::shared_ptr<Fetcher> fetcher, std::string url, std::uint64_t size)
@@ -324,7 +288,8 @@ class RemoteFile final : public ByteSource {
       for (std::size_t k = i + 1; k < std::min(i + kAhead, ranges.size()); ++k) expect(ranges[k]);
       spool.add(read(ranges[i]).bytes);
     }
-    return spool.mapped();
+    const auto all = spool.mapped();
+    return {all.data, {reinterpret_cast<const char*>(all.data.get()), all.size}};
   }
 
   void expect(const ByteRange& range) const override try {

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <fstream>
 #include <optional>
 #include <tuple>
 
@@ -14,6 +15,7 @@
 #include "tests/support/data.h"
 #include "tests/support/log.h"
 #include "tests/support/scratch.h"
+#include "tests/support/wait.h"
 
 namespace millrace::coco {
 namespace {
@@ -247,6 +249,43 @@ TEST_F(AnnotationCache, IsWrittenWhileTheDataSetIsUsed) {
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(1));
 }
 
+TEST_F(AnnotationCache, OfALargeFileIsNotReadThroughAgain) {
+  const auto read = [&] {
+    auto data = read_dataset_cached(json_, /*least_trusted=*/0);
+    finish_caching();
+    return data;
+  };
+  const auto changed = std::chrono::system_clock::now();
+  const auto expected = read_dataset(json_);
+  ASSERT_TRUE(testing::comes_to([&] {  // nobody can set when a file was changed
+    return std::chrono::system_clock::now() - changed > std::chrono::milliseconds(2100);
+  }));
+  expect_equal(*read(), *expected);
+  const auto files = files_in(scratch_ / "cache");
+  ASSERT_THAT(files, SizeIs(2));
+  const auto file = files[files[0].extension() == ".seen"];
+  log_.take();
+
+  // A byte that only a checksum could notice, in the last name
+  const auto flip = [&](bool keep_time) {
+    const auto time = fs::last_write_time(file);
+    std::fstream open(file, std::ios::in | std::ios::out | std::ios::binary);
+    open.seekp(-1, std::ios::end);
+    open.put('\0');
+    open.close();
+    fs::last_write_time(file, keep_time ? time : time + std::chrono::seconds(1));
+  };
+  flip(/*keep_time=*/true);
+  EXPECT_EQ(read()->names.back(), '\0');
+  EXPECT_EQ(log_.take(), "");
+  flip(/*keep_time=*/false);
+  expect_equal(*read(), *expected);
+  EXPECT_THAT(log_.take(), HasSubstr("its checksum is wrong"));
+
+  scratch_.file("x.json", padded(RandomFile(2).json()));
+  expect_equal(*read(), *read_dataset(json_));
+}
+
 TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
   using std::chrono::days, std::chrono::hours;
   read_and_cache(json_);
@@ -257,6 +296,8 @@ TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
   const std::tuple<std::string, hours, bool> files[] = {
       {named('0'), days(100), false},
       {named('1'), days(80), true},
+      {named('0', ".seen"), days(100), false},
+      {named('1', ".seen"), days(80), true},
       {named('2', ".aBcDeF.part"), hours(2), false},
       {named('3', ".aBcDeF.part"), hours(0), true},
       {"my.annotations", days(1000), true},  // not ours

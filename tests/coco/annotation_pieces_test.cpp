@@ -5,6 +5,9 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "millrace/base/errors.h"
 #include "tests/coco/datasets.h"
 #include "tests/support/data.h"
@@ -19,9 +22,12 @@ using testing::Scratch;
 /// Reads a text both ways and expects one result.
 void expect_read(const Scratch& scratch, const std::string& json, std::size_t piece_bytes) {
   const InputFile file(scratch.file("x.json", json));
-  auto records = read_pieces(file, piece_bytes);
-  ASSERT_TRUE(records) << piece_bytes;
-  expect_equal(*assemble(std::move(*records), "x"), *parse_dataset(json, "x"));
+  const auto expected = parse_dataset(json, "x");
+  for (const auto& spill : {std::optional<Spill>(), std::optional(Spill{scratch.path(), 100})}) {
+    auto records = read_pieces(file, piece_bytes, spill);
+    ASSERT_TRUE(records) << piece_bytes;
+    expect_equal(*assemble(std::move(*records), "x"), *expected);
+  }
 }
 
 TEST(AnnotationPieces, AreTheSameForAnySizeAndNumberOfThreads) {
@@ -33,6 +39,37 @@ TEST(AnnotationPieces, AreTheSameForAnySizeAndNumberOfThreads) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);
   for (const int threads : {1, 2, 3, 8})
     tbb::task_arena(threads).execute([&] { expect_read(scratch, json, 2000); });
+}
+
+/// Names, numbers, escapes and shapes; `between` stands within its strings.
+std::string small_file(const std::string& between) {
+  return R"({"images": [{"file_name": "a \")" + between +
+         R"(\" \u00e4\\.jpg", "id": 3, "width": 9, "height": 8}, {"id": 12, "width": 9, "height": 8,)"
+         R"("file_name": "\\\\)" +
+         between +
+         R"("}], "categories": [{"id": 1, "name": "c"}], "annotations": [{"id": -1.2e1, "x": ")" +
+         between +
+         R"(\\","image_id": 12,"category_id": 1, "bbox": [1.25e-1, 0, 1, 1], "segmentation": [[1, 2,)"
+         "3, 4.5, 5, 6]]},\n"
+         R"({"id": 7 , "image_id": 3,"category_id": 1, "bbox": [0,0,1,1], "segmentation": {"counts":)"
+         R"([3, 69], "size": [8, 9]}} , {"id": 5, "image_id": 12, "category_id": 1, "bbox": [0, 0,)"
+         R"(10, 20], "area": 12345.678901234567890123}]} )";
+}
+
+TEST(AnnotationPieces, MayEndAtAnyByte) {
+  const Scratch scratch;
+  const auto json = small_file("} {");
+  for (std::size_t bytes = 1; bytes <= json.size(); ++bytes) expect_read(scratch, json, bytes);
+
+  const auto trap = small_file("}, {");
+  const InputFile file(scratch.file("trap.json", trap));
+  int read = 0;
+  for (std::size_t bytes = 1; bytes <= trap.size(); ++bytes)
+    if (auto records = read_pieces(file, bytes)) {
+      expect_equal(*assemble(std::move(*records), "x"), *parse_dataset(trap, "x"));
+      ++read;
+    }
+  EXPECT_GT(read, 0);
 }
 
 TEST(AnnotationPieces, StandWhereTheyLike) {
@@ -101,6 +138,55 @@ TEST(AnnotationPieces, FaultsOfLargeFilesAreToldAsThoseOfSmallOnes) {
     EXPECT_NE(told, "");
     EXPECT_EQ(testing::message_of([&] { read_dataset(file); }), told);
   }
+}
+
+TEST(AnnotationPieces, LeaveOutAndTellTheSameRecordsAsOne) {
+  const Scratch scratch;
+  auto json = RandomFile(3, 60).json();
+  const auto replace = [&](std::string_view from, std::string_view to, std::size_t after) {
+    json.replace(json.find(from, after), from.size(), to);
+  };
+  replace("\"width\":", "\"width\":-", 0);
+  for (const std::size_t after : {2000, 3000, 5000, 5100})
+    replace("\"bbox\":[", "\"bbox\":[1,", after);
+  replace("[[", "[[7,8,9],[", 4000);  // leaves no number of its own behind
+  replace("\"name\":", "\"nam\":", json.find("\"categories\""));
+  const InputFile file(scratch.file("x.json", json));
+  const auto read = [&](std::size_t piece_bytes) {
+    std::vector<RecordFault> faults;
+    auto records = read_pieces(file, piece_bytes, {}, &faults);
+    std::string told;
+    if (!records) return std::pair(told, std::shared_ptr<const Dataset>());
+    for (const auto& one : faults)
+      told += fmt::format("{} {} {}: {}: {}\n", one.byte, one.field,
+                          record_name(one.section, one.index, one.id), json.substr(one.byte, 9),
+                          one.why);
+    return std::pair(told, assemble(std::move(*records), "x", [](const Contradiction&) {}));
+  };
+  const auto [told, expected] = read(json.size());
+  EXPECT_EQ(std::ranges::count(told, '\n'), 7) << told;
+  for (const std::size_t bytes : {1, 150, 1000, 3000}) {
+    const auto [again, data] = read(bytes);
+    EXPECT_EQ(again, told);
+    ASSERT_TRUE(data);
+    expect_equal(*data, *expected);
+  }
+  EXPECT_FALSE(read_pieces(file, 1000));
+}
+
+TEST(AnnotationPieces, TellTheFirstFaultOfAFileOfAnySize) {
+  const Scratch scratch;
+  const auto whole = RandomFile(1, 100).json();
+  for (const auto& [from, to] :
+       {std::pair("\"bbox\":[", "\"bbox\":[1,"), std::pair("\"width\":", "\"width\":\n\n-"),
+        std::pair("\"category_id\":", "\"category\":")}) {
+    auto json = whole;
+    json.replace(json.find(from, json.size() / 20), std::strlen(from), to);
+    const auto path = scratch.file("x.json", json);
+    EXPECT_EQ(testing::message_of([&] { tell_first_fault(InputFile(path), "x"); }),
+              testing::message_of([&] { parse_dataset(json, "x"); }));
+  }
+  tell_first_fault(InputFile(scratch.file("x.json", whole)), "x");
 }
 
 TEST(AnnotationPieces, OfDamagedTextAreRightOrNothing) {

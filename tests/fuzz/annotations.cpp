@@ -46,6 +46,14 @@ void check_text(std::string_view text) {
     auto records = coco::read_pieces(InputFile(file.path()), /*piece_bytes=*/64);
     return records ? coco::assemble(std::move(*records), "fuzz") : nullptr;
   });
+  std::vector<coco::RecordFault> faults;
+  const Set sound = data_set_of([&]() -> Set {
+    auto records = coco::read_pieces(InputFile(file.path()), /*piece_bytes=*/64, {}, &faults);
+    const auto leave_out = [](const coco::Contradiction&) {};
+    return records ? coco::assemble(std::move(*records), "fuzz", leave_out) : nullptr;
+  });
+  if (sound) expect_sound(*sound);
+  for (const auto& fault : faults) MILLRACE_LAW(fault.byte <= text.size() && !fault.why.empty());
   if (!pieces) return;
   MILLRACE_LAW(whole);
   coco::each_array(

@@ -11,14 +11,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <type_traits>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/file_stamp.h"
 #include "millrace/base/log.h"
-#include "millrace/coco/data/json.h"
+#include "millrace/coco/data/readers.h"
 #include "millrace/coco/data/records.h"
 
 namespace millrace::coco {
@@ -27,9 +30,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".annotations";  // after a digest
+constexpr std::string_view kSeen = ".seen";           // after that
 constexpr std::size_t kDigits = 32;
 constexpr auto kKept = std::chrono::days(90);     // after its last use
 constexpr auto kWriting = std::chrono::hours(1);  // more than a writer takes
+constexpr auto kTick = std::chrono::seconds(2);   // of the coarsest clock of a file system
 
 /// The digest of the digests `block(offset, size)`, computed by all threads of the caller's arena.
 template <typename F>
@@ -83,15 +88,19 @@ struct Header {
 
   WideDigest checksum;  // covers the arrays and the members above
 
-  /// What the checksum of these arrays has to be.
-  WideDigest sum(const Dataset& data) const {
+  /// What the checksum of these arrays has to be. `done` gets each block after that.
+  template <typename F>
+  WideDigest sum(const Dataset& data, F done) const {
     std::vector<WideDigest> digests;
     each_array(
         [&](auto array) {
           const auto bytes = as_text(array.data(), array.size());
           digests.push_back(
               digest_of_blocks(bytes.size(), [&](std::uint64_t offset, std::uint64_t size) {
-                return wide_digest(bytes.data() + offset, size);
+                const auto block = bytes.substr(offset, size);
+                const auto one = wide_digest(block.data(), block.size());
+                done(block);
+                return one;
               }));
         },
         data);
@@ -104,8 +113,9 @@ static_assert(std::has_unique_object_representations_v<Header> && sizeof(Header)
                   std::has_unique_object_representations_v<Category> && sizeof(Annotation) == 96,
               "no padding that a digest would read, and arrays after the header are aligned");
 
-/// The data set of a cache file. Throws Error saying why it cannot be used.
-std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key) {
+/// The data set of a cache file, whose bytes are read and checked unless they are `known`. Throws
+/// Error saying why it cannot be used.
+std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key, bool known) {
   const auto mapped = map_file(file);
   const Header expected;
   if (mapped.size < sizeof(Header)) throw Error("it is truncated");
@@ -131,7 +141,8 @@ std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key) {
       },
       *data);
   if (left > 0) throw Error("it has a wrong length");
-  if (!(header.checksum == header.sum(*data))) throw Error("its checksum is wrong");
+  if (!known && !(header.checksum == header.sum(*data, release_pages)))
+    throw Error("its checksum is wrong");
   return data;
 }
 
@@ -159,18 +170,64 @@ std::optional<Folder> cache_folder() {
   return {};
 }
 
+/// Of a large file and its cache: both were read and found sound once, and are not read again while
+/// they are the files that they were.
+struct Sighting {
+  FileStamp json;
+  Key key;
+  FileStamp cache;
+
+  /// Where it is kept.
+  static fs::path file(const fs::path& folder, const FileStamp& json) {
+    const auto name = wide_digest(&json, sizeof(json));
+    return folder / (hex(name.high) + hex(name.low).append(kSuffix).append(kSeen));
+  }
+  /// Setting the time of the last use is no change.
+  static std::optional<FileStamp> stamp_of_cache(const fs::path& file) {
+    auto stamp = stamp_of(file);
+    if (stamp) stamp->changed = 0;
+    return stamp;
+  }
+};
+
+/// That of a file as it is now; nothing if there is none.
+std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& json) {
+  const auto file = Sighting::file(folder, json);
+  std::error_code none;
+  if (fs::file_size(file, none) != sizeof(Sighting) || none) return {};
+  try {
+    const auto bytes = read_file(file, {.most = sizeof(Sighting)});
+    Sighting one;
+    if (bytes.size() != sizeof(one)) return {};
+    std::memcpy(&one, bytes.data(), sizeof(one));
+    if (one.json == json) return one;
+  } catch (const Error&) {  // removed meanwhile
+  }
+  return {};
+}
+
+/// Nothing if it changed so lately that a clock of two seconds could hide the next change.
+std::optional<FileStamp> settled_stamp_of(const fs::path& file) {
+  const auto stamp = stamp_of(file);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const bool is_settled = stamp && now - std::chrono::nanoseconds(stamp->changed) > kTick;
+  return is_settled ? stamp : std::nullopt;
+}
+
 struct Cache {
   Folder folder;
   Key key;
+  std::optional<FileStamp> json = {};  // of a large file, before its key was taken
   fs::path file = folder.path / key.name();
 
   /// nullptr if there is none that can be used; a warning says why.
-  std::shared_ptr<const Dataset> load(const std::string& source) const {
+  std::shared_ptr<const Dataset> load(const std::string& source, bool known = false) const {
     std::error_code unknown;  // reported by `can_store`
     if (!fs::exists(file, unknown)) return nullptr;
     try {
-      auto data = open_cache(file, key);
+      auto data = open_cache(file, key, known);
       fs::last_write_time(file, fs::file_time_type::clock::now(), unknown);  // used; see kKept
+      keep_sighting();
       data->source = source;
       return data;
     } catch (const Error& problem) {
@@ -209,11 +266,22 @@ struct Cache {
             parts.push_back(as_text(array.data(), array.size()));
           },
           data);
-      header.checksum = header.sum(data);
+      header.checksum = header.sum(data, [](std::string_view) {});
       replace_file(file, parts);
+      keep_sighting();
       spdlog::info("{}: cached for the next start in {}", data.source, file.string());
     } catch (const std::exception& problem) {
       warn_of(problem);
+    }
+  }
+
+  void keep_sighting() const {
+    const auto cache = Sighting::stamp_of_cache(file);
+    if (!json || !cache) return;
+    const Sighting one{*json, key, *cache};
+    try {
+      replace_file(Sighting::file(folder.path, *json), {{as_text(&one, 1)}});
+    } catch (const Error&) {  // the next start reads all
     }
   }
 
@@ -236,7 +304,7 @@ struct Cache {
         continue;            // not ours
       std::error_code gone;  // another process removed it
       const auto unused = now - fs::last_write_time(entry, gone);
-      if (!gone && unused > (name.ends_with(kSuffix) ? kKept : kWriting)) fs::remove(entry, gone);
+      if (!gone && unused > (name.ends_with(".part") ? kWriting : kKept)) fs::remove(entry, gone);
     }
   }
 };
@@ -255,15 +323,23 @@ Writers& writers() {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json) {
+std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json,
+                                                   std::uint64_t least_trusted) {
   const auto folder = cache_folder();
   std::error_code no_size;
   const auto size = fs::file_size(json, no_size);
   if (!folder || no_size || size < kLeastCached) return read_dataset(json);
-  const Cache cache{*folder, key_of(open_json(json, '{'))};
+  const auto stamp = size < least_trusted ? std::nullopt : settled_stamp_of(json);
+  if (stamp)
+    if (const auto seen = find_sighting(folder->path, *stamp)) {
+      const Cache cache{*folder, seen->key, stamp};
+      if (Sighting::stamp_of_cache(cache.file) == seen->cache)
+        if (auto data = cache.load(json.string(), /*known=*/true)) return data;
+    }
+  const Cache cache{*folder, key_of(open_json(json, '{')), stamp};
   if (auto data = cache.load(json.string())) return data;
-  auto data = read_dataset(json);
-  if (!cache.can_store()) return data;
+  if (!cache.can_store()) return read_dataset(json);
+  auto data = read_dataset(json, folder->path);
   const std::lock_guard lock(writers().mutex);
   writers().threads.emplace_back([=] {
     // Nobody waits for it: the other cores are for training

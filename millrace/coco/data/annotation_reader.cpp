@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,7 +14,10 @@
 namespace millrace::coco {
 namespace {
 
-constexpr std::string_view kAnnotations = "annotations";
+namespace fs = std::filesystem;
+
+constexpr std::string_view kImages = "images", kAnnotations = "annotations",
+                           kCategories = "categories";
 
 std::int32_t side(json::value value, std::string_view field) {
   constexpr std::int64_t kMost = std::int64_t{1} << 20;  // OpenCV opens no larger ones
@@ -124,32 +130,65 @@ void read_annotation(json::object fields, const char* at, Records& records) {
   records.annotations.push_back(one);
 }
 
-/// Reads the sections of a whole file. `on_annotations` must iterate over the array that it gets.
-template <typename F>
-void read_sections(JsonText& file, Records& records, F on_annotations) {
-  const auto section = [&](std::string_view name, auto read) {
-    return required(name, [&file, &records, name, read](json::value v) {
-      file.each_record(array(v, name), name,
-                       [&](json::object fields, const char* at) { read(fields, at, records); });
-    });
-  };
-  file.read(section("images", read_image), required(kAnnotations, on_annotations),
-            section("categories", read_category));
-}
+using ReadRecord = void (*)(json::object, const char*, Records&);
+
+/// The records of a list, or of a piece of it.
+struct RecordPart {
+  ReadRecord read_record;
+  Records records = {};
+
+  void clear() { records.clear(); }
+  /// A record that cannot be read leaves nothing.
+  void read(json::object fields, const char* at) {
+    std::array<std::size_t, 9> sizes;
+    std::size_t k = 0;
+    each_array([&](const auto& array) { sizes[k++] = array.size(); }, records);
+    try {
+      read_record(fields, at, records);
+    } catch (...) {
+      k = 0;
+      each_array([&](auto& array) { array.resize(sizes[k++]); }, records);
+      throw;
+    }
+  }
+};
+
+/// The sections of a file.
+struct Sections {
+  RecordPart images{read_image}, annotations{read_annotation}, categories{read_category};
+
+  /// `on_list(name, value)` must iterate over each list but that of categories.
+  template <typename F>
+  void read(JsonText& file, F on_list) {
+    const auto list = [&](std::string_view name) {
+      return required(name, [=](json::value v) { on_list(name, v); });
+    };
+    file.read(list(kImages), list(kAnnotations), required(kCategories, [&](json::value v) {
+                read_list(file, v, kCategories, categories);
+              }));
+  }
+
+  static void read_list(JsonText& file, json::value value, std::string_view name,
+                        RecordPart& part) {
+    file.each_record(array(value, name), name,
+                     [&](json::object fields, const char* at) { part.read(fields, at); });
+  }
+};
 
 /// Reads the sections in the order of the file; `begins` gets the byte of each annotation.
-Records read_in_order(JsonText& file, std::vector<std::size_t>& begins) {
-  Records all, one;
-  read_sections(file, all, [&](json::value v) {
-    file.each_record(array(v, kAnnotations), kAnnotations,
-                     [&](json::object fields, const char* at) {
-                       one.clear();  // also of what a broken record left
-                       read_annotation(fields, at, one);
-                       all.add_annotations(one);
-                       begins.push_back(file.offset(at));
-                     });
+GatheredRecords read_in_order(JsonText& file, std::vector<std::size_t>& begins) {
+  Sections all;
+  all.read(file, [&](std::string_view name, json::value v) {
+    if (name == kImages) return Sections::read_list(file, v, name, all.images);
+    file.each_record(array(v, name), name, [&](json::object fields, const char* at) {
+      all.annotations.read(fields, at);
+      begins.push_back(file.offset(at));
+    });
   });
-  return all;
+  GatheredRecords result(std::move(all.annotations.records));
+  result.append(all.images.records);
+  result.append(all.categories.records);
+  return result;
 }
 
 std::shared_ptr<const Dataset> parse(std::string json, const std::string& source) {
@@ -164,81 +203,130 @@ std::shared_ptr<const Dataset> parse(std::string json, const std::string& source
   }
 }
 
-/// Byte of the '[' that opens the first list named "annotations".
-std::optional<std::uint64_t> find_list(const InputFile& file) {
-  constexpr std::string_view kKey = "\"annotations\"";
-  constexpr std::size_t kTail = 64;  // room for the key, a colon and white space
+/// A list in a file that is read in pieces.
+struct List {
+  std::string_view name;
+  std::uint64_t first, last = 0;  // bytes of its brackets
+};
+
+/// The first list from a byte on that has one of these names.
+std::optional<List> find_list(const InputFile& file, std::uint64_t from,
+                              std::span<const std::string_view> names) {
+  constexpr std::size_t kTail = 64;  // room for the name, a colon and white space
   constexpr std::size_t kWindow = std::size_t{1} << 18;  // searched at a time
-  for (std::uint64_t begin = 0; begin < file.size(); begin += kWindow - kTail) {
+  for (std::uint64_t begin = from; begin < file.size(); begin += kWindow - kTail) {
     const std::string text = text_at(file, begin, kWindow);
-    for (std::size_t key = 0; (key = text.find(kKey, key)) != text.npos; ++key) {
-      const std::size_t colon = skip_space(text, key + kKey.size());
-      if (text.substr(colon, 1) != ":") continue;
-      const std::size_t list = skip_space(text, colon + 1);
-      if (text.substr(list, 1) == "[") return begin + list;
+    std::optional<List> found;
+    for (const auto name : names) {
+      const auto key = fmt::format("\"{}\"", name);
+      for (std::size_t at = 0; (at = text.find(key, at)) != text.npos; ++at) {
+        const std::size_t colon = skip_space(text, at + key.size());
+        if (text.substr(colon, 1) != ":") continue;
+        const std::size_t list = skip_space(text, colon + 1);
+        if (text.substr(list, 1) != "[") continue;
+        if (!found || begin + list < found->first) found = {name, begin + list};
+        break;
+      }
     }
+    if (found) return found;
   }
   return {};
 }
 
-/// The annotations of a piece.
-struct AnnotationPart {
-  Records records;
-
-  void clear() { records.clear(); }
-  void read(json::object fields, const char* at) { read_annotation(fields, at, records); }
-};
-
-/// Reads all but the list of annotations; false if `first` and `last` were not its brackets.
-bool read_rest(const InputFile& file, std::uint64_t first, std::uint64_t last, Records& records) {
-  bool found = false;
+/// Reads what is not in these lists; false if they were not the file's own. `faults` as in
+/// `read_pieces`.
+bool read_rest(const InputFile& file, std::span<const List> lists, Sections& rest,
+               std::vector<RecordFault>* faults) {
+  std::size_t found = 0;
   try {
-    std::string bytes = text_at(file, 0, first + 1);
-    bytes += text_at(file, last, file.size() - last);
+    std::string bytes;
+    std::map<std::string_view, std::size_t> brackets;  // in these bytes
+    std::uint64_t from = 0;
+    for (const List& list : lists) {
+      bytes += text_at(file, from, list.first + 1 - from);
+      brackets[list.name] = bytes.size() - 1;
+      from = list.last;
+    }
+    bytes += text_at(file, from, file.size() - from);
     JsonText text(std::move(bytes), "the rest");
-    read_sections(text, records, [&](json::value section) {
-      found = text.offset(place(section)) == first;
-      text.each_record(array(section, kAnnotations), kAnnotations,
-                       [](json::object, const char* at) {
-                         throw Wrong{at, "another list"};
-                       });
+    const auto tell = [&](RecordFault fault) {
+      if (brackets.contains(fault.section)) throw Error("another list");
+      for (const List& list : lists)
+        if (fault.byte > list.first) fault.byte += list.last - list.first - 1;
+      faults->push_back(std::move(fault));
+    };
+    if (faults) text.tolerate(tell);
+    rest.read(text, [&](std::string_view name, json::value section) {
+      const auto bracket = brackets.find(name);
+      if (bracket == brackets.end()) return Sections::read_list(text, section, name, rest.images);
+      const char* at = place(section);
+      if (text.offset(at) != bracket->second) throw Wrong{at, "another list"};
+      ++found;
+      text.each_record(array(section, name), name, [](json::object, const char* record) {
+        throw Wrong{record, "another list"};
+      });
     });
   } catch (const Error&) {  // reported when the file is read in order
     return false;
   }
-  return found;
+  return found == lists.size();
 }
 
-/// Room for so many parts like `part`, and a little more: arrays that grow are copied each time.
-void reserve(Records& records, const Records& part, std::size_t parts) {
-  const auto as = [&](auto& array, const auto& of_part) {
-    array.reserve(of_part.size() * (parts + 1) / 8 * 9);
-  };
-  as(records.annotations, part.annotations);
-  as(records.coordinates, part.coordinates);
-  as(records.keypoints, part.keypoints);
-  as(records.polygon_ends, part.polygon_ends);
-  as(records.runs, part.runs);
+std::optional<Spill> spill_for(const InputFile& file, const fs::path& folder) {
+  return file.size() < kLeastSpilled ? std::nullopt : std::optional(Spill{folder});
 }
 
 }  // namespace
 
-bool is_worth_pieces(const std::filesystem::path& file) {
+void tell_first_fault(const InputFile& file, const std::string& source,
+                      const std::optional<Spill>& spill) {
+  std::vector<RecordFault> faults;
+  read_pieces(file, kPieceBytes, spill, &faults);
+  if (faults.empty()) return;
+  const RecordFault& first = faults.front();
+  constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
+  std::ptrdiff_t line = 1;
+  for (std::uint64_t begin = 0; begin < first.byte; begin += kWindow) {
+    const auto text = text_at(file, begin, std::min(kWindow, first.byte - begin));
+    line += std::ranges::count(text, '\n');
+  }
+  throw Error(fmt::format("{}: line {}, byte {}: {}: {}", source, line, first.byte,
+                          record_name(first.section, first.index, first.id), first.why));
+}
+
+bool is_worth_pieces(const fs::path& file) {
   std::error_code no_size;
-  const auto size = std::filesystem::file_size(file, no_size);
+  const auto size = fs::file_size(file, no_size);
   return !no_size && size >= 2 * kPieceBytes;
 }
 
-std::optional<Records> read_pieces(const InputFile& file, std::size_t piece_bytes) {
-  const auto first = find_list(file);
-  if (!first) return {};
-  Records all;
-  const auto append = [&](const AnnotationPart& part, std::size_t pieces) {
-    if (all.annotations.empty()) reserve(all, part.records, pieces);
-    all.add_annotations(part.records);
-  };
-  const auto last = read_list(file, *first, piece_bytes, AnnotationPart(), append);
-  if (!last || !read_rest(file, *first, *last, all)) return {};
+std::optional<GatheredRecords> read_pieces(const InputFile& file, std::size_t piece_bytes,
+                                           const std::optional<Spill>& spill,
+                                           std::vector<RecordFault>* faults) {
+  Sections rest;
+  GatheredRecords all(spill);
+  std::vector<std::string_view> names = {kImages, kAnnotations};
+  std::vector<List> lists;
+  while (!names.empty()) {
+    auto list = find_list(file, lists.empty() ? 0 : lists.back().last, names);
+    if (!list) break;
+    const bool annotations = list->name == kAnnotations;
+    bool first = annotations;
+    const auto append = [&](RecordPart& part, std::size_t pieces) {
+      if (std::exchange(first, false)) all.reserve(part.records, pieces);
+      all.append(part.records);
+    };
+    const auto last = read_list(file, list->name, list->first, piece_bytes,
+                                annotations ? rest.annotations : rest.images, append, faults);
+    if (!last) return {};
+    list->last = *last;
+    std::erase(names, list->name);
+    lists.push_back(*list);
+  }
+  if (!read_rest(file, lists, rest, faults)) return {};
+  if (faults) std::ranges::stable_sort(*faults, {}, &RecordFault::byte);
+  all.append(rest.images.records);
+  all.append(rest.categories.records);
   return all;
 }
 
@@ -246,21 +334,35 @@ std::shared_ptr<const Dataset> parse_dataset(std::string_view json, const std::s
   return parse(std::string(json), source);
 }
 
-std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
+std::shared_ptr<const Dataset> read_dataset(const fs::path& json) {
+  return read_dataset(json, fs::temp_directory_path());
+}
+
+std::shared_ptr<const Dataset> read_dataset(const fs::path& json, const fs::path& spools) {
   if (is_worth_pieces(json)) {
+    const auto file = open_json(json, '{');
+    const auto spill = spill_for(file, spools);
     try {
-      if (auto records = read_pieces(open_json(json, '{'), kPieceBytes))
+      if (auto records = read_pieces(file, kPieceBytes, spill))
         return assemble(std::move(*records), json.string());
-    } catch (const Contradiction&) {  // reported below, with its place in the file
+    } catch (const Contradiction& problem) {  // reported below, with its place in the file
+      if (file.size() > kMostText)
+        throw Error(fmt::format("{}: {}", json.string(), problem.what()));
     }
+    if (file.size() > kMostText) tell_first_fault(file, json.string(), spill);
   }
   return parse(read_json(json, '{'), json.string());
 }
 
-std::shared_ptr<const Dataset> read_sound_records(const std::filesystem::path& json,
+std::shared_ptr<const Dataset> read_sound_records(const fs::path& json,
                                                   const FaultListener& listener) {
-  auto records = read_pieces(open_json(json, '{'), kPieceBytes);
-  if (!records) {
+  const auto file = open_json(json, '{');
+  std::vector<RecordFault> faults;
+  auto records =
+      read_pieces(file, kPieceBytes, spill_for(file, fs::temp_directory_path()), &faults);
+  if (records) {
+    for (const RecordFault& fault : faults) listener.unreadable(fault);
+  } else {
     JsonText text(read_json(json, '{'), json.string());
     text.tolerate(listener.unreadable);
     std::vector<std::size_t> begins;

@@ -64,11 +64,15 @@ InputFile open_json(const std::filesystem::path& file, char opening) {
 }
 
 std::string read_json(const std::filesystem::path& file, char opening) {
-  constexpr std::uint64_t kMost = UINT32_MAX - simdjson::SIMDJSON_PADDING;  // what the parser takes
   return read_file(
-      file, {.most = kMost,
+      file, {.most = kMostText,
              .spare = simdjson::SIMDJSON_PADDING,
              .look = [&](std::string_view head) { expect_opening(head, file.string(), opening); }});
+}
+
+std::string record_name(std::string_view section, std::size_t index,
+                        std::optional<std::int64_t> id) {
+  return fmt::format("{}[{}]", section, index) + (id ? fmt::format(" (id {})", *id) : "");
 }
 
 const char* place(json::value value) { return value.raw_json_token().data(); }
@@ -188,11 +192,6 @@ std::optional<std::int64_t> JsonText::id_of(json::object& record) {
   const bool known = record.reset().error() == simdjson::SUCCESS &&
                      record.find_field_unordered("id").get_int64().get(id) == simdjson::SUCCESS;
   return known ? std::optional(id) : std::nullopt;
-}
-
-std::string JsonText::named(std::string_view section, std::size_t index,
-                            std::optional<std::int64_t> id) {
-  return fmt::format("{}[{}]", section, index) + (id ? fmt::format(" (id {})", *id) : "");
 }
 
 }  // namespace millrace::coco

@@ -36,6 +36,13 @@ struct RecordFault {
   std::string why;
 };
 
+/// "annotations[3] (id 7)".
+std::string record_name(std::string_view section, std::size_t index,
+                        std::optional<std::int64_t> id = {});
+
+/// The longest text that the parser takes, in bytes.
+inline constexpr std::uint64_t kMostText = UINT32_MAX - simdjson::SIMDJSON_PADDING;
+
 /// The value of a field, or Wrong naming the field.
 std::int64_t integer(json::value value, std::string_view field);
 double number(json::value value, std::string_view field);
@@ -146,13 +153,13 @@ class JsonText {
     std::size_t index = 0;
     for (json::value value : records) {
       const char* begin = place(value);
-      if (*begin != '{') fail(begin, named(section, index) + " is not an object");
+      if (*begin != '{') fail(begin, record_name(section, index) + " is not an object");
       json::object record = value.get_object();
       try {
         on_record(record, begin);
       } catch (const Wrong& wrong) {
         const auto id = id_of(record);
-        if (!on_fault_) fail(wrong.at, named(section, index, id) + ": " + wrong.why);
+        if (!on_fault_) fail(wrong.at, record_name(section, index, id) + ": " + wrong.why);
         on_fault_({section, index, id, offset(wrong.at), wrong.field, wrong.why});
       }
       ++index;
@@ -202,9 +209,6 @@ class JsonText {
   /// The current position: the end of the text once all is read.
   const char* here();
   static std::optional<std::int64_t> id_of(json::object& record);
-  static std::string named(std::string_view section, std::size_t index,
-                           std::optional<std::int64_t> id = {});
-
   std::string text_, source_;
   json::parser parser_;
   json::document document_;

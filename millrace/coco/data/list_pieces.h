@@ -39,11 +39,17 @@ std::size_t skip_space(std::string_view text, std::size_t at);
 template <typename Part>
 class ListPiece {
  public:
-  ListPiece(const InputFile& file, Part new_part) : part(std::move(new_part)), file_(file) {}
+  ListPiece(const InputFile& file, std::string_view section, Part new_part)
+      : part(std::move(new_part)), file_(file), section_(section) {
+    text_.tolerate([this](RecordFault fault) { faults.push_back(std::move(fault)); });
+  }
+  ListPiece(const ListPiece&) = delete;
 
   void read(ByteRange range) {
     part.clear();
     last.reset();
+    faults.clear();
+    records = 0;
     const std::size_t count = range.end - range.begin;
     try {
       text_.replace([&](std::string& text) {
@@ -52,9 +58,13 @@ class ListPiece {
         file_.read(range.begin, std::span(text).subspan(1, count));
         text.back() = ']';
       });
-      const std::size_t end = text_.each_record_of_prefix(
-          "", [&](json::object fields, const char* at) { part.read(fields, at); });
+      const std::size_t end =
+          text_.each_record_of_prefix(section_, [&](json::object fields, const char* at) {
+            ++records;
+            part.read(fields, at);
+          });
       if (end <= count) last = range.begin + end - 1;
+      for (RecordFault& fault : faults) fault.byte += range.begin - 1;
       whole = true;
     } catch (const Error&) {  // reported when the file is read in order
       whole = false;
@@ -64,28 +74,34 @@ class ListPiece {
   Part part;
   bool whole = false;                 // it could be read
   std::optional<std::uint64_t> last;  // byte of the ']' if the list ended in it
+  std::size_t records = 0;
+  std::vector<RecordFault> faults;  // counted from the first record of the piece
 
  private:
   const InputFile& file_;
+  const std::string_view section_;
   JsonText text_{"a piece"};
 };
 
-/// Reads the list whose '[' is at byte `first`. Each piece goes to a `Part` of its own, and these
-/// to `append(const Part&, pieces)` in the order of the file, one at a time. Returns the byte of
-/// the closing ']'; nothing if a guess failed or anything is wrong. No guess is trusted: only a
-/// piece that is a list of whole records proves that the next one begins at a record.
+/// Reads the list `section` whose '[' is at byte `first`. Each piece goes to a `Part` of its own,
+/// and these to `append(Part&, pieces)` in the order of the file, one at a time. Returns the byte
+/// of the closing ']'; nothing if a guess failed or anything is wrong. No guess is trusted: only a
+/// piece that is a list of whole records proves that the next one begins at a record. With `faults`
+/// records that cannot be read are left out and told there.
 template <typename Part, typename Append>
-std::optional<std::uint64_t> read_list(const InputFile& file, std::uint64_t first,
-                                       std::size_t piece_bytes, const Part& empty, Append append) {
+std::optional<std::uint64_t> read_list(const InputFile& file, std::string_view section,
+                                       std::uint64_t first, std::size_t piece_bytes,
+                                       const Part& empty, Append append,
+                                       std::vector<RecordFault>* faults = nullptr) {
   const auto ranges = cut(file, first + 1, piece_bytes);
   if (ranges.empty()) return {};
   // One slot per token; the slots of the oldest tokens become free first.
   const auto tokens = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency()) + 1;
   std::deque<ListPiece<Part>> slots;
-  for (std::size_t i = 0; i < tokens; ++i) slots.emplace_back(file, empty);
+  for (std::size_t i = 0; i < tokens; ++i) slots.emplace_back(file, section, empty);
   std::optional<std::uint64_t> last;
   std::atomic<bool> ended = false;
-  std::size_t next = 0;
+  std::size_t next = 0, records = 0;
   const auto issue = [&](tbb::flow_control& flow) {
     if (ended || next == ranges.size()) flow.stop();
     return next++;
@@ -96,10 +112,15 @@ std::optional<std::uint64_t> read_list(const InputFile& file, std::uint64_t firs
   };
   const auto take = [&](std::size_t i) {
     if (ended) return;
-    const auto& piece = slots[i % tokens];
+    auto& piece = slots[i % tokens];
+    ended = !piece.whole || piece.last || (!faults && !piece.faults.empty());
+    last = faults || piece.faults.empty() ? piece.last : std::nullopt;
     append(piece.part, ranges.size());
-    last = piece.last;
-    ended = !piece.whole || piece.last;
+    for (RecordFault& fault : piece.faults) {
+      fault.index += records;
+      if (faults) faults->push_back(std::move(fault));
+    }
+    records += piece.records;
   };
   using tbb::filter_mode;
   tbb::parallel_pipeline(

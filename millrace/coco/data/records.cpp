@@ -29,11 +29,16 @@ void order_by_id(std::vector<Record>& records, Clash clash, std::string_view nou
 /// Sets the owner of annotations with the id of an earlier one to kNowhere.
 void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_t>& owners,
                const Tell& tell) {
+  std::vector<std::int64_t> ids;
+  ids.reserve(annotations.size());
+  for (const Annotation& one : annotations) ids.push_back(one.id);
+  if (!std::ranges::is_sorted(ids)) tbb::parallel_sort(ids.begin(), ids.end());
+  if (std::ranges::adjacent_find(ids) == ids.end()) return;
   using Seen = std::pair<std::int64_t, std::size_t>;  // id, position
   std::vector<Seen> seen;
   seen.reserve(annotations.size());
   for (const Annotation& one : annotations) seen.emplace_back(one.id, seen.size());
-  if (!std::ranges::is_sorted(seen)) tbb::parallel_sort(seen.begin(), seen.end());
+  tbb::parallel_sort(seen.begin(), seen.end());
   for (std::size_t i = 1, first = 0; i < seen.size(); ++i) {
     if (seen[i].first != seen[first].first) {
       first = i;
@@ -82,9 +87,10 @@ std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
 }
 
 /// The annotations by image, those of an image in their order; sets the images' ranges.
-std::vector<Annotation> grouped(const std::vector<Annotation>& annotations,
-                                const std::vector<std::uint32_t>& owners,
-                                std::vector<Image>& images) {
+SpillingArray<Annotation> grouped(std::span<const Annotation> annotations,
+                                  const std::vector<std::uint32_t>& owners,
+                                  GatheredRecords& records) {
+  auto& images = records.images;
   for (Image& image : images) image.count = 0;
   std::size_t kept = 0;
   for (const std::uint32_t owner : owners)
@@ -94,13 +100,34 @@ std::vector<Annotation> grouped(const std::vector<Annotation>& annotations,
     image.first = first;
     first += std::exchange(image.count, 0);
   }
-  std::vector<Annotation> result(kept);
-  for (std::size_t i = 0; i < annotations.size(); ++i) {
+  std::vector<std::uint32_t> order(kept);
+  for (std::uint32_t i = 0; i < annotations.size(); ++i) {
     if (owners[i] == kNowhere) continue;
     Image& image = images[owners[i]];
-    result[image.first + image.count++] = annotations[i];
+    order[image.first + image.count++] = i;
   }
+  SpillingArray<Annotation> result(records.spill);
+  result.reserve(kept);
+  for (const std::uint32_t i : order) result.append(annotations.subspan(i, 1));
   return result;
+}
+
+template <class T>
+void append_to(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+template <class T>
+void append_to(SpillingArray<T>& to, const std::vector<T>& from) {
+  to.append(from);
+}
+
+template <class T>
+std::span<const T> values_of(const std::vector<T>& array) {
+  return array;
+}
+template <class T>
+std::span<const T> values_of(SpillingArray<T>& array) {
+  return array.values();
 }
 
 }  // namespace
@@ -145,23 +172,41 @@ void Records::add(Annotation one, const Segmentation& shape,
   annotations.push_back(one);
 }
 
-void Records::add_annotations(const Records& others) {
-  const auto append = [](auto& to, const auto& from) {
-    to.insert(to.end(), from.begin(), from.end());
+GatheredRecords::GatheredRecords(const std::optional<Spill>& where)
+    : annotations(where),
+      coordinates(where),
+      keypoints(where),
+      polygon_ends(where),
+      runs(where),
+      spill(where) {}
+
+GatheredRecords::GatheredRecords(Records records) {
+  const auto take = [](auto& to, auto& from) {
+    to = std::remove_reference_t<decltype(to)>(std::move(from));
   };
-  const std::size_t first = annotations.size(), first_polygon = polygon_ends.size();
-  append(annotations, others.annotations);
-  for (Annotation& one : std::span(annotations).subspan(first)) {
-    if (one.shape.kind == ShapeKind::polygons) one.shape.first += first_polygon;
+  each_array(take, *this, records);
+}
+
+void GatheredRecords::reserve(const Records& part, std::size_t parts) {
+  const auto as = [&](auto& array, const auto& of_part) {
+    array.reserve(of_part.size() * (parts + 1) / 8 * 9);
+  };
+  each_array(as, *this, part);
+}
+
+void GatheredRecords::append(Records& part) {
+  for (Image& one : part.images) {
+    one.file_name.first += names.size();
+    one.category_lists += category_lists.size();
+  }
+  for (Category& one : part.categories) one.name.first += names.size();
+  for (Annotation& one : part.annotations) {
+    if (one.shape.kind == ShapeKind::polygons) one.shape.first += polygon_ends.size();
     if (one.shape.kind == ShapeKind::mask) one.shape.first += runs.size();
     if (one.keypoint_count > 0) one.keypoints += keypoints.size();
   }
-  append(keypoints, others.keypoints);
-  append(polygon_ends, others.polygon_ends);
-  for (std::uint64_t& end : std::span(polygon_ends).subspan(first_polygon))
-    end += coordinates.size();
-  append(coordinates, others.coordinates);
-  append(runs, others.runs);
+  for (std::uint64_t& end : part.polygon_ends) end += coordinates.size();
+  each_array([](auto& to, const auto& from) { append_to(to, from); }, *this, part);
 }
 
 Contradiction::Contradiction(Clash which, std::size_t index, const Annotation& one,
@@ -173,19 +218,19 @@ Contradiction::Contradiction(Clash which, std::size_t index, const Annotation& o
       image_id(one.image_id),
       why(reason) {}
 
-std::shared_ptr<const Dataset> assemble(Records given, std::string source,
+std::shared_ptr<const Dataset> assemble(GatheredRecords given, std::string source,
                                         const Tell& on_contradiction) {
   const Tell tell =
       on_contradiction ? on_contradiction : [](const Contradiction& problem) { throw problem; };
-  const auto records = std::make_shared<Records>(std::move(given));
+  const auto records = std::make_shared<GatheredRecords>(std::move(given));
   order_by_id(records->images, Clash::image_twice, "image", tell);
   order_by_id(records->categories, Clash::category_twice, "category", tell);
   auto data = std::make_shared<Dataset>();
   data->source = std::move(source);
   data->memory = records;
-  each_array([](auto& view, auto& array) { view = array; }, *data, *records);
-  records->annotations = grouped(records->annotations, find_images(*data, tell), records->images);
-  data->annotations = records->annotations;
+  each_array([](auto& view, auto& array) { view = values_of(array); }, *data, *records);
+  records->annotations = grouped(data->annotations, find_images(*data, tell), *records);
+  data->annotations = records->annotations.values();
   return data;
 }
 

@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "millrace/base/disk/spool.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/annotations.h"
 
@@ -53,8 +55,29 @@ struct Records {
   void clear() {
     each_array([](auto& array) { array.clear(); }, *this);
   }
-  /// Appends the annotations of others and their shapes.
-  void add_annotations(const Records& others);
+};
+
+/// Records that come part by part. What grows with annotations may lie in files.
+struct GatheredRecords {
+  std::vector<Image> images;
+  SpillingArray<Annotation> annotations;
+  std::vector<Category> categories;
+  SpillingArray<double> coordinates;
+  SpillingArray<double> keypoints;
+  SpillingArray<std::uint64_t> polygon_ends;
+  std::vector<std::int64_t> category_lists;
+  SpillingArray<std::uint32_t> runs;
+  std::vector<char> names;
+  std::optional<Spill> spill;
+
+  /// Without `where` in memory.
+  explicit GatheredRecords(const std::optional<Spill>& where = {});
+  explicit GatheredRecords(Records records);
+
+  /// Room for so many parts like this, and a little more: arrays that grow are copied each time.
+  void reserve(const Records& part, std::size_t parts);
+  /// Appends a part, whose references then count from the beginning of these.
+  void append(Records& part);
 };
 
 enum class Clash {
@@ -85,7 +108,12 @@ struct Contradiction : Error {
 /// mask of another size than its image. With `on_contradiction`, calls it for each instead and
 /// leaves the record (of two with one id the later) out.
 std::shared_ptr<const Dataset> assemble(
-    Records records, std::string source,
+    GatheredRecords records, std::string source,
     const std::function<void(const Contradiction&)>& on_contradiction = {});
+inline std::shared_ptr<const Dataset> assemble(
+    Records records, std::string source,
+    const std::function<void(const Contradiction&)>& on_contradiction = {}) {
+  return assemble(GatheredRecords(std::move(records)), std::move(source), on_contradiction);
+}
 
 }  // namespace millrace::coco

@@ -84,7 +84,7 @@ std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t 
   const std::size_t first = skip_space(head, 0);
   if (head.substr(first, 1) != "[") return {};
   Detections all;
-  const auto last = read_list(file, first, piece_bytes, DetectionReader(images),
+  const auto last = read_list(file, "detections", first, piece_bytes, DetectionReader(images),
                               [&](const DetectionReader& part, std::size_t pieces) {
                                 all.append(part.detections, pieces);
                               });
