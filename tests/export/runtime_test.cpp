@@ -3,44 +3,15 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "millrace/dataflow/image/bilinear.h"
 #include "millrace/onnx/pixels.h"
 #include "tests/export/exported.h"
+#include "tests/export/runtime.h"
 
 namespace millrace::testing {
 namespace {
-
-std::string python() {
-  if (const char* named = std::getenv("MILLRACE_PEERS_PYTHON")) return named;
-  return std::filesystem::exists(EXPORT_PYTHON) ? EXPORT_PYTHON : "python3";
-}
-
-int run(const std::string& arguments) { return std::system((python() + " " + arguments).c_str()); }
-
-bool has_runtime() {
-  static const bool has = run("-c 'import onnx, onnxruntime' 2>/dev/null") == 0;
-  return has;
-}
-
-#define NEEDS_RUNTIME() \
-  if (!has_runtime())   \
-  GTEST_SKIP() << python() << " has no onnx and onnxruntime (scripts/setup_python export)"
-
-std::vector<NamedPixels> photos_of_all_sizes() {
-  return {made_photo(1, 1, 1),   made_photo(120, 90, 2),  made_photo(90, 121, 3),
-          made_photo(7, 300, 4), made_photo(640, 480, 5), made_photo(333, 3, 6)};
-}
-
-/// The model is valid ONNX whose shapes can be inferred, and gives the certificate's answers.
-void expect_right(const std::filesystem::path& model) {
-  EXPECT_EQ(run("-c \"import onnx, sys; onnx.checker.check_model(sys.argv[1], full_check=True)\" " +
-                model.string()),
-            0);
-  EXPECT_EQ(run(CHECK_SCRIPT " " + model.string()), 0);
-}
 
 std::vector<SmallKind> kinds() {
   const auto masks = kFewProposals + "mask.conv_dim = 8\n";

@@ -159,6 +159,25 @@ TEST(Graph, RefusesWhatNoLayerMayDo) {
   EXPECT_THROW(graph.parameter(at::ones({1})), std::logic_error);
 }
 
+TEST(Graph, ANodeOfSeveralOutputsGivesThemInTheirOrder) {
+  const Scratch scratch;
+  const Parameters none;
+  Graph graph(none);
+  const auto x = graph.input("x", Type::i64, {std::int64_t{5}}, "");
+  const auto parts = graph.add_several("Split", {x, graph.ints({2, 3})},
+                                       {{"axis", std::int64_t{0}}}, {Type::i64, Type::i64});
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[1].type, Type::i64);
+  graph.output("first", parts[0], {std::int64_t{2}}, "");
+  graph.output("last", parts[1], {std::int64_t{3}}, "");
+  graph.write(scratch / "m.onnx", {"one", "", "0.1", {}});
+  const auto nodes = Fields(read_file(scratch / "m.onnx")).messages(7)[0].messages(1);
+  EXPECT_EQ(nodes[0].text(4), "Split");
+  EXPECT_EQ(nodes[0].messages(5)[0].text(1), "axis");
+  EXPECT_EQ(nodes[1].text(1), parts[0].name);
+  EXPECT_EQ(nodes[2].text(1), parts[1].name);
+}
+
 TEST(Graph, NodesOfOneKindInOnePlaceAreNumbered) {
   const Parameters none;
   Graph graph(none);

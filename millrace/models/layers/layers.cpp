@@ -92,7 +92,7 @@ at::Tensor Linear::operator()(const at::Tensor& x) const { return linear(x, weig
 onnx::Value Linear::operator()(const onnx::Value& x) const {
   auto& g = *x.graph;
   const auto place = g.in(g.layer_of(weight));
-  return g.add("Gemm", {x, g.parameter(weight), g.parameter(bias)}, {{"transB", std::int64_t{1}}});
+  return g.add("MatMul", {x, onnx::transpose(g.parameter(weight), {1, 0})}) + g.parameter(bias);
 }
 
 ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,

@@ -4,8 +4,12 @@
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 
+#include <millrace/onnx/operations.h>
+
 namespace rtdetr {
 namespace {
+
+constexpr double kLeastShare = 1e-5;
 
 at::Tensor first(const at::Tensor& boxes) { return boxes.narrow(-1, 0, 2); }
 at::Tensor last(const at::Tensor& boxes) { return boxes.narrow(-1, 2, 2); }
@@ -15,9 +19,14 @@ at::Tensor area(const at::Tensor& sides) { return sides.select(-1, 0) * sides.se
 }  // namespace
 
 at::Tensor inverse_sigmoid(const at::Tensor& shares) {
-  constexpr double kLeast = 1e-5;
   const auto x = shares.clamp(0, 1);
-  return (x.clamp_min(kLeast) / (1 - x).clamp_min(kLeast)).log();
+  return (x.clamp_min(kLeastShare) / (1 - x).clamp_min(kLeastShare)).log();
+}
+
+onnx::Value inverse_sigmoid(const onnx::Value& shares) {
+  const auto x = onnx::minimum(onnx::maximum(shares, 0), 1);
+  const auto rest = x.graph->scalar(1, x.type) - x;
+  return onnx::apply("Log", onnx::maximum(x, kLeastShare) / onnx::maximum(rest, kLeastShare));
 }
 
 Overlap overlap_of(const at::Tensor& a, const at::Tensor& b) {

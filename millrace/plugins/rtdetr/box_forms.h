@@ -4,14 +4,17 @@
 #include <ATen/core/Tensor.h>
 
 #include <millrace/models/ops/box_formats.h>
+#include <millrace/onnx/graph.h>
 
 namespace rtdetr {
 
 using millrace::centers_of;
 using millrace::corners_of;
+namespace onnx = millrace::onnx;
 
 /// The logits of shares; those within 1e-5 of 0 and 1 count as 1e-5 away.
 at::Tensor inverse_sigmoid(const at::Tensor& shares);
+onnx::Value inverse_sigmoid(const onnx::Value& shares);
 
 /// IoU and generalised IoU (Rezatofighi et al. 2019), (...) each.
 struct Overlap {

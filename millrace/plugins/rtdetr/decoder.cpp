@@ -10,6 +10,8 @@
 
 #include <numbers>
 
+#include <millrace/onnx/operations.h>
+
 #include "box_forms.h"
 #include "query_selection.h"
 
@@ -64,6 +66,23 @@ at::Tensor Decoder::CrossAttention::operator()(const at::Tensor& x, const at::Te
                  .to(x.scalar_type()));
 }
 
+onnx::Value Decoder::CrossAttention::operator()(const onnx::Value& x, const onnx::Value& boxes,
+                                                const onnx::Value& memory,
+                                                const std::vector<onnx::Value>& sizes) const {
+  auto& g = *x.graph;
+  const auto maps = std::ssize(sizes), own = value.weight.size(0) / heads;
+  const auto values = onnx::reshape(value(memory), {0, 0, heads, own});
+  const auto offset = onnx::reshape(offsets(x), {0, 0, heads, maps, points, 2});
+  const auto share = g.add("Softmax", {onnx::reshape(weights(x), {0, 0, heads, maps * points})},
+                           {{"axis", std::int64_t{-1}}});
+  const auto box = onnx::reshape(boxes, {0, 0, 1, 1, 1, 4});
+  const auto locations =
+      onnx::slice(box, -1, 0, 2) +
+      offset * (onnx::slice(box, -1, 2, 4) * (scale / static_cast<double>(points)));
+  return out(deformable_attention(values, sizes, locations,
+                                  onnx::reshape(share, {0, 0, heads, maps, points})));
+}
+
 Decoder::Decoder(const Scope& scope, const RtDetrOptions& options, std::int64_t classes,
                  std::int64_t maps) {
   const auto& own = options.decoder;
@@ -107,6 +126,22 @@ std::vector<Prediction> Decoder::operator()(const at::Tensor& features,
     boxes = refined.detach();  // each layer learns its own step
   }
   return result;
+}
+
+PredictionNodes Decoder::operator()(const onnx::Value& features, const onnx::Value& box_logits,
+                                    const onnx::Value& memory,
+                                    const std::vector<onnx::Value>& sizes) const {
+  auto x = features;
+  auto boxes = onnx::apply("Sigmoid", box_logits);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto& layer = layers_[i];
+    const auto positions = position_(boxes);
+    x = layer.self_norm(x + layer.self(x, positions));
+    x = layer.cross_norm(x + layer.cross(x + positions, boxes, memory, sizes));
+    x = layer.last_norm(x + layer.out(onnx::apply("Relu", layer.hidden(x))));
+    boxes = onnx::apply("Sigmoid", boxes_[i](x) + inverse_sigmoid(boxes));
+  }
+  return {classes_.back()(x), boxes};
 }
 
 }  // namespace rtdetr

@@ -20,6 +20,11 @@ struct Prediction {
   at::Tensor features = {};  // (N, Q, C), the layer's output
 };
 
+/// What the last layer says, in a graph.
+struct PredictionNodes {
+  onnx::Value logits, boxes;
+};
+
 class Decoder {
  public:
   Decoder(const Scope& scope, const RtDetrOptions& options, std::int64_t classes,
@@ -31,6 +36,10 @@ class Decoder {
   std::vector<Prediction> operator()(const at::Tensor& features, const at::Tensor& box_logits,
                                      const at::Tensor& mask, const at::Tensor& memory,
                                      const MapSizes& sizes, bool last_only) const;
+  /// In a graph, where no query is hidden. `sizes`: a list of height and width for each map.
+  PredictionNodes operator()(const onnx::Value& features, const onnx::Value& box_logits,
+                             const onnx::Value& memory,
+                             const std::vector<onnx::Value>& sizes) const;
 
  private:
   /// Deformable attention around the queries' boxes.
@@ -40,6 +49,8 @@ class Decoder {
     double scale = 0.5;  // offsets of `points`, in sides of the box
     at::Tensor operator()(const at::Tensor& x, const at::Tensor& boxes, const at::Tensor& memory,
                           const MapSizes& sizes) const;
+    onnx::Value operator()(const onnx::Value& x, const onnx::Value& boxes,
+                           const onnx::Value& memory, const std::vector<onnx::Value>& sizes) const;
   };
   CrossAttention cross_attention(const Scope& scope, const RtDetrOptions& options,
                                  std::int64_t maps) const;

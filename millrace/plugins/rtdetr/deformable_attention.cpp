@@ -12,6 +12,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <millrace/onnx/operations.h>
+
 // As in Millrace's own operators: for AVX2 with FMA and for any x86-64; the loader picks one.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -290,6 +292,41 @@ at::Tensor deformable_attention(const at::Tensor& values, const MapSizes& sizes,
   const auto type = values.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return DeformableAttention::apply(values.to(type).contiguous(), locations.to(type).contiguous(),
                                     weights.to(type).contiguous(), sides);
+}
+
+onnx::Value deformable_attention(const onnx::Value& values, const std::vector<onnx::Value>& sizes,
+                                 const onnx::Value& locations, const onnx::Value& weights) {
+  auto& g = *values.graph;
+  const auto place = g.in("deformable_attention");
+  const auto all = g.ints({-1});
+  std::vector<onnx::Value> counts;
+  for (const auto& size : sizes)
+    counts.push_back(onnx::slice(size, 0, 0, 1) * onnx::slice(size, 0, 1, 2));
+  const auto maps = g.add_several(  // (N, M, D, H W)
+      "Split", {onnx::transpose(values, {0, 2, 3, 1}), onnx::concat(counts, 0)},
+      {{"axis", std::int64_t{3}}}, std::vector(sizes.size(), values.type));
+  const auto points = onnx::transpose(locations, {3, 0, 2, 1, 4, 5}) * 2 - 1;  // in -1 .. 1
+  const auto shares = onnx::transpose(weights, {3, 0, 2, 1, 4});
+  onnx::Value sum;  // (N M, D, Q)
+  for (std::size_t l = 0; l < sizes.size(); ++l) {
+    const auto level = g.scalar(static_cast<double>(l), onnx::Type::i64);
+    const auto grid = onnx::gather(points, level, 0);   // (N, M, Q, P, 2)
+    const auto share = onnx::gather(shares, level, 0);  // (N, M, Q, P)
+    const auto map =
+        onnx::reshape(maps[l], onnx::concat({all, onnx::side_of(values, 3), sizes[l]}, 0));
+    const auto read = g.add(
+        "GridSample",
+        {map, onnx::reshape(grid, onnx::concat({all, onnx::sides_of(grid, 2, 5)}, 0))},
+        {{"mode", "bilinear"}, {"padding_mode", "zeros"}, {"align_corners", std::int64_t{0}}});
+    const auto weighted =
+        read *
+        onnx::reshape(share, onnx::concat({all, g.ints({1}), onnx::sides_of(share, 2, 4)}, 0));
+    const auto own = g.add("ReduceSum", {weighted, g.ints({3})}, {{"keepdims", std::int64_t{0}}});
+    sum = sum.defined() ? sum + own : own;
+  }
+  return onnx::transpose(
+      onnx::reshape(sum, onnx::concat({onnx::side_of(values, 0), all, onnx::side_of(sum, 2)}, 0)),
+      {0, 2, 1});
 }
 
 }  // namespace rtdetr

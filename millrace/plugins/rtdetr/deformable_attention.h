@@ -4,11 +4,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <millrace/onnx/graph.h>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 namespace rtdetr {
+
+namespace onnx = millrace::onnx;
 
 /// Height and width of each map, in the order of their places in a memory.
 using MapSizes = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -21,5 +24,9 @@ using MapSizes = std::vector<std::pair<std::int64_t, std::int64_t>>;
 /// std::invalid_argument for shapes that do not fit.
 at::Tensor deformable_attention(const at::Tensor& values, const MapSizes& sizes,
                                 const at::Tensor& locations, const at::Tensor& weights);
+
+/// The same in a graph. `sizes`: a list of height and width for each map.
+onnx::Value deformable_attention(const onnx::Value& values, const std::vector<onnx::Value>& sizes,
+                                 const onnx::Value& locations, const onnx::Value& weights);
 
 }  // namespace rtdetr

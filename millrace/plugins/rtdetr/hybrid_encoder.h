@@ -21,6 +21,8 @@ using millrace::NormPass;
 
 /// Sines and cosines of the rows and columns of a map, (1, height width, channels).
 at::Tensor position_embedding(std::int64_t height, std::int64_t width, std::int64_t channels);
+/// The same in a graph; `size`: a list of height and width.
+onnx::Value position_embedding(const onnx::Value& size, std::int64_t channels);
 
 class HybridEncoder {
  public:
@@ -28,6 +30,7 @@ class HybridEncoder {
 
   /// Maps (N, hidden_dim, H_l, W_l), fine to coarse, each half as large -> maps of the same sizes
   std::vector<at::Tensor> operator()(std::vector<at::Tensor> maps, const NormPass& pass) const;
+  std::vector<onnx::Value> operator()(std::vector<onnx::Value> maps) const;
 
  private:
   /// A transformer's layer (Vaswani et al. 2017) with GELU.
@@ -36,12 +39,14 @@ class HybridEncoder {
     LayerNorm first_norm, last_norm;
     Linear hidden, out;
     at::Tensor operator()(const at::Tensor& x, const at::Tensor& positions) const;
+    onnx::Value operator()(const onnx::Value& x, const onnx::Value& positions) const;
   };
 
   /// A 3x3 and a 1x1 convolution side by side (Ding et al. 2021, "RepVGG").
   struct RepVgg {
     ConvNorm three, one;
     at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+    onnx::Value operator()(const onnx::Value& x) const;
   };
 
   /// Two branches, one of them through RepVGG blocks.
@@ -50,6 +55,7 @@ class HybridEncoder {
     std::vector<RepVgg> blocks;
     bool widens = false;
     at::Tensor operator()(const at::Tensor& a, const at::Tensor& b, const NormPass& pass) const;
+    onnx::Value operator()(const onnx::Value& a, const onnx::Value& b) const;
   };
 
   TransformerLayer aifi_;

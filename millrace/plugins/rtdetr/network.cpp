@@ -4,6 +4,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 
+#include <millrace/onnx/operations.h>
+
 namespace rtdetr {
 namespace {
 
@@ -51,7 +53,7 @@ Network::Memory Network::encode(const at::Tensor& pixels, const NormPass& pass) 
   Memory memory;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     memory.sizes.emplace_back(maps[i].size(2), maps[i].size(3));
-    maps[i] = decoder_in_[i](maps[i], pass).flatten(2).transpose(1, 2);
+    maps[i] = by_place(decoder_in_[i](maps[i], pass));
   }
   memory.places = at::cat(maps, 1);
   return memory;
@@ -71,6 +73,20 @@ Network::Output Network::decode(const Memory& memory, const DenoisingQueries* de
   }
   output.layers = decoder_(features, boxes, mask, memory.places, memory.sizes, last_only);
   return output;
+}
+
+PredictionNodes Network::operator()(const onnx::Value& pixels) const {
+  auto maps = backbone_(pixels);
+  for (std::size_t i = 0; i < maps.size(); ++i) maps[i] = encoder_in_[i](maps[i]);
+  maps = encoder_(std::move(maps));
+  std::vector<onnx::Value> sizes;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    sizes.push_back(onnx::sides_of(maps[i], 2, 4));
+    maps[i] = by_place(decoder_in_[i](maps[i]));
+  }
+  const auto memory = onnx::concat(maps, 1);
+  const auto selection = selection_(memory, sizes);
+  return decoder_(selection.features, selection.box_logits, memory, sizes);
 }
 
 }  // namespace rtdetr

@@ -14,12 +14,18 @@
 #include <limits>
 
 #include <millrace/models/layers/cells.h>
+#include <millrace/onnx/operations.h>
 
 namespace rtdetr {
+namespace {
+
+constexpr double kSide = 0.05;    // of the finest map's boxes, in sides of the input
+constexpr double kMargin = 0.01;  // of centres and sides, from 0 and 1
+constexpr double kInvalid = std::numeric_limits<float>::max();
+
+}  // namespace
 
 Anchors anchors_of(const MapSizes& sizes) {
-  constexpr double kSide = 0.05;    // of the finest map's boxes, in sides of the input
-  constexpr double kMargin = 0.01;  // of centres and sides, from 0 and 1
   std::vector<at::Tensor> all;
   double side = kSide;
   for (const auto& [height, width] : sizes) {
@@ -31,7 +37,26 @@ Anchors anchors_of(const MapSizes& sizes) {
   const auto boxes = at::cat(all).unsqueeze(0);
   const auto valid = ((boxes > kMargin) & (boxes < 1 - kMargin)).all(-1, /*keepdim=*/true);
   const auto logits = (boxes / (1 - boxes)).log();
-  return {at::where(valid, logits, std::numeric_limits<float>::max()), valid.to(at::kFloat)};
+  return {at::where(valid, logits, kInvalid), valid.to(at::kFloat)};
+}
+
+AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes) {
+  auto& g = *sizes.front().graph;
+  const auto place = g.in("anchors");
+  std::vector<onnx::Value> all;
+  double side = kSide;
+  for (const auto& size : sizes) {
+    const auto map = onnx::cast(onnx::gather(size, g.ints({1, 0}), 0), onnx::Type::f32);
+    const auto centres = (millrace::cells_of(size) + 0.5) / map;
+    const auto sides = onnx::filled(onnx::sides_of(centres, 0, 2), side, onnx::Type::f32);
+    all.push_back(onnx::concat({centres, sides}, 1));
+    side *= 2;
+  }
+  const auto boxes = onnx::concat(all, 0), rest = g.scalar(1, onnx::Type::f32) - boxes;
+  const auto inside = boxes > kMargin && boxes < g.scalar(1 - kMargin, onnx::Type::f32);
+  const auto valid =
+      g.add("ReduceMin", {onnx::cast(inside, onnx::Type::f32)}, {{"axes", onnx::Ints{1}}});
+  return {onnx::where(valid > 0, onnx::apply("Log", boxes / rest), kInvalid), valid};
 }
 
 double prior_bias() { return -std::log((1 - 0.01) / 0.01); }
@@ -68,6 +93,19 @@ Selection QuerySelection::operator()(const at::Tensor& memory, const MapSizes& s
   const auto own = of_places(features);
   const auto anchor = of_places(anchors.logits.expand({memory.size(0), -1, -1}));
   return {places, own, of_places(logits), box_(own).to(at::kFloat) + anchor};
+}
+
+SelectionNodes QuerySelection::operator()(const onnx::Value& memory,
+                                          const std::vector<onnx::Value>& sizes) const {
+  auto& g = *memory.graph;
+  const auto anchors = anchors_of(sizes);
+  const auto features = norm_(output_(memory * anchors.valid));
+  const auto best = g.add("ReduceMax", {score_(features)},
+                          {{"axes", onnx::Ints{2}}, {"keepdims", std::int64_t{0}}});
+  const auto count = onnx::minimum(onnx::side_of(best, 1), static_cast<double>(queries_));
+  const auto places = onnx::top_k(best, count).second;
+  const auto own = onnx::gather_nd(features, onnx::unsqueeze(places, {2}), 1);
+  return {own, box_(own) + onnx::gather(anchors.logits, places, 0)};
 }
 
 }  // namespace rtdetr

@@ -21,6 +21,12 @@ struct Anchors {
 };
 Anchors anchors_of(const MapSizes& sizes);
 
+/// The same in a graph: (S, 4) and (S, 1). `sizes`: a list of height and width for each map.
+struct AnchorNodes {
+  onnx::Value logits, valid;
+};
+AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes);
+
 /// The queries: the places whose best class is most likely, likeliest first, ties by index. There
 /// are fewer where there are not so many places.
 struct Selection {
@@ -30,12 +36,18 @@ struct Selection {
   at::Tensor box_logits;  // (N, Q, 4)
 };
 
+/// What detecting needs of them, in a graph.
+struct SelectionNodes {
+  onnx::Value features, box_logits;
+};
+
 class QuerySelection {
  public:
   QuerySelection(const Scope& scope, const RtDetrOptions& options, std::int64_t classes);
 
   /// Of `memory` (N, S, C), the maps of `sizes`.
   Selection operator()(const at::Tensor& memory, const MapSizes& sizes) const;
+  SelectionNodes operator()(const onnx::Value& memory, const std::vector<onnx::Value>& sizes) const;
 
  private:
   std::int64_t queries_;

@@ -84,4 +84,31 @@ std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormPass
   return {maps.begin() + 1, maps.end()};
 }
 
+onnx::Value ResNetVd::Block::operator()(const onnx::Value& x) const {
+  auto y = x;
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
+    y = convs[i](y, {.activation = Activation::relu});
+  if (!projects) return convs.back()(y, {x, Activation::relu});
+  const auto from =
+      pools ? x.graph->add("AveragePool", {x},
+                           {{"kernel_shape", onnx::Ints{2, 2}}, {"strides", onnx::Ints{2, 2}}})
+            : x;
+  return convs.back()(y, {shortcut(from), Activation::relu});
+}
+
+std::vector<onnx::Value> ResNetVd::operator()(const onnx::Value& x) const {
+  auto y = x;
+  for (const auto& conv : stem_) y = conv(y, {.activation = Activation::relu});
+  y = x.graph->add("MaxPool", {y},
+                   {{"kernel_shape", onnx::Ints{3, 3}},
+                    {"strides", onnx::Ints{2, 2}},
+                    {"pads", onnx::Ints{1, 1, 1, 1}}});
+  std::vector<onnx::Value> maps;
+  for (const auto& stage : stages_) {
+    for (const auto& block : stage) y = block(y);
+    maps.push_back(y);
+  }
+  return {maps.begin() + 1, maps.end()};
+}
+
 }  // namespace rtdetr

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <millrace/models/layers/layers.h>
+#include <millrace/onnx/graph.h>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -17,6 +18,7 @@ using millrace::Activation;
 using millrace::ConvNorm;
 using millrace::NormPass;
 using millrace::Scope;
+namespace onnx = millrace::onnx;
 
 class ResNetVd {
  public:
@@ -25,6 +27,7 @@ class ResNetVd {
 
   /// (N, 3, H, W), H and W multiples of 32 -> C3..C5, of strides 8, 16, 32
   std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
+  std::vector<onnx::Value> operator()(const onnx::Value& x) const;
 
   /// Channels of C3..C5.
   const std::array<std::int64_t, 3>& channels() const { return channels_; }
@@ -35,6 +38,7 @@ class ResNetVd {
     ConvNorm shortcut;
     bool projects = false, pools = false;
     at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+    onnx::Value operator()(const onnx::Value& x) const;
   };
 
   std::vector<ConvNorm> stem_;

@@ -12,6 +12,7 @@
 #include <millrace/models/layers/results.h>
 #include <millrace/models/layers/winograd.h>
 #include <millrace/models/training_checks.h>
+#include <millrace/onnx/operations.h>
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -158,6 +159,30 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& b
          best.narrow(0, 0, count), places.remainder(classes)});
   }
   return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
+}
+
+onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
+  auto& g = *images.pixels.graph;
+  const auto divisor = static_cast<double>(images.divisor);
+  const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
+  const auto last =
+      network_(millrace::normalize(images.pixels, images.sizes, padded, options_.pixels));
+  const auto place = g.in("detections");
+  const auto scores = onnx::reshape(onnx::apply("Sigmoid", last.logits), {0, -1});  // (N, Q K)
+  const auto [best, order] = onnx::top_k(
+      scores, onnx::minimum(onnx::side_of(scores, 1), static_cast<double>(options_.test.most)));
+  const auto found = onnx::places_of(best > options_.test.score_threshold);  // (D, 2): image, rank
+  const auto image = onnx::slice(found, 1, 0, 1), pair = onnx::gather_nd(order, found);
+  const auto classes = g.scalar(static_cast<double>(network_.classes()), onnx::Type::i64);
+  const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
+  const auto sides = onnx::cast(onnx::gather(padded, g.ints({1, 0, 1, 0}), 0), onnx::Type::f32);
+  return millrace::in_original_pixels(images,
+                                      {corners_of(onnx::gather_nd(last.boxes, query)) * sides,
+                                       onnx::gather_nd(best, found),
+                                       onnx::remainder(pair, classes),
+                                       onnx::squeeze(image, {1}),
+                                       {}},
+                                      "", /*cells=*/0);
 }
 
 double RtDetr::activation_bytes(std::int64_t images, double pixels) const {

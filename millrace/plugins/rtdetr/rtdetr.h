@@ -3,6 +3,7 @@
 #pragma once
 
 #include <millrace/detector/detector.h>
+#include <millrace/onnx/detection.h>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class RtDetr final : public millrace::Detector {
   millrace::Losses losses(const millrace::Batch& batch, const millrace::StepInfo& step) override;
 
   std::vector<std::vector<millrace::DetectedObject>> detect(const millrace::Batch& batch) override;
+
+  onnx::Objects add_to(const onnx::Images& images, bool pasted) const override;
 
   const millrace::Parameters& parameters() const override { return parameters_; }
   void parameters_changed() override { parameters_.mark_changed(); }

@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include <millrace/onnx/operations.h>
+
 namespace rtdetr {
 
 using millrace::ParameterKind;
@@ -35,6 +37,13 @@ at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
   return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
 }
 
+onnx::Value LayerNorm::operator()(const onnx::Value& x) const {
+  auto& g = *x.graph;
+  const auto place = g.in(g.layer_of(weight));
+  return g.add("LayerNormalization", {x, g.parameter(weight), g.parameter(bias)},
+               {{"epsilon", static_cast<float>(epsilon)}});
+}
+
 SelfAttention::SelfAttention(const Scope& scope, std::int64_t channels, std::int64_t own_heads)
     : query(glorot_linear(scope / "q_proj", channels, channels)),
       key(glorot_linear(scope / "k_proj", channels, channels)),
@@ -54,6 +63,21 @@ at::Tensor SelfAttention::operator()(const at::Tensor& x, const at::Tensor& posi
   return out(read.transpose(1, 2).reshape(x.sizes()));
 }
 
+onnx::Value SelfAttention::operator()(const onnx::Value& x, const onnx::Value& positions) const {
+  auto& g = *x.graph;
+  const auto channels = out.weight.size(0), own = channels / heads;
+  const auto by_head = [&](const onnx::Value& all, const onnx::Ints& order) {
+    return onnx::transpose(onnx::reshape(all, {0, 0, heads, own}), order);
+  };
+  const auto places = x + positions;
+  const auto q = by_head(query(places), {0, 2, 1, 3}),  // (N, heads, S, C / heads)
+      k = by_head(key(places), {0, 2, 3, 1}),           // (N, heads, C / heads, S)
+      v = by_head(value(x), {0, 2, 1, 3});
+  const auto logits = g.add("MatMul", {q * (1 / std::sqrt(static_cast<double>(own))), k});
+  const auto read = g.add("MatMul", {g.add("Softmax", {logits}, {{"axis", std::int64_t{-1}}}), v});
+  return out(onnx::reshape(onnx::transpose(read, {0, 2, 1, 3}), {0, 0, channels}));
+}
+
 Mlp::Mlp(const Scope& scope, std::int64_t in, std::int64_t hidden, std::int64_t out,
          std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
@@ -65,6 +89,17 @@ at::Tensor Mlp::operator()(const at::Tensor& x) const {
   auto y = layers.front()(x);
   for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](at::relu(y));
   return y;
+}
+
+onnx::Value Mlp::operator()(const onnx::Value& x) const {
+  auto y = layers.front()(x);
+  for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](onnx::apply("Relu", y));
+  return y;
+}
+
+at::Tensor by_place(const at::Tensor& map) { return map.flatten(2).transpose(1, 2); }
+onnx::Value by_place(const onnx::Value& map) {
+  return onnx::transpose(onnx::reshape(map, {0, 0, -1}), {0, 2, 1});
 }
 
 }  // namespace rtdetr

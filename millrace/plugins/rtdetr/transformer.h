@@ -1,10 +1,11 @@
-// Parts of transformers, named as in transformers the package. Shapes: N images, S places or
-// queries, C channels.
+// Parts of transformers, named as in transformers the package. Each is called on tensors or, to add
+// its nodes to a graph, on onnx::Values. Shapes: N images, S places or queries, C channels.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <millrace/models/layers/layers.h>
+#include <millrace/onnx/graph.h>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace rtdetr {
 
 using millrace::Linear;
 using millrace::Scope;
+namespace onnx = millrace::onnx;
 
 /// A linear layer whose weights start uniform in [-bound, bound) and whose bias is `bias`.
 Linear linear(const Scope& scope, std::int64_t in, std::int64_t out, double bound, double bias = 0);
@@ -27,6 +29,7 @@ struct LayerNorm {
   LayerNorm() = default;
   LayerNorm(const Scope& scope, std::int64_t channels, double epsilon);
   at::Tensor operator()(const at::Tensor& x) const;
+  onnx::Value operator()(const onnx::Value& x) const;
 };
 
 /// Multi-head self-attention (Vaswani et al. 2017); positions are added to queries and keys.
@@ -39,6 +42,7 @@ struct SelfAttention {
   /// x and positions (N, S, C); `mask` (S, S), added to the logits, may be undefined.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& positions,
                         const at::Tensor& mask = {}) const;
+  onnx::Value operator()(const onnx::Value& x, const onnx::Value& positions) const;
 };
 
 /// Linear layers with ReLUs between them.
@@ -49,6 +53,11 @@ struct Mlp {
   Mlp(const Scope& scope, std::int64_t in, std::int64_t hidden, std::int64_t out,
       std::int64_t count);
   at::Tensor operator()(const at::Tensor& x) const;
+  onnx::Value operator()(const onnx::Value& x) const;
 };
+
+/// The places of a map (N, C, H, W), row by row: (N, H W, C).
+at::Tensor by_place(const at::Tensor& map);
+onnx::Value by_place(const onnx::Value& map);
 
 }  // namespace rtdetr

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include <millrace/models/layers/cells.h>
 #include <millrace/models/layers/losses.h>
 #include <millrace/models/layers/pixels.h>
 #include <millrace/models/layers/results.h>
@@ -65,18 +66,6 @@ at::Tensor by_cell(const at::Tensor& map) {
 }
 onnx::Value by_cell(const onnx::Value& map, std::int64_t values) {
   return onnx::reshape(onnx::transpose(map, {0, 2, 3, 1}), {0, -1, values});
-}
-
-/// Column and row of each cell of a map, (H W, 2).
-onnx::Value corners_in(const onnx::Value& map) {
-  const auto shape = onnx::sides_of(map, 2, 4);
-  const auto numbers = [&](std::int64_t axis) {
-    return onnx::cast(onnx::range(onnx::side_of(map, axis)), onnx::Type::f32);
-  };
-  const auto columns = onnx::expand(numbers(3), shape),
-             rows = onnx::expand(onnx::unsqueeze(numbers(2), {1}), shape);
-  return onnx::reshape(onnx::concat({onnx::unsqueeze(columns, {2}), onnx::unsqueeze(rows, {2})}, 2),
-                       {-1, 2});
 }
 
 /// The height that the step's batches are resized to, of 32 pixels; the same on all ranks.
@@ -236,7 +225,9 @@ onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
     const auto said = heads_[level](maps[level], NormPass{});
     const auto stride = static_cast<double>(kStrides[level]);
     const auto boxes = by_cell(said.boxes, 4);
-    const auto centre = (onnx::slice(boxes, 2, 0, 2) + corners_in(maps[level])) * stride,
+    const auto centre =
+                   (onnx::slice(boxes, 2, 0, 2) + cells_of(onnx::sides_of(maps[level], 2, 4))) *
+                   stride,
                half = onnx::apply("Exp", onnx::slice(boxes, 2, 2, 4)) * (stride / 2);
     const auto [best, label] =
         onnx::top_k(onnx::apply("Sigmoid", by_cell(said.classes, classes_)), g.ints({1}));
