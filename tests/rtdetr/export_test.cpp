@@ -68,7 +68,7 @@ TEST_P(Exported, OnnxruntimeGivesTheSameForImagesOfAllSizes) {
 
 TEST_P(Exported, OnnxruntimeGivesTheSameForPaddedBatchesAndHalfWeights) {
   NEEDS_RUNTIME();
-  expect_right({.storage = onnx::Storage::fp16, .padded = true},
+  expect_right({.padded = true, .storage = onnx::Storage::fp16},
                millrace::testing::prepared_data());
 }
 
