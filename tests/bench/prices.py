@@ -45,6 +45,8 @@ def prices(a, folder):
         "a checkpoint": ({}, {"callbacks.checkpoint.enabled": "true",
                                  "callbacks.checkpoint.every": f'"{max(1, a.steps // 10)} steps"'},
                             10),
+        "a checkpoint in memory": ({}, {"callbacks.memory_checkpoint.every": '"1 step"'}, a.steps),
+        "ledger": ({}, {"callbacks.ledger.enabled": "true"}, a.steps),
         "an evaluation": ({}, evaluations("inline"), 2),
         "an evaluation, scored in background": ({}, evaluations("score_in_background"), 2),
         "an evaluation in the background": ({}, evaluations("background"), 2),
