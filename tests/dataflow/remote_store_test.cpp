@@ -123,21 +123,23 @@ TEST(RemoteStore, GetsOverFaultsThatEnd) {
 TEST(RemoteStore, EndsTheFlowWhenItStaysAway) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
-  const auto train = store.open(store.url, ", timeout = '1 second'");
-  for (const std::string kind : {"error", "cut", "away"}) {
-    store.fail(kind + " 999 3 99");
-    EXPECT_THAT(message_of([&] { store.batches(train); }),
-                AllOf(HasSubstr(store.url + "/records.bin: bytes "), ContainsRegex(" attempts? in "),
-                      HasSubstr("then resume")))
-        << kind;
-  }
-  store.fail("denied 999 3 99");
-  EXPECT_THAT(message_of([&] { store.batches(train); }),
+  const auto short_patience = ", timeout = '1 second'";
+  // Opened anew each time: what one flow has asked for ahead has failed with it.
+  const auto message_with = [&](const std::string& fault) {
+    store.fail("error 0 0 0");
+    const auto train = store.open(store.url, short_patience);
+    store.fail(fault);
+    return message_of([&] { store.batches(train); });
+  };
+  for (const std::string kind : {"error", "cut", "away"})
+    EXPECT_THAT(message_with(kind + " 999 3 99"),
+                AllOf(HasSubstr(store.url + "/records.bin: bytes "),
+                      ContainsRegex(" attempts? in "), HasSubstr("then resume")));
+  EXPECT_THAT(message_with("denied 999 3 99"),
               AllOf(HasSubstr("records.bin: bytes "), HasSubstr("HTTP 403"), HasSubstr("not you")));
-  store.fail("whole 999 3 99");
-  EXPECT_THAT(message_of([&] { store.batches(train); }), HasSubstr("it knows no ranges"));
+  EXPECT_THAT(message_with("whole 999 3 99"), HasSubstr("it knows no ranges"));
   store.fail("error 999 0 99");
-  EXPECT_THAT(message_of([&] { store.open(store.url, ", timeout = '1 second'"); }),
+  EXPECT_THAT(message_of([&] { store.open(store.url, short_patience); }),
               AllOf(HasSubstr(store.url + "/header: bytes "), HasSubstr("HTTP 500")));
 }
 
@@ -149,9 +151,8 @@ TEST(RemoteStore, LeavesOutAnImageWhoseBytesStayWrong) {
   const auto train = store.open(store.url);
   store.fail("wrong 999 2 1");
   const auto flow = start_train_flow(data, {}, train, 1);
-  for (int i = 0; i < 4; ++i) flow->next();
-  // Once, or twice where the next epoch has come to it ahead.
-  EXPECT_THAT(flow->report().skipped, AllOf(Ge(1), Le(2)));
+  for (int i = 0; i < kBatches; ++i) flow->next();
+  EXPECT_GE(flow->report().skipped, 1);  // in each epoch that has come to it
 }
 
 TEST(RemoteStore, SaysWhatIsNotThere) {
