@@ -85,6 +85,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64  # a trainer opens 16 connections at once
+
     def handle_error(self, *_):  # of those that hang up
         pass
 
