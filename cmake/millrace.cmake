@@ -62,7 +62,7 @@ function(add_test_program name)
     add_custom_target(tests_${room})
   endif()
   add_dependencies(tests_${room} ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/" NO_PRETTY_VALUES
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                        # Tests run side by side.
                        PROPERTIES LABELS ${label} ENVIRONMENT OMP_WAIT_POLICY=passive)
