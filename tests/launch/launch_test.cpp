@@ -35,6 +35,16 @@ class Launch : public Trainer {
 
   std::string said(const std::string& name) const { return read_text(in_folder(name)); }
 
+  /// A rank that takes two seconds to save once it is told to, and ends as a training does: with
+  /// all others. The end of one has mpirun kill those that are left.
+  std::string saves_with_all(int ranks) const {
+    const auto file = [&](const std::string& name) { return in_folder(name).string(); };
+    return "trap 'sleep 2; echo saved > " + file("said") + ".$OMPI_COMM_WORLD_RANK; until [ $(ls " +
+           file("said") + ".* | wc -l) = " + std::to_string(ranks) +
+           " ]; do sleep 0.1; done; exit 3' USR1\ntouch " + file("ready") +
+           ".$OMPI_COMM_WORLD_RANK\nfor i in $(seq 6000); do sleep 0.1; done\n";
+  }
+
   void write_sagemaker(const std::string& hyper_parameters) const {
     fs::create_directories(in_folder("ml/input/config"));
     write_text(
@@ -80,9 +90,7 @@ TEST_F(Launch, EndsAsTheRanksEnd) {
 }
 
 TEST_F(Launch, HandsATerminationOnAtOnceAndWaitsForWhatIsSaved) {
-  use("trap 'sleep 2; echo saved > " + in_folder("said").string() +
-      ".$OMPI_COMM_WORLD_RANK; exit 3' USR1\ntouch " + in_folder("ready").string() +
-      ".$OMPI_COMM_WORLD_RANK\nfor i in $(seq 600); do sleep 0.1; done\n");
+  use(saves_with_all(2));
   for (const int signal : {SIGTERM, SIGHUP}) {
     const auto launcher = start("scripts/launch/mpi", {"-n", "2", "--", "run", "x"});
     while (!fs::exists(in_folder("ready.0")) || !fs::exists(in_folder("ready.1")))
@@ -148,12 +156,15 @@ TEST_F(ElasticLaunch, GivesEachRankTheTrainersArgumentsAndItsShare) {
     EXPECT_EQ(said(rank), "run\na.toml\n--set\na='b c'\n--resume=auto\n--set\ndata.batch_size=2\n");
 }
 
+/// The first rank fails four times, each time once it has said how far it is.
 TEST_F(ElasticLaunch, TriesAgainWhileStepsAreTaken) {
-  use("echo x >> " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK; tries=$(wc -l < " +
-      in_folder("said").string() +
-      ".$OMPI_COMM_WORLD_RANK); [ $tries = 5 ] && exit 0\n"
-      "[ $OMPI_COMM_WORLD_RANK = 0 ] && echo \"info resuming after step $tries, 0 epochs\" >&2\n"
-      "sleep 1; exit 1");
+  const auto tries = in_folder("tries").string(), done = in_folder("done").string();
+  use("if [ $OMPI_COMM_WORLD_RANK != 0 ]; then until [ -e " + done +
+      " ]; do sleep 0.1; done; exit; fi\necho x >> " + tries + "\ntries=$(wc -l < " + tries +
+      ")\n[ $tries = 5 ] && touch " + done +
+      " && exit\necho \"info resuming after step $tries, 0 epochs\" >&2\nuntil grep -q \"after "
+      "step $tries,\" " +
+      in_folder("stderr").string() + "; do sleep 0.1; done\nexit 1");
   const auto end = launch();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(attempts(end), 5);
@@ -176,9 +187,7 @@ TEST_F(ElasticLaunch, DoesNotTryAWrongConfigurationAgain) {
 }
 
 TEST_F(ElasticLaunch, SavesAndEndsAtASignal) {
-  use("trap 'sleep 1; echo saved > " + in_folder("said").string() +
-      ".$OMPI_COMM_WORLD_RANK; exit 3' USR1\ntouch " + in_folder("ready").string() +
-      ".$OMPI_COMM_WORLD_RANK\nfor i in $(seq 600); do sleep 0.1; done\n");
+  use(saves_with_all(4));
   const auto launcher = start("scripts/launch/elastic", command());
   // A rank that cannot save yet would be ended by the signal.
   for (const auto* rank : {"ready.0", "ready.1", "ready.2", "ready.3"})
