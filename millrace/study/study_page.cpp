@@ -53,7 +53,7 @@ std::string dots(const StudyResult& result, const std::string& figure) {
     low = std::min(low, std::ranges::min(of->values));
     high = std::max(high, std::ranges::max(of->values));
     if (std::isnan(of->low)) continue;
-    low = std::min(low, std::max(0., of->low)), high = std::max(high, std::min(1., of->high));
+    low = std::min(low, of->low), high = std::max(high, of->high);
   }
   if (rows.empty()) return "";
   const double unit = page::round_up(std::max(high - low, 1e-4) / 5);
@@ -167,7 +167,7 @@ std::string study_page(const StudyResult& result, const std::filesystem::path& f
   page.footer = fmt::format(
       "Made by <code>trainer study</code>. The interval and p of a difference cover the chance in "
       "training and the choice of the images; those of the bootstrap are from {} resamples of "
-      "seeds and images, and too narrow for fewer than ten seeds.",
+      "seeds and images, and with few seeds hold less, or more, than they say.",
       result.draws);
   return page.html();
 }

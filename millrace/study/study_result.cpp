@@ -39,18 +39,23 @@ struct MeasuredVariant {
   std::shared_ptr<const coco::Dataset> truth;
 };
 
-bool has_masks(const coco::Detections& found) {
+/// Whether a run's detections have masks; if there are none, whether masks were scored.
+bool has_masks(const coco::Detections& found, const report::RunFiles& run) {
+  if (found.empty())
+    return std::ranges::any_of(
+        run.metrics.by_name, [](const auto& metric) { return metric.first.ends_with("segm/AP"); });
   const auto positions = std::views::iota(std::size_t{0}, found.size());
-  return !found.empty() && std::ranges::all_of(positions, [&](std::size_t i) {
-    return found[i].mask != coco::Detections::kNoMask;
-  });
+  return std::ranges::all_of(
+      positions, [&](std::size_t i) { return found[i].mask != coco::Detections::kNoMask; });
 }
 
-Measured measured(std::int64_t seed, const fs::path& detections, const coco::Dataset& truth) {
-  Measured result{seed, detections, {}, {}};
+Measured measured(const report::RunFiles& run, const fs::path& detections,
+                  const coco::Dataset& truth) {
+  Measured result;
+  result.detections = detections;
   const auto found = coco::read_detections(detections, &truth);
   for (const auto iou : kTypes) {
-    if (iou == coco::IouType::mask && !has_masks(found)) continue;
+    if (iou == coco::IouType::mask && !has_masks(found, run)) continue;
     const coco::Plan plan(truth, {.iou = iou});
     const auto matches = coco::match(plan, found, {});
     const coco::Matches* alone[] = {&matches};
@@ -82,7 +87,8 @@ MeasuredVariant measure(const fs::path& folder, const Study& study, std::size_t 
         continue;
       }
       if (!all.truth) all.truth = report::find_truth(files).annotations;
-      all.seeds.push_back(measured(run->seed, newest->file, *all.truth));
+      all.seeds.push_back(measured(files, newest->file, *all.truth));
+      all.seeds.back().seed = run->seed;
       described.seeds.push_back(run->seed);
       described.folders.push_back(own);
       described.seconds.push_back(report::trained_seconds(files, files.metrics.last_time));
@@ -108,7 +114,8 @@ std::vector<Figure> figures_of(const std::vector<Measured>& seeds) {
       const double half = seeds.size() < 2
                               ? std::numeric_limits<double>::quiet_NaN()
                               : half_width({figure.moments.deviation, 0}, seeds.size());
-      figure.low = figure.moments.mean - half, figure.high = figure.moments.mean + half;
+      figure.low = std::max(figure.moments.mean - half, 0.);
+      figure.high = std::min(figure.moments.mean + half, 1.);
       all.push_back(std::move(figure));
     }
   return all;

@@ -18,7 +18,8 @@ struct Figure {
   std::string name;            // "bbox/AP", "segm/AP50"
   std::vector<double> values;  // by seed
   Moments moments;
-  double low = 0, high = 0;  // 95 % interval of the mean over seeds, on these images; NaN of one
+  // 95 % interval of the mean over seeds, on these images; NaN of one seed
+  double low = 0, high = 0;
 };
 
 struct VariantResult {

@@ -8,14 +8,11 @@
 #include <numbers>
 
 #include "millrace/base/text.h"
-#include "millrace/base/word_wrap.h"
 
 namespace millrace::study {
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr std::size_t kColumns = 100;
 
 template <class... Arguments>
 void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -48,16 +45,11 @@ void put_variant(std::string& out, const VariantResult& variant) {
   }
 }
 
-void put_wrapped(std::string& out, const std::string& text) {
-  put(out, "{}\n", wrapped("    " + text, kColumns, "    "));
-}
-
 void put_difference(std::string& out, const Difference& it, const StudyResult& result) {
-  put(out, "  {}\n", title_of(it.figure));
-  put_wrapped(out, sentence(it, result.images));
+  put(out, "  {}: {}\n", title_of(it.figure), sentence(it, result.images));
   if (it.has_several_seeds())
-    put_wrapped(out, fmt::format("Bootstrap over seeds and images: {:+.2f} .. {:+.2f}, p = {:.3f}.",
-                                 100 * it.bootstrap.low, 100 * it.bootstrap.high, it.bootstrap_p));
+    put(out, "    bootstrap over seeds and images: {:+.2f} .. {:+.2f}, p = {:.3f}\n",
+        100 * it.bootstrap.low, 100 * it.bootstrap.high, it.bootstrap_p);
 }
 
 ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
@@ -145,12 +137,10 @@ std::string study_text(const StudyResult& result) {
     put_difference(out, it, result);
   }
   if (const auto text = outlook_text(result.variants[0]);
-      result.variants.size() == 1 && !text.empty()) {
-    out += '\n';
-    put_wrapped(out, text);
-  }
+      result.variants.size() == 1 && !text.empty())
+    put(out, "\n{}\n", text);
   if (!result.remarks.empty()) out += "\nLeft out\n";
-  for (const auto& remark : result.remarks) put_wrapped(out, remark);
+  for (const auto& remark : result.remarks) put(out, "  {}\n", remark);
   return out;
 }
 

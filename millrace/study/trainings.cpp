@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,13 +10,10 @@
 #include <cstring>
 #include <deque>
 #include <list>
-#include <map>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "millrace/base/clock.h"
-#include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
@@ -27,6 +23,7 @@
 #include "millrace/base/text.h"
 #include "millrace/coco/evaluation/matching.h"
 #include "millrace/report/run_files.h"
+#include "millrace/study/trainer_command.h"
 
 namespace millrace::study {
 namespace {
@@ -34,34 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kNap = std::chrono::milliseconds(20);
-
-UniqueFd memory_file(const char* name) {
-  UniqueFd file(::memfd_create(name, MFD_CLOEXEC));
-  if (!file) throw Error(fmt::format("no memory for what a program prints: {}", strerror(errno)));
-  return file;
-}
-
-std::string bytes_of(const UniqueFd& file) {
-  return read_file(fmt::format("/proc/self/fd/{}", file.get()));
-}
-
-/// What a program has said last: its error, else its last line.
-std::string last_words(const std::string& output) {
-  constexpr std::string_view kError = "trainer: error: ";
-  std::istringstream lines(output);
-  std::string last, error;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty()) continue;
-    if (line.starts_with(kError)) error = line.substr(kError.size());
-    last = line;
-  }
-  return error.empty() ? last : error;
-}
-
-/// --set K=V of each.
-void add_settings(std::vector<std::string>& words, const std::vector<std::string>& settings) {
-  for (const auto& setting : settings) words.insert(words.end(), {"--set", setting});
-}
 
 /// Whether the run has come to its end, by its own record: its steps, or a reason to stop that is
 /// no signal.
@@ -100,8 +69,8 @@ class Trainings {
     }
     write_study(launch_.folder, study_);
     if (!waiting_.empty())
-      spdlog::info("{} of {} to train, {} at once with {} each", counted_runs(waiting_.size()),
-                   study_.runs.size(), std::min(launch_.jobs, waiting_.size()),
+      spdlog::info("{} of {} to train, {} at once, with {} each", waiting_.size(),
+                   counted_runs(study_.runs.size()), std::min(launch_.jobs, waiting_.size()),
                    counted(study_.plan.maths_threads, "maths thread"));
     while (!waiting_.empty() || !running_.empty()) {
       if (!StopSignals::received().empty()) {
@@ -249,26 +218,6 @@ class Trainings {
 };
 
 }  // namespace
-
-std::map<std::string, std::string> complete_configuration(const fs::path& program,
-                                                          const StudyPlan& plan,
-                                                          const Variant& variant) {
-  std::vector<std::string> words = {program.string(), "config", plan.config_file.string()};
-  add_settings(words, plan.settings);
-  add_settings(words, variant.settings);
-  const auto out = memory_file("out"), err = memory_file("err");
-  BoundProgram config(words, {out, err});
-  config.wait();
-  if (!config.failure().empty()) {
-    const auto said = last_words(bytes_of(err));
-    throw ConfigError(said.empty() ? "trainer config: " + config.failure() : said);
-  }
-  std::map<std::string, std::string> values;
-  const Config tree = parse_config(bytes_of(out), "trainer config");
-  for (const auto& [key, value] : leaves(tree))
-    if (key != "train.seed" && key != "train.output") values[key] = value_text(*value);
-  return values;
-}
 
 void run_trainings(Study& study, const Launch& launch) { Trainings(study, launch).run(); }
 

@@ -3,9 +3,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "millrace/study/study_folder.h"
 
@@ -17,12 +14,6 @@ struct Launch {
   std::filesystem::path folder;   // of the study
   std::size_t jobs = 1;           // at once
 };
-
-/// The complete configuration of a variant, by key as TOML, as `trainer config` prints it. Throws
-/// ConfigError with its message if that refuses it.
-std::map<std::string, std::string> complete_configuration(const std::filesystem::path& program,
-                                                          const StudyPlan& plan,
-                                                          const Variant& variant);
 
 /// Trains what is not done yet, at most `jobs` runs at once, and keeps study.json up to date. Runs
 /// that have begun go on from their newest checkpoint, failed ones are tried again. A run that

@@ -71,7 +71,7 @@ TEST(SeedNoise, WhereTheImagesHideADifferenceNoNumberOfSeedsShowsIt) {
 
 /// Of how many of many made-up studies the interval leaves out 0.
 double share_of_real(double truth, const Noise& noise, std::size_t n) {
-  constexpr int kStudies = 20000;
+  constexpr int kStudies = 4000;
   int real = 0;
   for (int i = 0; i < kStudies; ++i) {
     Rng rng{17, static_cast<std::uint64_t>(i)};
@@ -86,20 +86,20 @@ double share_of_real(double truth, const Noise& noise, std::size_t n) {
 }
 
 TEST(SeedNoise, NoDifferenceIsCalledRealAtMostAsOftenAsAlpha) {
-  for (const std::size_t n : {2U, 3U, 5U, 10U})
-    for (const double images : {0., .1, .3, 1.}) {
+  for (const std::size_t n : {2U, 5U, 10U})
+    for (const double images : {0., .3, 1.}) {
       const double wrong = share_of_real(0, {1, images}, n);
-      EXPECT_LT(wrong, kAlpha + .007) << n << " seeds, images " << images;
+      EXPECT_LT(wrong, kAlpha + .012) << n << " seeds, images " << images;
       EXPECT_GT(wrong, .01) << "no test at all";
     }
 }
 
 TEST(SeedNoise, DifferencesAreShownAsOftenAsThePowerSays) {
   for (const Noise noise : {Noise{1, 0}, Noise{1, .3}, Noise{1, 1}})
-    for (const std::size_t n : {3U, 5U, 10U}) {
+    for (const std::size_t n : {3U, 10U}) {
       const double least = detectable(noise, n);
-      EXPECT_NEAR(share_of_real(least, noise, n), kPower, .012);
-      EXPECT_NEAR(share_of_real(least / 2, noise, n), power(least / 2, noise, n), .015);
+      EXPECT_NEAR(share_of_real(least, noise, n), kPower, .025);
+      EXPECT_NEAR(share_of_real(least / 2, noise, n), power(least / 2, noise, n), .025);
     }
 }
 

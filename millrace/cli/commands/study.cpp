@@ -12,10 +12,12 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/coco/evaluation/matching.h"
 #include "millrace/study/study_page.h"
 #include "millrace/study/study_result.h"
 #include "millrace/study/study_text.h"
+#include "millrace/study/trainer_command.h"
 #include "millrace/study/trainings.h"
 
 namespace millrace::cli {
@@ -84,7 +86,7 @@ void print_result(const StudyArguments& arguments, const study::StudyResult& res
   if (arguments.json)
     print(study_json(result));
   else
-    print_text(study_text(result));
+    print_lines(study_text(result));
 }
 
 /// Trains what is left; returns the exit code.

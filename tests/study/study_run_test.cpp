@@ -66,7 +66,7 @@ TEST_F(StudyRun, KilledAndStartedAgainItComesToTheSameTable) {
   EXPECT_EQ(expected.at("differences").size(), 2) << "boxes and masks";
   EXPECT_THAT(whole.err, HasSubstr("4 of 4 done"));
   const auto page = read_text(in_folder("whole") / "study.html");
-  EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("optimizer.lr=0.05"),
+  EXPECT_THAT(page, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("optimizer.lr=0.05"),
                           HasSubstr("optimizer.lr=0.05-seed-2/exp-1/report.html")));
 
   const auto killed = stopped(command("killed", kTwoByTwo), SIGKILL,
@@ -81,7 +81,8 @@ TEST_F(StudyRun, KilledAndStartedAgainItComesToTheSameTable) {
       return false;
     }
   })) << "the training outlives its study";
-  EXPECT_EQ(done("killed"), 1);
+  EXPECT_GE(done("killed"), 1);
+  EXPECT_LT(done("killed"), 4);
 
   const auto told = stopped(command("killed", kTwoByTwo), SIGTERM,
                             [&] { return has_checkpoint("killed/optimizer.lr=0.01-seed-2"); });
@@ -93,6 +94,9 @@ TEST_F(StudyRun, KilledAndStartedAgainItComesToTheSameTable) {
 
   const auto resumed = successful(trainer(command("killed", kTwoByTwo)));
   EXPECT_EQ(figures(resumed), expected);
+  EXPECT_THAT(read_text(in_folder("killed/optimizer.lr=0.05-seed-1/output.txt")) +
+                  read_text(in_folder("killed/optimizer.lr=0.01-seed-2/output.txt")),
+              HasSubstr("resuming after step "));
   for (const std::string run : {"optimizer.lr=0.01-seed-1", "optimizer.lr=0.05-seed-2"})
     EXPECT_FALSE(fs::exists(in_folder("killed") / run / "exp-2")) << run;
 
@@ -103,7 +107,7 @@ TEST_F(StudyRun, KilledAndStartedAgainItComesToTheSameTable) {
   EXPECT_EQ(fs::last_write_time(training / "run.json"), written);
   const auto shown = successful(trainer({"study", in_folder("killed")})).out;
   EXPECT_THAT(shown, AllOf(StartsWith("exp: 4 of 4 runs done; 4 images, 1 maths thread\n"),
-                           HasSubstr("optimizer.lr=0.05 against optimizer.lr=0.01\n  box AP\n"),
+                           HasSubstr("optimizer.lr=0.05 against optimizer.lr=0.01\n  box AP: "),
                            ContainsRegex("  mask AP50 +[0-9.]+ +[0-9.]+ +[0-9.]+ \\.\\. ")));
 
   // Another plan is refused, whatever of it differs.
@@ -132,9 +136,10 @@ TEST_F(StudyRun, OfOneSeedItAgreesWithCocoEval) {
                      detections(1), "--versus", detections(0), "--iou", iou, "--json"}))
             .json()
             .at("versus");
-    EXPECT_EQ(difference.at("difference"), versus.at("ap").at("value"));
-    EXPECT_EQ(difference.at("low"), versus.at("ap").at("low"));
-    EXPECT_EQ(difference.at("high"), versus.at("ap").at("high"));
+    const auto& ap = versus.at("difference").at("AP");
+    EXPECT_EQ(difference.at("difference"), ap.at("value"));
+    EXPECT_EQ(difference.at("low"), ap.at("low"));
+    EXPECT_EQ(difference.at("high"), ap.at("high"));
     EXPECT_EQ(difference.at("p"), versus.at("p"));
     EXPECT_TRUE(difference.at("real").is_null());
   }
