@@ -10,7 +10,7 @@
 namespace millrace::study {
 namespace {
 
-/// What is added to a difference that chance may have made: what would show it.
+/// The least difference that these seeds can show, and what one of this size takes.
 std::string outlook(const Difference& it, std::size_t images) {
   const std::size_t n = it.by_seed.size();
   const auto seeds = [](std::size_t count) {

@@ -30,8 +30,7 @@ ApDraws ap_draws(const coco::Resamples& resamples) {
 SeedBootstrap bootstrap(std::span<const ApDraws> a, std::span<const ApDraws> b) {
   const std::size_t seeds = a.size();
   std::vector<double> whole;  // (seeds)
-  for (std::size_t s = 0; s < seeds; ++s)
-    whole.push_back(a[s].whole - (b.empty() ? 0 : b[s].whole));
+  for (std::size_t s = 0; s < seeds; ++s) whole.push_back(a[s].whole - b[s].whole);
   const double value = mean(whole);
 
   std::vector<double> drawn;                      // of seeds and images
@@ -40,8 +39,7 @@ SeedBootstrap bootstrap(std::span<const ApDraws> a, std::span<const ApDraws> b) 
   for (std::size_t i = 0; i < a[0].draws.size(); ++i) {
     if (a[0].draws[i] < 0) continue;  // nothing to find: as little for the others
     std::vector<double> each, picked;
-    for (std::size_t s = 0; s < seeds; ++s)
-      each.push_back(a[s].draws[i] - (b.empty() ? 0 : b[s].draws[i]));
+    for (std::size_t s = 0; s < seeds; ++s) each.push_back(a[s].draws[i] - b[s].draws[i]);
     Rng rng{kSeedDraws, i};
     for (std::size_t s = 0; s < seeds; ++s) picked.push_back(each[rng.below(seeds)]);
     drawn.push_back(mean(picked));

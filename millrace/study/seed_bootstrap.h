@@ -20,7 +20,7 @@ struct ApDraws {
 ApDraws ap_draws(const coco::Resamples& resamples);
 
 struct SeedBootstrap {
-  coco::Interval interval;  // of the mean over seeds: the basic one
+  coco::Interval interval;  // of the mean difference: the basic one
   /// How often the mean of a draw lies at least as far from the mean as that does from 0. The mean
   /// counts as a draw, so it is never 0.
   double p = 1;
@@ -29,10 +29,10 @@ struct SeedBootstrap {
   double images_deviation = 0;
 };
 
-/// The mean over seeds of a, or of a - b seed by seed. Draw i takes the images of draw i of every
+/// The mean over seeds of a - b, seed by seed. Draw i takes the images of draw i of every
 /// training, and as many seeds as there are, with replacement. With one seed it is the bootstrap
 /// over images: the interval is that of coco::compare. Depends on the order of the seeds alone.
-/// REQUIRES: a seed; as many draws for all, over the same images; b: empty, or as many seeds as a.
-SeedBootstrap bootstrap(std::span<const ApDraws> a, std::span<const ApDraws> b = {});
+/// REQUIRES: a seed; as many of b as of a, and as many draws of each, over the same images.
+SeedBootstrap bootstrap(std::span<const ApDraws> a, std::span<const ApDraws> b);
 
 }  // namespace millrace::study

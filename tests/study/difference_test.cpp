@@ -165,7 +165,8 @@ TEST(SeedBootstrap, WhatImagesDoToOneSeedAloneIsNotCountedTwice) {
     for (auto& one : all) one.draws.push_back(.5 + shared + kOwn * rng.normal());
   }
   for (auto& one : all) one.whole = .5;
-  EXPECT_NEAR(bootstrap(all).images_deviation, kShared, .001);
+  const std::vector<ApDraws> nothing(kSeeds, ApDraws{0, std::vector<double>(kMany, 0)});
+  EXPECT_NEAR(bootstrap(all, nothing).images_deviation, kShared, .001);
 }
 
 }  // namespace

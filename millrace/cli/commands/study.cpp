@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "millrace/base/errors.h"
@@ -95,9 +94,9 @@ int run(const StudyArguments& arguments) {
   release_stop_signals();
   const auto plan = plan_of(arguments);
   const auto folder = arguments.out.empty() ? fs::path("studies") / plan.name() : arguments.out;
-  auto study = study_in(folder, plan);
   make_writable_folder(folder);
   const FileLock lock(folder / "lock");
+  auto study = study_in(folder, plan);
   run_trainings(study, {.program = trainer_program(), .folder = folder, .jobs = arguments.jobs});
   if (const auto signal = StopSignals::received(); !signal.empty()) {
     spdlog::info("stopped by {}: {} of {} done; the same command goes on", signal,
