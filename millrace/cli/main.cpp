@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
   hold_stop_signals();
   survive_file_size_limit();
   if (const auto exit_code = cli::run(
-          argc, argv, {cli::add_coco_eval, cli::add_import, cli::add_report}, /*all=*/false))
+          argc, argv, {cli::add_coco_eval, cli::add_import, cli::add_report, cli::add_study},
+          /*all=*/false))
     return *exit_code;
   // OpenMP's threads spin only briefly at barriers (docs/decisions/0005); its runtime reads that
   // from the environment when it is loaded.

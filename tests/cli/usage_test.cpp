@@ -26,7 +26,7 @@ TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
        {"run",           "eval",       "coco-eval", "predict", "sample", "pack",
         "convert",       "export",     "config",    "list",    "bench",  "doctor",
         "serve",         "check-gpu",  "report",    "init",    "import", "inspect",
-        "import-config", "completion", "man",       "index"}) {
+        "import-config", "completion", "man",       "index",   "study"}) {
     EXPECT_THAT(all.out, HasSubstr("\n  " + command + " "));
     EXPECT_THAT(successful(trainer({command, "--help"})).out,
                 HasSubstr("Examples:\n  trainer " + command));
@@ -37,8 +37,9 @@ TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
 }
 
 TEST_F(Usage, HelpFitsIntoEightyColumns) {
-  for (const std::string command : {"", "run", "eval", "coco-eval", "predict", "import", "convert",
-                                    "export", "bench", "check-gpu", "init", "import-config"}) {
+  for (const std::string command :
+       {"", "run", "eval", "coco-eval", "predict", "import", "convert", "export", "bench",
+        "check-gpu", "init", "import-config", "study"}) {
     std::istringstream help(
         successful(trainer(command.empty() ? Words{"--help"} : Words{command, "--help"})).out);
     for (std::string line; std::getline(help, line);) {

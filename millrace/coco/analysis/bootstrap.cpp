@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "millrace/base/random.h"
 
@@ -54,11 +55,7 @@ Interval interval(const Resamples& a, const Resamples* b, const Figure& figure) 
     if (figure(a.draws[i]) < 0) continue;  // nothing to find: as little for b
     draws.push_back(difference(a.draws[i], b ? &b->draws[i] : nullptr));
   }
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  if (draws.empty()) return {kNone, kNone, kNone};
-  std::ranges::sort(draws);
-  const double value = difference(a.whole, b ? &b->whole : nullptr);
-  return {value, 2 * value - percentile(draws, .975), 2 * value - percentile(draws, .025)};
+  return basic_interval(difference(a.whole, b ? &b->whole : nullptr), std::move(draws));
 }
 
 Spread spread(const Resamples& a, const Resamples* b) {
@@ -72,6 +69,13 @@ Spread spread(const Resamples& a, const Resamples* b) {
 }
 
 }  // namespace
+
+Interval basic_interval(double value, std::vector<double> draws) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  if (draws.empty()) return {kNone, kNone, kNone};
+  std::ranges::sort(draws);
+  return {value, 2 * value - percentile(draws, .975), 2 * value - percentile(draws, .025)};
+}
 
 Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws) {
   Resamples resamples;

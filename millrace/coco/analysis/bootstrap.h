@@ -27,6 +27,9 @@ struct Interval {
   double value, low, high;
 };
 
+/// That of a figure from its draws.
+Interval basic_interval(double value, std::vector<double> draws);
+
 struct Spread {
   Interval ap, ap50;
   std::vector<Interval> category_ap;  // draws without an object of the category are left out
