@@ -4,6 +4,7 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/coco/data/json.h"
+#include "millrace/coco/data/plain_json.h"
 
 namespace millrace::coco {
 
@@ -34,8 +36,9 @@ std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t co
 /// Position of the next character that is not white space.
 std::size_t skip_space(std::string_view text, std::size_t at);
 
-/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()`, and
-/// `read(json::object, const char* begin)`, which may throw Wrong.
+/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()`,
+/// `read_plain(PlainJson&)`, which gives false or throws for a record that is not plain, and
+/// `read(json::object, const char* begin)`, which may throw Wrong, for the pieces that have such.
 template <typename Part>
 class ListPiece {
  public:
@@ -46,10 +49,8 @@ class ListPiece {
   ListPiece(const ListPiece&) = delete;
 
   void read(ByteRange range) {
-    part.clear();
-    last.reset();
-    faults.clear();
-    records = 0;
+    if (read_plain(range)) return;
+    begin();
     const std::size_t count = range.end - range.begin;
     try {
       text_.replace([&](std::string& text) {
@@ -78,8 +79,39 @@ class ListPiece {
   std::vector<RecordFault> faults;  // counted from the first record of the piece
 
  private:
+  void begin() {
+    part.clear();
+    last.reset();
+    faults.clear();
+    records = 0;
+  }
+
+  /// False where the piece is not plain, and then nothing is known of it.
+  bool read_plain(ByteRange range) {
+    begin();
+    const std::size_t count = range.end - range.begin;
+    try {
+      bytes_.resize(count + PlainJson::kPadding);
+      file_.read(range.begin, std::span(bytes_).first(count));
+      std::ranges::fill(std::span(bytes_).subspan(count), '\0');
+      const char* const end = bytes_.data() + count;
+      PlainJson text(bytes_.data(), end);
+      do {
+        if (!part.read_plain(text)) return false;
+        ++records;
+      } while (text.take(','));
+      if (text.take(']'))
+        last = range.begin + static_cast<std::size_t>(text.at() - bytes_.data()) - 1;
+      return whole = last || (text.next() == '\0' && text.at() == end);
+    } catch (const Error&) {
+    } catch (const Wrong&) {
+    }
+    return false;
+  }
+
   const InputFile& file_;
   const std::string_view section_;
+  std::vector<char> bytes_;
   JsonText text_{"a piece"};
 };
 
