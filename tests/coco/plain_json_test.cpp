@@ -32,9 +32,9 @@ class Padded {
 /// The value of a text that is a number from beginning to end.
 std::optional<double> number_of(const std::string& text) {
   const Padded padded(text);
-  PlainJson json = padded.begin();
+  PlainJson plain = padded.begin();
   double value = 0;
-  if (!json.number(value) || json.at() != padded.end()) return {};
+  if (!plain.number(value) || plain.at() != padded.end()) return {};
   return value;
 }
 
@@ -92,9 +92,9 @@ TEST(PlainJson, TakesNoNumberThatIsNone) {
 TEST(PlainJson, IntegersAreThoseOfSixtyFourBits) {
   const auto integer = [](const std::string& text) -> std::optional<std::int64_t> {
     const Padded padded(text);
-    PlainJson json = padded.begin();
+    PlainJson plain = padded.begin();
     std::int64_t value = 0;
-    if (!json.integer(value) || json.at() != padded.end()) return {};
+    if (!plain.integer(value) || plain.at() != padded.end()) return {};
     return value;
   };
   EXPECT_EQ(integer("0"), 0);
@@ -107,10 +107,10 @@ TEST(PlainJson, IntegersAreThoseOfSixtyFourBits) {
 TEST(PlainJson, CountsAreUnescaped) {
   const auto counts = [](const std::string& text) -> std::optional<std::string> {
     const Padded padded(text);
-    PlainJson json = padded.begin();
+    PlainJson plain = padded.begin();
     std::string_view value;
     std::string spare;
-    if (!json.counts(value, spare) || json.at() != padded.end()) return {};
+    if (!plain.counts(value, spare) || plain.at() != padded.end()) return {};
     return std::string(value);
   };
   EXPECT_EQ(counts(R"("PQ1n")"), "PQ1n");
@@ -123,9 +123,9 @@ TEST(PlainJson, CountsAreUnescaped) {
 /// What a whole text is read as; nothing where it is not plain.
 std::optional<Annotation> annotation(const std::string& text) {
   const Padded padded(text);
-  PlainJson json = padded.begin();
+  PlainJson plain = padded.begin();
   Records records;
-  if (!read_plain_annotation(json, records) || json.at() != padded.end()) return {};
+  if (!read_plain_annotation(plain, records) || plain.at() != padded.end()) return {};
   return records.annotations.at(0);
 }
 
