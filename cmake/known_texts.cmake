@@ -1,4 +1,4 @@
-# Writes a header with what trainer-torch prints for some command lines:
+# Writes a header with what trainer-torch prints for some command lines, only where that changes:
 #   cmake -DPROGRAM=FILE -DOUT=FILE -P known_texts.cmake
 set(header "#pragma once\n#include <string_view>\nnamespace millrace::cli {\n")
 foreach(known "kHelpText --help" "kListText list" "kListJson list --json")
@@ -8,6 +8,7 @@ foreach(known "kHelpText --help" "kListText list" "kListJson list --json")
   if(fault)
     message(FATAL_ERROR "${PROGRAM} ${words}: ${fault}")
   endif()
-  string(APPEND header "inline constexpr std::string_view ${name} = R\"~known~(${text})~known~\";\n")
+  string(APPEND header "inline constexpr std::string_view ${name} = R\"~~(${text})~~\";\n")
 endforeach()
-file(WRITE "${OUT}" "${header}}  // namespace millrace::cli\n")
+file(WRITE "${OUT}.part" "${header}}  // namespace millrace::cli\n")
+file(COPY_FILE "${OUT}.part" "${OUT}" ONLY_IF_DIFFERENT)
