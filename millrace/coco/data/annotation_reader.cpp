@@ -258,8 +258,7 @@ void tell_first_fault(const InputFile& file, const std::string& source,
 bool is_worth_pieces(const fs::path& file) {
   std::error_code no_size;
   const auto size = fs::file_size(file, no_size);
-  constexpr std::uint64_t kLeast = std::uint64_t{2}
-                                   << 20;  // a second thread gains more than it costs
+  constexpr std::uint64_t kLeast = 2 << 20;  // from here a second thread gains
   return !no_size && size >= kLeast;
 }
 

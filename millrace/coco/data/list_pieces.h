@@ -49,15 +49,17 @@ class ListPiece {
   ListPiece(const ListPiece&) = delete;
 
   void read(ByteRange range) {
-    if (read_plain(range)) return;
     begin();
     const std::size_t count = range.end - range.begin;
     try {
+      bytes_.resize(count + PlainJson::kPadding);
+      file_.read(range.begin, std::span(bytes_).first(count));
+      std::ranges::fill(std::span(bytes_).subspan(count), '\0');
+      whole = true;
+      if (read_plain(range)) return;
+      begin();
       text_.replace([&](std::string& text) {
-        text.resize(count + 2);
-        text.front() = '[';
-        file_.read(range.begin, std::span(text).subspan(1, count));
-        text.back() = ']';
+        text.assign(1, '[').append(bytes_.data(), count).append(1, ']');
       });
       const std::size_t end =
           text_.each_record_of_prefix(section_, [&](json::object fields, const char* at) {
@@ -66,7 +68,6 @@ class ListPiece {
           });
       if (end <= count) last = range.begin + end - 1;
       for (RecordFault& fault : faults) fault.byte += range.begin - 1;
-      whole = true;
     } catch (const Error&) {  // reported when the file is read in order
       whole = false;
     }
@@ -86,27 +87,23 @@ class ListPiece {
     records = 0;
   }
 
-  /// False where the piece is not plain, and then nothing is known of it.
+  /// False where the bytes are not plain, and then nothing is known of them.
   bool read_plain(ByteRange range) {
-    begin();
-    const std::size_t count = range.end - range.begin;
+    const char* const end = bytes_.data() + (range.end - range.begin);
+    PlainJson text(bytes_.data(), end);
     try {
-      bytes_.resize(count + PlainJson::kPadding);
-      file_.read(range.begin, std::span(bytes_).first(count));
-      std::ranges::fill(std::span(bytes_).subspan(count), '\0');
-      const char* const end = bytes_.data() + count;
-      PlainJson text(bytes_.data(), end);
       do {
         if (!part.read_plain(text)) return false;
         ++records;
       } while (text.take(','));
-      if (text.take(']'))
-        last = range.begin + static_cast<std::size_t>(text.at() - bytes_.data()) - 1;
-      return whole = last || (text.next() == '\0' && text.at() == end);
     } catch (const Error&) {
+      return false;
     } catch (const Wrong&) {
+      return false;
     }
-    return false;
+    if (text.take(']'))
+      last = range.begin + static_cast<std::size_t>(text.at() - bytes_.data()) - 1;
+    return last || (text.next() == '\0' && text.at() == end);
   }
 
   const InputFile& file_;
