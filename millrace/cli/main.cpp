@@ -12,6 +12,7 @@
 
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/cli/known_answers.h"
 #include "millrace/cli/libtorch.h"
 #include "millrace/cli/program.h"
 
@@ -38,6 +39,7 @@ int main(int argc, char** argv) {
           argc, argv, {cli::add_coco_eval, cli::add_import, cli::add_report, cli::add_study},
           /*all=*/false))
     return *exit_code;
+  if (const auto exit_code = cli::answer_what_is_known(argc, argv)) return *exit_code;
   // OpenMP's threads spin only briefly at barriers (docs/decisions/0005); its runtime reads that
   // from the environment when it is loaded.
   if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))

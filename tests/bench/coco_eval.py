@@ -4,14 +4,16 @@ processes.
 
     tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm]
                              [--gt G --dt-bbox B --dt-segm S] [--slow] [--json]
+    tests/bench/coco_eval.py TRAINER --iou keypoints --gt G --dt-keypoints K --load-images 0
 
 Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100
 detections each) under build/, and one of 118,287 images whose annotations alone are loaded. The
-peers are those of hotcoco, ultrafast-pycocotools and faster-coco-eval that MILLRACE_PEERS_PYTHON
-(an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. Missing ones are
-left out with a message. Rounds are interleaved. A peer's clock starts after its imports, ours with
-the process. CPU and peak memory are of the whole process, less, for peers, what an interpreter with
-the same imports takes.
+peers are those of scripts/python-peers.txt that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow
+adds one round of faster-coco-eval and of pycocotools. Missing ones are left out with a message.
+Rounds are interleaved. A peer's clock starts after its imports, ours with the process. CPU and peak
+memory are of the whole process, less, for peers, what an interpreter with the same imports takes.
+The last columns are the ratios of a peer's time to ours of the same round: their median, least and
+most.
 """
 import functools
 import json
@@ -22,7 +24,8 @@ import sys
 
 from comparison import interpreter, parser, run, take_turns
 
-PEERS = {  # module -> how its COCO and COCOeval are called
+# module -> how its COCO and COCOeval are called
+COCO_EVALS = {
     "hotcoco": "from hotcoco import COCO, COCOeval",
     "ultrafast_pycocotools": "from ultrafast_pycocotools.coco import COCO\n"
                              "from ultrafast_pycocotools.cocoeval import COCOeval",
@@ -30,21 +33,45 @@ PEERS = {  # module -> how its COCO and COCOeval are called
     "pycocotools": "from pycocotools.coco import COCO\nfrom pycocotools.cocoeval import COCOeval",
 }
 SLOW = {"pycocotools", "faster_coco_eval"}
+AS_PYCOCOTOOLS = """
+def load(gt):
+    return COCO(gt)
+
+def evaluate(truth, dt, iou):
+    e = COCOeval(truth, truth.loadRes(dt), iou)
+    e.evaluate()
+    e.accumulate()
+    e.summarize()
+    return e.stats
+"""
+# vernier's own API: its COCOeval would need pycocotools to read the files.
+VERNIER = """
+from pathlib import Path
+from vernier.instance import Bbox, CocoDataset, Evaluator, Keypoints, Segm
+
+def load(gt):
+    return CocoDataset.from_json(Path(gt).read_bytes())
+
+def evaluate(truth, dt, iou):
+    kind = {"bbox": Bbox, "segm": Segm, "keypoints": Keypoints}[iou]()
+    evaluator = Evaluator(iou=kind, parity_mode="strict")
+    threads = int(os.environ["RAYON_NUM_THREADS"])
+    return evaluator.evaluate(truth, Path(dt).read_bytes(), num_threads=threads).stats
+"""
+# module -> `load(gt)` and `evaluate(truth, dt, iou)`
+PEERS = {name: imports + AS_PYCOCOTOOLS for name, imports in COCO_EVALS.items()}
+PEERS["vernier"] = VERNIER
 # What a peer's process runs: imports, then one of the two jobs, told in the last line.
 EVALUATE = """
 import contextlib, json, os, sys, time
-{imports}
+{peer}
 job, gt, dt, iou = sys.argv[1:]
 began, stats = time.perf_counter(), None
 with contextlib.redirect_stdout(sys.stderr):
     if job != "nothing":
-        truth = COCO(gt)
+        truth = load(gt)
     if job == "evaluate":
-        e = COCOeval(truth, truth.loadRes(dt), iou)
-        e.evaluate()
-        e.accumulate()
-        e.summarize()
-        stats = [float(x) for x in list(e.stats)[:12]]
+        stats = [float(x) for x in list(evaluate(truth, dt, iou))[:12]]
 print(json.dumps({{"seconds": time.perf_counter() - began, "stats": stats}}))
 """
 
@@ -73,7 +100,7 @@ def millrace(trainer):
 def peer(python, name):
     """The same for a peer, less what its imports take; None, and a message, where it is missing."""
     def start(job, gt, dt, iou, threads):
-        program = EVALUATE.format(imports=PEERS[name])
+        program = EVALUATE.format(peer=PEERS[name])
         return run_on(threads, [python, "-c", program, job, gt, dt, iou])
 
     def measure(*job):
@@ -105,20 +132,22 @@ def compare(runners, rounds, *job):
                       rounds, once=SLOW)
 
 
-def figures(answers):
+def figures(answers, own):
+    """Of a program; `own`: the answers of ours in the same rounds."""
     column = {key: [a[key] for a in answers] for key in ("seconds", "cpu", "mib")}
+    ratios = [a["seconds"] / o["seconds"] for a, o in zip(answers, own)]
     return {"min_s": min(column["seconds"]), "median_s": statistics.median(column["seconds"]),
-            "cpu_s": statistics.median(column["cpu"]), "mib": statistics.median(column["mib"])}
+            "cpu_s": statistics.median(column["cpu"]), "mib": statistics.median(column["mib"]),
+            "ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
 
 
 def table(title, answers):
     """Prints it and gives the same as data."""
-    own = figures(answers["millrace"])
     print(f"\n{title}\n"
-          f"  {'':<24}{'min s':>8}{'median':>8}{'CPU s':>8}{'MiB':>7}{'x ours':>8}   figures")
+          f"  {'':<24}{'min s':>8}{'median':>8}{'CPU s':>8}{'MiB':>7}{'x ours':>8}   (spread)")
     result = {}
     for name, each in answers.items():
-        f = result[name] = figures(each)
+        f = result[name] = figures(each, answers["millrace"])
         stats, ours = each[0].get("stats"), answers["millrace"][0].get("stats")
         same = ""
         if stats and name != "millrace":
@@ -126,8 +155,12 @@ def table(title, answers):
             f["difference"] = far
             same = "the same bits" if far == 0 else f"differ by {far:.1g}"
         print(f"  {name:<24}{f['min_s']:>8.3f}{f['median_s']:>8.3f}"
-              f"{f['cpu_s']:>8.2f}{f['mib']:>7.0f}"
-              f"{f['min_s'] / own['min_s']:>8.2f}   {same}", flush=True)
+              f"{f['cpu_s']:>8.2f}{f['mib']:>7.0f}{f['ratio']:>8.2f}"
+              f"   ({f['ratio_min']:.2f} to {f['ratio_max']:.2f})   {same}", flush=True)
+    peers = [n for n in answers if n.partition(",")[0] != "millrace" and n not in SLOW]
+    if peers:
+        best = min(peers, key=lambda n: result[n]["median_s"])
+        print(f"  the fastest peer, {best}, takes {result[best]['ratio']:.2f} times our time")
     return result
 
 
@@ -144,7 +177,8 @@ def load(runners, gt, rounds):
 
 def main():
     arguments = parser(__doc__, "trainer", rounds=5)
-    arguments.add_argument("--iou", nargs="+", choices=["bbox", "segm"], default=["bbox", "segm"])
+    arguments.add_argument("--iou", nargs="+", choices=["bbox", "segm", "keypoints"],
+                           default=["bbox", "segm"])
     arguments.add_argument("--threads", nargs="+", type=int, default=[2, 1])
     arguments.add_argument("--images", type=int, default=5000)
     arguments.add_argument("--load-images", type=int, default=118287,
@@ -152,15 +186,20 @@ def main():
     arguments.add_argument("--gt")
     arguments.add_argument("--dt-bbox")
     arguments.add_argument("--dt-segm")
+    arguments.add_argument("--dt-keypoints", help="of your own; no set of keypoints is made")
     arguments.add_argument("--load", help="annotations of your own to load")
     arguments.add_argument("--slow", action="store_true",
                         help="faster-coco-eval and pycocotools too, once")
     arguments.add_argument("--json", action="store_true", help="one line of JSON at the end")
     a = arguments.parse_args()
     trainer = os.path.abspath(a.trainer)
-    files = [a.gt, a.dt_bbox, a.dt_segm]
-    if not a.gt:
-        files = made_set(trainer, f"build/bench-eval-{a.images}", a.images, 100)
+    gt, found = a.gt, {"bbox": a.dt_bbox, "segm": a.dt_segm, "keypoints": a.dt_keypoints}
+    if not gt:
+        gt, *made = made_set(trainer, f"build/bench-eval-{a.images}", a.images, 100)
+        found = dict(zip(("bbox", "segm"), made))
+    for iou in a.iou:
+        if not found.get(iou):
+            arguments.error(f"--iou {iou} needs --gt and --dt-{iou}")
     python = interpreter()
     runners = {"millrace": millrace(trainer)}
     for name in PEERS if python else ():
@@ -169,9 +208,8 @@ def main():
 
     result = {}
     for iou in a.iou:
-        dt = files[1 if iou == "bbox" else 2]
         for threads in a.threads:
-            answers = compare(runners, a.rounds, "evaluate", files[0], dt, iou, threads)
+            answers = compare(runners, a.rounds, "evaluate", gt, found[iou], iou, threads)
             title = f"{iou}, {threads} thread{'s' if threads > 1 else ''}: {a.rounds} rounds"
             result[f"{iou}-{threads}"] = table(title, answers)
         if {1, 2} <= set(a.threads):
@@ -183,7 +221,8 @@ def main():
                                                         s in scaling.items()))
     if a.load_images or a.load:
         gt = a.load or made_set(trainer, f"build/bench-eval-{a.load_images}", a.load_images, 0)[0]
-        fast = {name: runners[name] for name in ("millrace", "hotcoco") if name in runners}
+        fast = {name: runners[name] for name in ("millrace", "hotcoco", "vernier")
+                if name in runners}
         result["load"] = load(fast, gt, min(a.rounds, 3))
     if a.json:
         print(json.dumps(result))

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def parser(doc, program, rounds):
@@ -22,11 +23,11 @@ def spent(command, cwd=None, environment=None):
     None and why.
     """
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        began = os.times().elapsed
+        began = time.perf_counter()
         child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                  env={**os.environ, **(environment or {})})
         _, status, used = os.wait4(child.pid, 0)
-        wall = os.times().elapsed - began
+        wall = time.perf_counter() - began
         out.seek(0), err.seek(0)
         if status:
             return None, (err.read().strip().splitlines() or [f"ended with status {status}"])[-1]

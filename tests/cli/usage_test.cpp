@@ -81,9 +81,28 @@ TEST_F(Usage, WrongUsageIsNamed) {
 TEST_F(Usage, TheEvaluatorRunsWithoutTheTorchHalfAndTheRestAsksForIt) {
   const auto alone = in_folder("trainer");
   fs::copy_file(MILLRACE_TRAINER, alone);
-  expect_error(run(alone, {"list"}), 1, in_folder("trainer-torch").string() + ": No such file");
+  expect_error(run(alone, {"doctor", "x.toml"}), 1,
+               in_folder("trainer-torch").string() + ": No such file");
   expect_error(run(alone, {"coco-eval", "--gt", "no.json", "--dt", "no.json", "--iou", "bbox"}), 1,
                "no.json");
+}
+
+TEST_F(Usage, WhatIsKnownIsAnsweredAsTheTorchHalfDoes) {
+  const auto alone = in_folder("trainer"), faulty = in_folder("faulty.toml");
+  fs::copy_file(MILLRACE_TRAINER, alone);
+  write_text(faulty, "[train]\nmax_steps = = 3\n");
+  for (const Words& words : {Words{"--help"}, {"-h"}, {"list"}, {"list", "--json"}}) {
+    const auto expected = successful(run(std::string(MILLRACE_TRAINER) + "-torch", words));
+    EXPECT_EQ(successful(run(alone, words)).out, expected.out) << words[0];
+  }
+  for (const auto* command : {"run", "config", "eval"}) {
+    Words words = {command, faulty};
+    if (words[0] == "eval") words = words + Words{"--weights", "x.safetensors"};
+    const auto expected = run(std::string(MILLRACE_TRAINER) + "-torch", words);
+    const auto outcome = run(alone, words);
+    expect_error(outcome, 2, faulty.string() + ": line 2");
+    EXPECT_EQ(outcome.err, expected.err);
+  }
 }
 
 TEST_F(Usage, ListShowsComponentsAndTheirOptions) {

@@ -90,7 +90,7 @@ TEST_F(Debian, TrainsBesideALibtorchThatItIsGiven) {
                                setting("train.output", in_folder("runs"))} +
                              kTrainOnly)));
   EXPECT_THAT(done.err, HasSubstr("done after step 3"));
-  expect_error(run("/usr/bin/env", {"-i", "PATH=/nowhere", program, "list"}), 1,
+  expect_error(run("/usr/bin/env", {"-i", "PATH=/nowhere", program, "doctor", "x.toml"}), 1,
                "this package needs libtorch");
 }
 

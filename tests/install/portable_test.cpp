@@ -140,10 +140,10 @@ TEST_F(Portable, TrainsInTwoProcessesOfItsOwnMpirun) {
 TEST_F(Portable, SaysWhatIsMissing) {
   const auto without = successful(bare({"--version"}, "NOTHING="));
   EXPECT_THAT(without.out, AllOf(StartsWith("trainer "), HasSubstr("no libtorch: this package")));
-  expect_error(bare({"list"}, "NOTHING="), 1,
+  expect_error(bare({"doctor", "x.toml"}, "NOTHING="), 1,
                "and there is none: LIBTORCH is not set, /package/libtorch does not exist, and "
                "python3 has no torch. Run `pip install torch==");
-  expect_error(bare({"list"}, "LIBTORCH=/nowhere"), 1,
+  expect_error(bare({"doctor", "x.toml"}, "LIBTORCH=/nowhere"), 1,
                "LIBTORCH=/nowhere: /nowhere has no lib/libtorch_cpu.so");
 }
 
@@ -151,10 +151,11 @@ TEST_F(Portable, SaysWhatIsMissing) {
 // for a version that is not the package's.
 TEST_F(Portable, RefusesALibtorchOfAnotherVersionByItsPlace) {
   make_torch(in_folder("data/old"), "2.9.1+cu128");
-  expect_error(bare({"list"}, "LIBTORCH=/data/old"), 1,
+  expect_error(bare({"doctor", "x.toml"}, "LIBTORCH=/data/old"), 1,
                "LIBTORCH=/data/old: /data/old is version 2.9.1+cu128");
   make_torch(root() / "package/libtorch", "2.12.0");
-  expect_error(bare({"list"}, "NOTHING="), 1, "but /package/libtorch is version 2.12.0. Run");
+  expect_error(bare({"doctor", "x.toml"}, "NOTHING="), 1,
+               "but /package/libtorch is version 2.12.0. Run");
   fs::remove_all(root() / "package/libtorch");
 }
 

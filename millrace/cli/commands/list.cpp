@@ -3,7 +3,7 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/describe/config_tables.h"
-#include "millrace/cli/terminal_text.h"
+#include "millrace/cli/list_text.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -16,8 +16,7 @@ namespace millrace::cli {
 namespace {
 
 void print_options(const std::vector<OptionHelp>& options) {
-  const std::string column(41, ' ');  // of what an option does
-  for (const auto& option : options) print_lines(fmt::format("    {}\n", option.text()), column);
+  for (const auto& option : options) print_list_line(fmt::format("    {}\n", option.text()));
 }
 
 template <class Factory>
@@ -33,8 +32,9 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
                     std::span<const DataDefault> defaults = {}) {
   fmt::print("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
-    print_lines(fmt::format("\n  {}  {}{}\n", fmt::format(fmt::runtime(usage), name), entry.doc,
-                            is_in_every_run(entry.create) ? " (in every run)" : ""));
+    fmt::print("\n");
+    print_list_line(fmt::format("  {}  {}{}\n", fmt::format(fmt::runtime(usage), name), entry.doc,
+                                is_in_every_run(entry.create) ? " (in every run)" : ""));
     if (!entry.plugin.empty()) fmt::print("    from {}\n", entry.plugin);
     auto options = entry.help();
     for (auto& option : options)
@@ -98,8 +98,9 @@ int list(const ListArguments& arguments) {
   }
   fmt::print("TABLES of a configuration: option = default, what it does (legal values)\n");
   for (const auto& table : config_tables()) {
-    print_lines(fmt::format("\n  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]",
-                            table.doc));
+    fmt::print("\n");
+    print_list_line(fmt::format("  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]",
+                                table.doc));
     print_options(table.options);
   }
   print_registry("DETECTORS", "[model] type = \"{}\"", detectors());
@@ -108,7 +109,7 @@ int list(const ListArguments& arguments) {
                  source_defaults());
   print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages(),
                  stage_defaults());
-  suggest_next("trainer config CONFIG shows what a configuration sets of these, and from where");
+  suggest_after_list();
   return kDone;
 }
 

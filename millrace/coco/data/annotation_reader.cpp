@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "millrace/coco/data/annotation_record.h"
 #include "millrace/coco/data/list_pieces.h"
 #include "millrace/coco/data/readers.h"
-#include "millrace/coco/data/segmentation.h"
 
 namespace millrace::coco {
 namespace {
@@ -87,54 +87,13 @@ void read_category(json::object fields, const char* at, Records& records) {
   records.categories.push_back(one);
 }
 
-void read_annotation(json::object fields, const char* at, Records& records) {
-  Annotation one;
-  bool has_area = false, has_number = false;
-  read_fields(
-      fields, at, required("id", one.id), required("image_id", one.image_id),
-      required("category_id", one.category_id),
-      required("bbox",
-               [&](json::value v) {
-                 if (!read_box(v, one.bbox))
-                   throw Wrong{place(v), "'bbox' is empty; it needs 4 numbers"};
-               }),
-      optional("area",
-               [&](json::value v) {
-                 one.area = number(v, "area");
-                 has_area = true;
-               }),
-      optional("iscrowd", [&](json::value v) { one.crowd = flag(v, "iscrowd"); }),
-      optional("ignore",
-               [&](json::value v) {
-                 one.ignored = *place(v) != 'n' && flag(v, "ignore");  // some tools write null
-               }),
-      optional("segmentation", [&](json::value v) { one.shape = read_segmentation(v, records); }),
-      optional("keypoints",
-               [&](json::value v) {
-                 const std::size_t begin = records.keypoints.size();
-                 one.keypoint_count = read_keypoints(v, records.keypoints);
-                 if (one.keypoint_count > 0) one.keypoints = begin;
-               }),
-      optional("num_keypoints", [&](json::value v) {
-        if (*place(v) == 'n' && v.is_null()) return;
-        one.num_keypoints = static_cast<std::int32_t>(integer(v, "num_keypoints"));
-        has_number = true;
-      }));
-  if (!has_number)
-    for (std::size_t i = 0; i < one.keypoint_count; ++i)
-      one.num_keypoints += records.keypoints[one.keypoints + 3 * i + 2] > 0;
-  if (!has_area) {
-    const bool box_only = one.shape.kind == ShapeKind::none;
-    one.area = box_only ? one.bbox[2] * one.bbox[3] : shape_area(one.shape, records);
-  }
-  records.annotations.push_back(one);
-}
-
 using ReadRecord = void (*)(json::object, const char*, Records&);
+using ReadPlainRecord = bool (*)(PlainJson&, Records&);
 
 /// The records of a list, or of a piece of it.
 struct RecordPart {
   ReadRecord read_record;
+  ReadPlainRecord read_plain_record = nullptr;
   Records records = {};
 
   void clear() { records.clear(); }
@@ -151,11 +110,13 @@ struct RecordPart {
       throw;
     }
   }
+  bool read_plain(PlainJson& text) { return read_plain_record && read_plain_record(text, records); }
 };
 
 /// The sections of a file.
 struct Sections {
-  RecordPart images{read_image}, annotations{read_annotation}, categories{read_category};
+  RecordPart images{read_image}, annotations{read_annotation, read_plain_annotation},
+      categories{read_category};
 
   /// `on_list(name, value)` must iterate over each list but that of categories.
   template <typename F>
@@ -297,7 +258,8 @@ void tell_first_fault(const InputFile& file, const std::string& source,
 bool is_worth_pieces(const fs::path& file) {
   std::error_code no_size;
   const auto size = fs::file_size(file, no_size);
-  return !no_size && size >= 2 * kPieceBytes;
+  constexpr std::uint64_t kLeast = 2 << 20;  // from here a second thread gains
+  return !no_size && size >= kLeast;
 }
 
 std::optional<GatheredRecords> read_pieces(const InputFile& file, std::size_t piece_bytes,

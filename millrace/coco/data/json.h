@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "millrace/base/files.h"
+#include "millrace/coco/data/fields.h"
 
 namespace millrace::coco {
 
@@ -78,26 +79,9 @@ std::string read_json(const std::filesystem::path& file, char opening);
 /// Where a value begins, for Wrong.
 const char* place(json::value value);
 
-/// What to do with one field of an object.
-template <typename F>
-struct Field {
-  std::string_view name;
-  bool required;
-  F read;
-  bool seen = false;
-};
-template <typename F>
-Field<F> required(std::string_view name, F read) {
-  return {name, true, std::move(read)};
-}
 inline auto required(std::string_view name, std::int64_t& to) {
   return required(name, [&to, name](json::value value) { to = integer(value, name); });
 }
-template <typename F>
-Field<F> optional(std::string_view name, F read) {
-  return {name, false, std::move(read)};
-}
-
 /// Hands each field of an object that begins at `at` to its reader, in any order, and ignores other
 /// fields. Throws Wrong if a required one is missing.
 template <typename... Fs>

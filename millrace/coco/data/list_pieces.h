@@ -4,6 +4,7 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/coco/data/json.h"
+#include "millrace/coco/data/plain_json.h"
 
 namespace millrace::coco {
 
@@ -34,8 +36,9 @@ std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t co
 /// Position of the next character that is not white space.
 std::size_t skip_space(std::string_view text, std::size_t at);
 
-/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()`, and
-/// `read(json::object, const char* begin)`, which may throw Wrong.
+/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()`,
+/// `read_plain(PlainJson&)`, which gives false or throws for a record that is not plain, and
+/// `read(json::object, const char* begin)`, which may throw Wrong, for the pieces that have such.
 template <typename Part>
 class ListPiece {
  public:
@@ -46,17 +49,17 @@ class ListPiece {
   ListPiece(const ListPiece&) = delete;
 
   void read(ByteRange range) {
-    part.clear();
-    last.reset();
-    faults.clear();
-    records = 0;
+    begin();
     const std::size_t count = range.end - range.begin;
     try {
+      bytes_.resize(count + PlainJson::kPadding);
+      file_.read(range.begin, std::span(bytes_).first(count));
+      std::ranges::fill(std::span(bytes_).subspan(count), '\0');
+      whole = true;
+      if (read_plain(range)) return;
+      begin();
       text_.replace([&](std::string& text) {
-        text.resize(count + 2);
-        text.front() = '[';
-        file_.read(range.begin, std::span(text).subspan(1, count));
-        text.back() = ']';
+        text.assign(1, '[').append(bytes_.data(), count).append(1, ']');
       });
       const std::size_t end =
           text_.each_record_of_prefix(section_, [&](json::object fields, const char* at) {
@@ -65,7 +68,6 @@ class ListPiece {
           });
       if (end <= count) last = range.begin + end - 1;
       for (RecordFault& fault : faults) fault.byte += range.begin - 1;
-      whole = true;
     } catch (const Error&) {  // reported when the file is read in order
       whole = false;
     }
@@ -78,8 +80,35 @@ class ListPiece {
   std::vector<RecordFault> faults;  // counted from the first record of the piece
 
  private:
+  void begin() {
+    part.clear();
+    last.reset();
+    faults.clear();
+    records = 0;
+  }
+
+  /// False where the bytes are not plain, and then nothing is known of them.
+  bool read_plain(ByteRange range) {
+    const char* const end = bytes_.data() + (range.end - range.begin);
+    PlainJson text(bytes_.data(), end);
+    try {
+      do {
+        if (!part.read_plain(text)) return false;
+        ++records;
+      } while (text.take(','));
+    } catch (const Error&) {
+      return false;
+    } catch (const Wrong&) {
+      return false;
+    }
+    if (text.take(']'))
+      last = range.begin + static_cast<std::size_t>(text.at() - bytes_.data()) - 1;
+    return last || (text.next() == '\0' && text.at() == end);
+  }
+
   const InputFile& file_;
   const std::string_view section_;
+  std::vector<char> bytes_;
   JsonText text_{"a piece"};
 };
 

@@ -25,8 +25,8 @@ struct FaultListener {
 std::shared_ptr<const Dataset> read_sound_records(const std::filesystem::path& json,
                                                   const FaultListener& listener);
 
-/// Where a second thread gains more than the cutting costs.
-inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+/// Text and records of a piece stay in a core's second cache, and take few pages.
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
 
 /// As the public `read_dataset`; the arrays of a file of `kLeastSpilled` bytes or more lie in files
 /// without names in the folder `spools`.

@@ -87,25 +87,23 @@ std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
 }
 
 /// The annotations by image, those of an image in their order; sets the images' ranges.
-SpillingArray<Annotation> grouped(std::span<const Annotation> annotations,
-                                  const std::vector<std::uint32_t>& owners,
+SpillingArray<Annotation> grouped(const std::vector<std::uint32_t>& owners,
                                   GatheredRecords& records) {
   auto& images = records.images;
   for (Image& image : images) image.count = 0;
-  std::size_t kept = 0;
+  std::uint32_t kept = 0;
   for (const std::uint32_t owner : owners)
     if (owner != kNowhere) ++images[owner].count, ++kept;
   std::uint32_t first = 0;
-  for (Image& image : images) {
-    image.first = first;
-    first += std::exchange(image.count, 0);
-  }
-  std::vector<std::uint32_t> order(kept);
-  for (std::uint32_t i = 0; i < annotations.size(); ++i) {
-    if (owners[i] == kNowhere) continue;
-    Image& image = images[owners[i]];
-    order[image.first + image.count++] = i;
-  }
+  for (Image& image : images) image.first = std::exchange(first, first + image.count);
+  if (kept == owners.size() && std::ranges::is_sorted(owners))  // the file groups them
+    return std::move(records.annotations);
+
+  std::vector<std::uint32_t> next, order(kept);
+  for (const Image& image : images) next.push_back(image.first);
+  for (std::uint32_t i = 0; i < owners.size(); ++i)
+    if (owners[i] != kNowhere) order[next[owners[i]]++] = i;
+  const auto annotations = records.annotations.values();
   SpillingArray<Annotation> result(records.spill);
   result.reserve(kept);
   for (const std::uint32_t i : order) result.append(annotations.subspan(i, 1));
@@ -229,7 +227,7 @@ std::shared_ptr<const Dataset> assemble(GatheredRecords given, std::string sourc
   data->source = std::move(source);
   data->memory = records;
   each_array([](auto& view, auto& array) { view = values_of(array); }, *data, *records);
-  records->annotations = grouped(data->annotations, find_images(*data, tell), *records);
+  records->annotations = grouped(find_images(*data, tell), *records);
   data->annotations = records->annotations.values();
   return data;
 }

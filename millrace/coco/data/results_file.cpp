@@ -34,20 +34,47 @@ class DetectionReader {
                 optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }),
                 optional("keypoints", [&](json::value v) { read_keypoints(v, keypoints_); }));
     if (!shape_.polygons.empty()) rasterize(one.image_id);
-    if (shape_.counts.empty()) {
-      if (!one.has_bbox && keypoints_.empty())
-        throw Wrong{at, "neither 'bbox' nor 'segmentation' nor 'keypoints' is there"};
-      detections.add(one, keypoints_);
-      return;
-    }
+    if (!has_any(one))
+      throw Wrong{at, "neither 'bbox' nor 'segmentation' nor 'keypoints' is there"};
     try {
-      detections.add(one, shape_.counts, shape_.height, shape_.width, keypoints_);
+      add(one);
     } catch (const Error& problem) {
       throw Wrong{shape_.at, problem.what()};
     }
   }
 
+  /// The same for one that begins where `text` is; false where it is not plain or not sound.
+  bool read_plain(PlainJson& text) {
+    Detections::Record one;
+    std::uint16_t count = 0;  // of keypoints
+    shape_.counts = {};
+    keypoints_.clear();
+    const bool read = text.fields(
+        required("image_id", [&] { return text.integer(one.image_id); }),
+        required("category_id", [&] { return text.integer(one.category_id); }),
+        required("score", [&] { return text.number(one.score); }),
+        optional("bbox", [&] { return one.has_bbox = read_plain_box(text, one.bbox); }),
+        optional("segmentation", [&] { return read_plain_segmentation(text, shape_); }),
+        optional("keypoints", [&] { return read_plain_keypoints(text, keypoints_, count); }));
+    if (!read || !has_any(one)) return false;
+    add(one);
+    return true;
+  }
+
  private:
+  /// Of box, mask and keypoints.
+  bool has_any(const Detections::Record& one) const {
+    return one.has_bbox || !shape_.counts.empty() || !keypoints_.empty();
+  }
+
+  /// Throws Error for counts that are none.
+  void add(const Detections::Record& one) {
+    if (shape_.counts.empty())
+      detections.add(one, keypoints_);
+    else
+      detections.add(one, shape_.counts, shape_.height, shape_.width, keypoints_);
+  }
+
   /// Polygons say nothing of the image's size.
   void rasterize(std::int64_t image_id) {
     const Image* image = images_ ? images_->find_image(image_id) : nullptr;

@@ -58,10 +58,11 @@ Rle from_runs(const std::vector<std::int64_t>& runs, std::uint32_t height, std::
 /// Run lengths as they are written.
 struct RleFields {
   std::uint32_t height = 0, width = 0;
-  const char* counts_at;
+  const char* counts_at = nullptr;
   std::optional<std::string_view> compressed;
   std::vector<std::int64_t> runs;
 
+  RleFields() = default;
   RleFields(json::object fields, const char* at) : counts_at(at) {
     double size[2] = {-1, -1};
     const char* size_at = at;
@@ -91,6 +92,27 @@ struct RleFields {
     }
   }
 };
+
+/// Compressed counts lie in the text or in `spare`.
+bool read_plain_runs(PlainJson& text, RleFields& to, std::string& spare) {
+  std::int64_t height = 0, width = 0;
+  const bool read =
+      text.fields(required("size",
+                           [&] {
+                             return text.take('[') && text.integer(height) && text.take(',') &&
+                                    text.integer(width) && text.take(']');
+                           }),
+                  required("counts", [&] {
+                    if (text.next() == '"') {
+                      to.compressed.emplace();
+                      return text.counts(*to.compressed, spare);
+                    }
+                    return text.each([&] { return text.integer(to.runs.emplace_back()); });
+                  }));
+  const auto is_side = [](std::int64_t side) { return side >= 0 && side <= UINT32_MAX; };
+  to.height = static_cast<std::uint32_t>(height), to.width = static_cast<std::uint32_t>(width);
+  return read && is_side(height) && is_side(width);
+}
 
 void expect_null(json::value value) {
   const char* at = place(value);
@@ -160,6 +182,49 @@ void read_segmentation(json::value value, DetectionShape& shape) {
   } else {
     expect_null(value);
   }
+}
+
+bool read_plain_box(PlainJson& text, std::span<double, 4> box) {
+  return text.numbers(box) && box[2] >= 0 && box[3] >= 0;
+}
+
+bool read_plain_keypoints(PlainJson& text, std::vector<double>& to, std::uint16_t& count) {
+  const std::size_t begin = to.size();
+  if (!text.numbers(to)) return false;
+  const std::size_t numbers = to.size() - begin;
+  count = static_cast<std::uint16_t>(numbers / 3);
+  return numbers % 3 == 0 && numbers / 3 <= UINT16_MAX;
+}
+
+bool read_plain_segmentation(PlainJson& text, Records& records, ShapeRef& shape) {
+  const char first = text.next();
+  if (first == 'n') return text.take("null");
+  if (first == '{') {
+    RleFields fields;
+    std::string spare;
+    if (!read_plain_runs(text, fields, spare)) return false;
+    shape = records.add_mask(fields.mask());
+    return true;
+  }
+  ShapeRef polygons{records.polygon_ends.size(), 0, ShapeKind::polygons};
+  const bool read = text.each([&] {
+    const std::size_t begin = records.coordinates.size();
+    if (!text.numbers(records.coordinates)) return false;
+    const std::size_t count = records.coordinates.size() - begin;
+    records.polygon_ends.push_back(records.coordinates.size());
+    ++polygons.count;
+    return count >= 6 && count % 2 == 0;
+  });
+  if (polygons.count > 0) shape = polygons;
+  return read;
+}
+
+bool read_plain_segmentation(PlainJson& text, DetectionShape& shape) {
+  RleFields fields;
+  if (!read_plain_runs(text, fields, shape.encoded) || !fields.compressed) return false;
+  shape.height = fields.height, shape.width = fields.width;
+  shape.counts = *fields.compressed;
+  return true;
 }
 
 double shape_area(const Segmentation& shape) {

@@ -1,11 +1,13 @@
 // The shapes in COCO's JSON: boxes, polygons, run lengths as numbers or as text, keypoints.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "millrace/coco/data/json.h"
+#include "millrace/coco/data/plain_json.h"
 #include "millrace/coco/data/records.h"
 
 namespace millrace::coco {
@@ -31,6 +33,13 @@ struct DetectionShape {
 
 /// Reads a detection's `segmentation` into `shape`; null and [] are none. Throws Wrong.
 void read_segmentation(json::value value, DetectionShape& shape);
+
+// The same from plain text: false where it is not plain or not sound.
+bool read_plain_box(PlainJson& text, std::span<double, 4> box);
+bool read_plain_keypoints(PlainJson& text, std::vector<double>& to, std::uint16_t& count);
+bool read_plain_segmentation(PlainJson& text, Records& records, ShapeRef& shape);
+/// Run lengths alone; their counts lie in the text or are `encoded`.
+bool read_plain_segmentation(PlainJson& text, DetectionShape& shape);
 
 /// The same as `shape_area` of a Segmentation, for a shape in `records`.
 double shape_area(const ShapeRef& shape, const Records& records);

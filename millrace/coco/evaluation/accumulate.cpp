@@ -64,15 +64,13 @@ class Accumulator {
   }
 
   void run() {
-    order_.resize(matches_.detections.size());
-    spare_.resize(order_.size());
-    tbb::enumerable_thread_specific<Curves> curves;
+    tbb::enumerable_thread_specific<Worker> workers;
     tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) {
-      order(k);
-      Curves& mine = curves.local();
-      mine.reset(layout_.areas * layout_.limits * extent_.thresholds, recalls_.size());
-      follow(k, mine);
-      for (std::size_t t = 0; t < extent_.thresholds; ++t) write(k, t, mine);
+      Worker& worker = workers.local();
+      order(k, worker);
+      worker.curves.reset(layout_.areas * layout_.limits * extent_.thresholds, recalls_.size());
+      follow(k, worker);
+      for (std::size_t t = 0; t < extent_.thresholds; ++t) write(k, t, worker);
     });
   }
 
@@ -113,16 +111,27 @@ class Accumulator {
     std::vector<Curve> curves_;
   };
 
-  void order(std::size_t k) {
+  /// A thread's memory, used for one category after the other.
+  struct Worker {
+    std::vector<Place> order;  // the category's, by falling score
+    std::vector<Place> spare;
+    Curves curves;
+    std::vector<Curve*> columns;  // see `write`
+  };
+
+  void order(std::size_t k, Worker& worker) const {
     const std::size_t begin = matches_.first[k], count = matches_.first[k + 1] - begin;
-    const auto places = std::span(order_).subspan(begin, count);
+    worker.order.resize(count);
+    worker.spare.resize(count);
     auto i = static_cast<std::uint32_t>(begin);
-    for (Place& place : places) place = {score_fall(matches_.detections[i].score), i}, ++i;
-    sort_places(places, std::span(spare_).subspan(begin, count));
+    for (Place& place : worker.order) place = {score_fall(matches_.detections[i].score), i}, ++i;
+    sort_places(worker.order, worker.spare);
   }
 
   /// Goes through a category's detections, best first.
-  void follow(std::size_t k, Curves& curves) const {
+  void follow(std::size_t k, Worker& worker) const {
+    const auto& order = worker.order;
+    Curves& curves = worker.curves;
     const std::size_t areas = layout_.areas, limits = layout_.limits, words = extent_.words();
     std::vector<RecallPoints> points;
     for (const std::int64_t truths : truths_of(k))
@@ -130,13 +139,13 @@ class Accumulator {
     // (A, words, M) wrong at every threshold of a word, by the least limit that they are within
     std::vector<std::uint64_t> wrong(areas * words * limits, 0);
     constexpr std::size_t kAhead = 8;  // detections to prefetch: in memory they are not by score
-    for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
-      if (i + kAhead < matches_.first[k + 1]) {
-        const std::size_t next = order_[i + kAhead].detection;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i + kAhead < order.size()) {
+        const std::size_t next = order[i + kAhead].detection;
         __builtin_prefetch(&matches_.detections[next]);
         __builtin_prefetch(&matches_.outcomes[next * extent_.outcomes()]);
       }
-      const std::size_t at = order_[i].detection;
+      const std::size_t at = order[i].detection;
       const Scored& one = matches_.detections[at];
       std::size_t least = limits;  // the least limit that it is within
       while (least > 0 && one.rank < out_.max_detections[least - 1]) --least;
@@ -168,37 +177,38 @@ class Accumulator {
   }
 
   /// Fills the rows of a category and threshold, in the order in which they lie in memory.
-  void write(std::size_t k, std::size_t t, Curves& curves) {
-    const bool any = matches_.first[k] < matches_.first[k + 1];
-    const double best = any ? matches_.detections[order_[matches_.first[k]].detection].score : 0;
+  void write(std::size_t k, std::size_t t, Worker& worker) {
+    const bool any = !worker.order.empty();
+    const double best = any ? matches_.detections[worker.order[0].detection].score : 0;
     const auto truths = truths_of(k);
-    const auto curve_of = [&](std::size_t a, std::size_t m) -> Curve& {
-      return curves[(a * layout_.limits + m) * extent_.thresholds + t];
-    };
-    for (std::size_t a = 0; a < layout_.areas; ++a) {
-      if (truths[a] == 0) continue;
+    std::vector<Curve*>& curves = worker.columns;  // (A, M); nullptr: nothing to find
+    curves.clear();
+    for (std::size_t a = 0; a < layout_.areas; ++a)
       for (std::size_t m = 0; m < layout_.limits; ++m) {
-        Curve& curve = curve_of(a, m);
+        if (truths[a] == 0) {
+          curves.push_back(nullptr);
+          continue;
+        }
+        Curve& curve = worker.curves[(a * layout_.limits + m) * extent_.thresholds + t];
         curve.envelope.finish();
         curve.scores[0] = best;  // recall 0 is reached by the first detection, whatever it hit
         out_.recall[layout_.at(t, k, a, m)] =
             static_cast<double>(curve.right) / static_cast<double>(truths[a]);
         if (!in_order_) curve.scored = std::max<std::size_t>(curve.scored, any);
+        curves.push_back(&curve);
       }
-    }
     for (std::size_t r = 0; r < layout_.recalls; ++r) {
-      const std::size_t position = recalls_.position(r);
-      for (std::size_t a = 0; a < layout_.areas; ++a) {
-        if (truths[a] == 0) continue;
-        for (std::size_t m = 0; m < layout_.limits; ++m) {
-          const std::size_t at = layout_.at(t, r, k, a, m);
-          Curve& curve = curve_of(a, m);
-          // pycocotools ends at the first recall, in the order given, that is not reached
-          if (!in_order_ && position >= curve.scored) curve.scored = 0;
-          const bool ended = !in_order_ && curve.scored == 0;
-          out_.precision[at] = ended ? 0 : curve.best[position];
-          out_.scores[at] = ended ? 0 : curve.scores[position];
-        }
+      const std::size_t position = recalls_.position(r), row = layout_.at(t, r, k, 0, 0);
+      double* const precision = &out_.precision[row];
+      double* const scores = &out_.scores[row];
+      for (std::size_t i = 0; i < curves.size(); ++i) {
+        if (!curves[i]) continue;
+        Curve& curve = *curves[i];
+        // pycocotools ends at the first recall, in the order given, that is not reached
+        if (!in_order_ && position >= curve.scored) curve.scored = 0;
+        const bool ended = !in_order_ && curve.scored == 0;
+        precision[i] = ended ? 0 : curve.best[position];
+        scores[i] = ended ? 0 : curve.scores[position];
       }
     }
   }
@@ -212,9 +222,7 @@ class Accumulator {
   Extent extent_;
   Layout layout_;
   Recalls recalls_;
-  bool in_order_;             // the recalls, as they are given
-  std::vector<Place> order_;  // as the matches, each category by falling score
-  std::vector<Place> spare_;
+  bool in_order_;  // the recalls, as they are given
 };
 
 }  // namespace

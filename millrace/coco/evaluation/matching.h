@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "millrace/coco/evaluation/plan.h"
@@ -35,6 +37,22 @@ struct ImageMatches {
   std::vector<Outcome> outcomes;  // Extent::outcomes() of each
 };
 
+/// Leaves new values unset: the threads that fill them touch the pages first, not the one that
+/// makes the room.
+template <class T>
+struct LeavesUnset : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = LeavesUnset<U>;
+  };
+  template <class U>
+  void construct(U*) noexcept {}
+  template <class U, class... Arguments>
+  void construct(U* at, Arguments&&... arguments) {
+    std::construct_at(at, std::forward<Arguments>(arguments)...);
+  }
+};
+
 struct Matches {
   Matches() = default;
   explicit Matches(const Extent& size)
@@ -48,8 +66,8 @@ struct Matches {
   std::int64_t objects(std::size_t category) const { return truths[category * extent.areas]; }
 
   Extent extent;
-  std::vector<Scored> detections;    // by category, image, and falling score
-  std::vector<Outcome> outcomes;     // Extent::outcomes() of each
+  std::vector<Scored, LeavesUnset<Scored>> detections;  // by category, image, and falling score
+  std::vector<Outcome, LeavesUnset<Outcome>> outcomes;  // Extent::outcomes() of each
   std::vector<std::size_t> first;    // (K + 1) where each category's detections begin
   std::vector<std::int64_t> truths;  // (K, A) objects that count
   std::int64_t unknown_images = 0, unknown_categories = 0;  // as in Evaluation

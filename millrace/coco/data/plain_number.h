@@ -1,0 +1,110 @@
+// Numbers in JSON text, several characters at once.
+#pragma once
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <system_error>
+
+namespace millrace::coco {
+
+class PlainNumber {
+ public:
+  /// Reads a finite number, correctly rounded, and moves `at` past it; false where there is none.
+  /// REQUIRES: eight bytes after the text, which are no digits.
+  [[gnu::always_inline]] static bool read(const char*& at, double& to) {
+    const bool negative = *at == '-';
+    at += negative;
+    // Most have a point and, with what follows them, eight characters or less
+    const std::uint64_t next = eight(at), other = others(next);
+    const std::uint64_t after_point = other & (other - 1);
+    const unsigned point = bytes_below(other);
+    if (after_point == 0 || at[point] != '.') return any_number(at, negative, to);
+    const unsigned count = bytes_below(after_point) - 1, decimals = count - point;
+    if (point == 0 || decimals == 0 || (*at == '0' && point > 1)) return false;
+    if ((at[count + 1] | ' ') == 'e') return any_number(at, negative, to);
+    const std::uint64_t whole = (std::uint64_t{1} << (8 * point)) - 1;  // the point goes
+    const auto value = value_of((next & whole) | (next >> 8 & ~whole), count);
+    at += count + 1;
+    to = rounded(value, decimals, negative);
+    return true;
+  }
+
+ private:
+  // Eight characters at once, the first in the lowest byte
+  static constexpr std::uint64_t kOnes = 0x0101010101010101;
+  static constexpr unsigned kBytes = 8;
+  /// The characters less '0': digits are 0 to 9.
+  static std::uint64_t eight(const char* at) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, at, kBytes);
+    if constexpr (std::endian::native == std::endian::big) bytes = __builtin_bswap64(bytes);
+    return bytes ^ (kOnes * '0');
+  }
+  /// The highest bit of each that is no digit.
+  static std::uint64_t others(std::uint64_t eight) {
+    return (((eight & (kOnes * 0x7f)) + kOnes * (0x80 - 10)) | eight) & (kOnes * 0x80);
+  }
+  /// The number that the first 1 to 8 digits make.
+  static std::uint64_t value_of(std::uint64_t eight, unsigned digits) {
+    eight <<= 8 * (kBytes - digits);  // zeros in front; then neighbours join: to 2 digits, 4, 8
+    eight = (eight * (10 << 8 | 1)) >> 8 & 0x00ff00ff00ff00ff;
+    eight = (eight * (100 << 16 | 1)) >> 16 & 0x0000ffff0000ffff;
+    return (eight * (10000ULL << 32 | 1)) >> 32;
+  }
+  static unsigned bytes_below(std::uint64_t highest_bits) {
+    return static_cast<unsigned>(std::countr_zero(highest_bits)) / 8;
+  }
+
+  /// Appends the digits at a place to `value`. How many they are; of more than 19 the value is
+  /// wrong.
+  static std::size_t digits(const char*& at, std::uint64_t& value) {
+    constexpr std::uint64_t kPowers[] = {1,      10,      100,      1000,     10000,
+                                         100000, 1000000, 10000000, 100000000};
+    const char* begin = at;
+    for (unsigned count = kBytes; count == kBytes; at += count) {
+      const std::uint64_t next = eight(at);
+      count = bytes_below(others(next));
+      if (count > 0) value = value * kPowers[count] + value_of(next, count);
+    }
+    return static_cast<std::size_t>(at - begin);
+  }
+
+  static constexpr double kPowers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                       1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+
+  static double rounded(std::uint64_t value, std::size_t decimals, bool negative) {
+    // One rounding, that of the quotient of two exact numbers
+    const double read = static_cast<double>(value) / kPowers[decimals];
+    return negative ? -read : read;
+  }
+  static bool any_number(const char*& at, bool negative, double& to) {
+    const char* const first = at;
+    std::uint64_t value = 0;
+    std::size_t count = digits(at, value), decimals = 0;
+    if (count == 0 || (*first == '0' && count > 1)) return false;
+    if (*at == '.') {
+      decimals = digits(++at, value);
+      if (decimals == 0) return false;
+      count += decimals;
+    }
+    constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
+    const bool has_exponent = (*at | ' ') == 'e';
+    if (count <= 19 && value <= kExact && !has_exponent) {
+      to = rounded(value, decimals, negative);
+      return true;
+    }
+    if (has_exponent) {
+      ++at;
+      at += *at == '-' || *at == '+';
+      if (digits(at, value) == 0) return false;
+    }
+    const auto [end, fault] = std::from_chars(first - negative, at, to);
+    return fault == std::errc() && end == at && std::isfinite(to);
+  }
+};
+
+}  // namespace millrace::coco
