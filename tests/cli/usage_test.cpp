@@ -100,7 +100,7 @@ TEST_F(Usage, WhatIsKnownIsAnsweredAsTheTorchHalfDoes) {
     if (words[0] == "eval") words = words + Words{"--weights", "x.safetensors"};
     const auto expected = run(std::string(MILLRACE_TRAINER) + "-torch", words);
     const auto outcome = run(alone, words);
-    expect_error(outcome, 2, faulty.string() + ": line 2");
+    expect_error(outcome, 2, faulty.string() + ":2:13: ");
     EXPECT_EQ(outcome.err, expected.err);
   }
 }
