@@ -86,10 +86,11 @@ class TrainingStep {
   const Cluster& cluster_;
   std::unique_ptr<Optimizer> optimizer_;
   at::ScalarType type_;  // of convolutions and matrix products
-  at::DeviceType device_;
+  at::Device device_;
   double static_scale_;                 // of the losses in fp16; 0: looked for
   std::size_t micro_batch_;             // images; 0: the batch
   RunningStatistics statistics_;        // which losses() changes
+  SumOrder order_;                      // over the ranks
   std::unique_ptr<GradientSync> sync_;  // for several ranks or micro-batches, as the next
   std::optional<GradientBuckets> buckets_;
   mutable ClusterSum rank_sum_;
