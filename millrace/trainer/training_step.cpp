@@ -18,6 +18,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/detector/device_pixels.h"
+#include "millrace/detector/knows_totals.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/detector/precision.h"
 #include "millrace/detector/restore.h"
@@ -230,28 +231,28 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
   MicroBatches side_by_side(count, at_once(), device_);
   MicroBatchTotals own_totals(side_by_side, totals);
   MicroBatchSum statistics(side_by_side, rank_sum_);
-  const auto losses_of_part = [&](std::size_t i, std::size_t number, Figures* figures) {
+  const auto compute = [&](std::size_t i, std::size_t number, Figures* figures, const auto& what) {
     const auto& [batch, shared_info] = parts[i][number];
     auto info = shared_info;
     info.figures = figures;
     info.totals = has_totals ? &own_totals : nullptr;
     if (is_cut) info.ranks = &statistics;
     const ComputeIn precision(type_, device_.type(), /*keeps_casts=*/!is_cut);
-    return losses_of(model_, *batch, info);
+    return what(model_, *batch, info);
   };
   if (buckets_) buckets_->begin(count);
   for (std::size_t i = 1; i < parts.size(); ++i) {
     totals.begin(i);
     side_by_side.run([&](std::size_t number) {
       const at::NoGradGuard no_graph;
-      losses_of_part(i, number, nullptr);
+      compute(i, number, nullptr, ask_totals_of);
     });
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     totals.begin(i);
     if (buckets_ && i + 1 == parts.size()) buckets_->collect();
     side_by_side.run([&](std::size_t number) {
-      const auto named = losses_of_part(i, number, sums.figures(number));
+      const auto named = compute(i, number, sums.figures(number), losses_of);
       if (has_totals && i == 0)
         side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
           totals.complete();

@@ -47,7 +47,8 @@ class TrainingStep {
   void check_alike() const;
 
   /// One step at rate `lr` over all `batches` of every rank; of several batches all but the first
-  /// take a pass without gradients before, for the totals that losses are divided by (LossTotals).
+  /// take a pass without gradients before, for the totals that losses are divided by (LossTotals),
+  /// unless the detector knows these without (KnowsTotals).
   /// With train.micro_batch each is computed in micro-batches of that size (MicroBatches), whose
   /// losses, figures, gradients and statistics are added as one balanced tree over all ranks.
   /// Throws Error for a batch that it does not divide. Every rank gets the same scalars, decisions
