@@ -33,6 +33,7 @@ set(public_headers
   millrace/trainer/cluster/cluster.h
   millrace/detector/detected_object.h
   millrace/detector/detector.h
+  millrace/detector/knows_totals.h
   millrace/trainer/checkpoint/position.h
   millrace/trainer/metrics.h
   millrace/trainer/optimizer/hyper_parameters.h

@@ -47,6 +47,16 @@ at::Tensor pixels_on(const Batch& batch, at::Device device) {
   return pixels;
 }
 
+std::shared_ptr<const DevicePixels> pixels_of_images(const DevicePixels& whole, std::size_t first,
+                                                     std::size_t count) {
+  auto result = std::make_shared<DevicePixels>();
+  result->source = whole.source;
+  result->pixels =
+      whole.pixels.narrow(0, static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
+  result->copied = whole.copied;
+  return result;
+}
+
 void take_pixels_of(const Batch& whole, BatchPart& part) {
   auto& [batch, places] = part;
   if (!whole.on_device || batch.on_device) return;

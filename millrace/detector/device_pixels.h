@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 
+#include <cstddef>
 #include <memory>
 
 #include "millrace/dataflow/detection/batch_padding.h"
@@ -27,6 +28,10 @@ std::shared_ptr<const DevicePixels> copied_ahead(const Batch& batch, c10::Stream
 /// A batch's pixels, (N, H, W, 3) bytes on the device: Batch::on_device, else copied now. On the
 /// CPU the batch's own memory.
 at::Tensor pixels_on(const Batch& batch, at::Device device);
+
+/// Those of images `first` .. `first + count` of a batch, without a copy.
+std::shared_ptr<const DevicePixels> pixels_of_images(const DevicePixels& whole, std::size_t first,
+                                                     std::size_t count);
 
 /// Gives a part of a batch its pixels from those of the whole on its device, if any.
 void take_pixels_of(const Batch& whole, BatchPart& part);

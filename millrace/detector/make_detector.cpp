@@ -11,6 +11,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/detector/device_pixels.h"
+#include "millrace/detector/knows_totals.h"
 #include "millrace/detector/precision.h"
 #include "millrace/onnx/detection.h"
 
@@ -105,6 +106,13 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step) {
     check(losses);
     return losses;
   });
+}
+
+void ask_totals_of(Detector& detector, const Batch& batch, const StepInfo& step) {
+  if (auto* one = dynamic_cast<KnowsTotals*>(&detector))
+    named(detector.title, "ask_totals", [&] { one->ask_totals(batch, step); });
+  else
+    losses_of(detector, batch, step);
 }
 
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch,

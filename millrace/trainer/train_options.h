@@ -76,8 +76,6 @@ struct TrainOptions {
     require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
             "is for precision = \"fp16\" alone");
     if (micro_batch == 0) return;
-    require(table, "micro_batch", device == "cpu",
-            "is for device = \"cpu\" alone: set train.micro_batch = 0");
     require(table, "micro_batch", threads > 0,
             "needs train.threads, with how many each is computed: other numbers give other bytes; "
             "1 unless a rank has more cores than micro-batches");

@@ -17,6 +17,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/detector/device_pixels.h"
+#include "millrace/detector/knows_totals.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/detector/precision.h"
 #include "millrace/detector/restore.h"
@@ -120,6 +122,7 @@ Batch part_of(const Batch& batch, std::size_t first, std::size_t count) {
   some(batch.objects, part.objects);
   const auto bytes_before = batch.bytes() / batch.size() * first;
   part.pixels = {batch.pixels, batch.pixels.get() + bytes_before};
+  if (batch.on_device) part.on_device = pixels_of_images(*batch.on_device, first, count);
   return part;
 }
 
@@ -143,16 +146,17 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
       cluster_(cluster),
       optimizer_(make_optimizer(model.parameters(), optimizer)),
       type_(precision_type(train.precision)),
-      device_(device_of(model).type()),
+      device_(device_of(model)),
       static_scale_(train.loss_scale),
       micro_batch_(static_cast<std::size_t>(train.micro_batch)),
       statistics_(model.parameters()),
-      rank_sum_(cluster, device_) {
-  if (device_ == at::kCPU && !cpu_multiplies(type_))
+      order_(micro_batch_ > 0 ? SumOrder::tree : SumOrder::fastest),
+      rank_sum_(cluster, device_.type(), order_) {
+  if (device_.is_cpu() && !cpu_multiplies(type_))
     spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
                  train.precision);
   if (cluster.size() == 1 && micro_batch_ == 0) return;
-  sync_ = make_gradient_sync(device_, cluster);
+  sync_ = make_gradient_sync(device_.type(), cluster, order_);
   buckets_.emplace(model.parameters(), *sync_, precision_type(train.gradient_type));
 }
 
@@ -212,9 +216,10 @@ std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> ba
   return parts;
 }
 
-/// How many micro-batches a rank computes at the same time: as many as it has processors for.
+/// How many micro-batches a rank computes at the same time: as many as it has processors for; on a
+/// device one, since it is the device that computes.
 std::size_t TrainingStep::at_once() const {
-  if (device_ != at::kCPU) return 1;
+  if (!device_.is_cpu()) return 1;
   return std::max<std::size_t>(
       1, allowed_processor_count() / static_cast<std::size_t>(at::get_num_threads()));
 }
@@ -223,31 +228,31 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
   const auto count = parts[0].size();
   const bool is_cut = micro_batch_ > 0, has_totals = is_cut || parts.size() > 1 || buckets_;
   StepTotals totals(cluster_, model_.title, parts.size());
-  MicroBatches side_by_side(count, at_once());
+  MicroBatches side_by_side(count, at_once(), device_);
   MicroBatchTotals own_totals(side_by_side, totals);
   MicroBatchSum statistics(side_by_side, rank_sum_);
-  const auto losses_of_part = [&](std::size_t i, std::size_t number, Figures* figures) {
+  const auto compute = [&](std::size_t i, std::size_t number, Figures* figures, const auto& what) {
     const auto& [batch, shared_info] = parts[i][number];
     auto info = shared_info;
     info.figures = figures;
     info.totals = has_totals ? &own_totals : nullptr;
     if (is_cut) info.ranks = &statistics;
-    const ComputeIn precision(type_, device_, /*keeps_casts=*/!is_cut);
-    return losses_of(model_, *batch, info);
+    const ComputeIn precision(type_, device_.type(), /*keeps_casts=*/!is_cut);
+    return what(model_, *batch, info);
   };
   if (buckets_) buckets_->begin(count);
   for (std::size_t i = 1; i < parts.size(); ++i) {
     totals.begin(i);
     side_by_side.run([&](std::size_t number) {
       const at::NoGradGuard no_graph;
-      losses_of_part(i, number, nullptr);
+      compute(i, number, nullptr, ask_totals_of);
     });
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     totals.begin(i);
     if (buckets_ && i + 1 == parts.size()) buckets_->collect();
     side_by_side.run([&](std::size_t number) {
-      const auto named = losses_of_part(i, number, sums.figures(number));
+      const auto named = compute(i, number, sums.figures(number), losses_of);
       if (has_totals && i == 0)
         side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
           totals.complete();
@@ -287,7 +292,7 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   std::string gradients;
   std::optional<DeviceSpan> sync;
   if (buckets_) {
-    sync.emplace(device_);
+    sync.emplace(device_.type());
     gradients = buckets_->finish();
     sync->end();
     buckets_->hand_out(std::string(gradients.size(), '1'));  // to be measured
@@ -295,7 +300,7 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   const auto measured = optimizer_->measure(factor);
   const bool may_move = buckets_ && !statistics_.empty();
   sums.queue(measured, may_move ? statistics_.moved() : at::Tensor());
-  const bool device_decides = device_ != at::kCPU && !buckets_ && !optimizer_->needs_host();
+  const bool device_decides = !device_.is_cpu() && !buckets_ && !optimizer_->needs_host();
   if (device_decides) optimizer_->apply_unless(sums.bad(), lr, measured);
   auto [reports, moved] = sums.read();
   reports[0].gradients = std::move(gradients);

@@ -47,7 +47,8 @@ class TrainingStep {
   void check_alike() const;
 
   /// One step at rate `lr` over all `batches` of every rank; of several batches all but the first
-  /// take a pass without gradients before, for the totals that losses are divided by (LossTotals).
+  /// take a pass without gradients before, for the totals that losses are divided by (LossTotals),
+  /// unless the detector knows these without (KnowsTotals).
   /// With train.micro_batch each is computed in micro-batches of that size (MicroBatches), whose
   /// losses, figures, gradients and statistics are added as one balanced tree over all ranks.
   /// Throws Error for a batch that it does not divide. Every rank gets the same scalars, decisions
@@ -86,10 +87,11 @@ class TrainingStep {
   const Cluster& cluster_;
   std::unique_ptr<Optimizer> optimizer_;
   at::ScalarType type_;  // of convolutions and matrix products
-  at::DeviceType device_;
+  at::Device device_;
   double static_scale_;                 // of the losses in fp16; 0: looked for
   std::size_t micro_batch_;             // images; 0: the batch
   RunningStatistics statistics_;        // which losses() changes
+  SumOrder order_;                      // over the ranks
   std::unique_ptr<GradientSync> sync_;  // for several ranks or micro-batches, as the next
   std::optional<GradientBuckets> buckets_;
   mutable ClusterSum rank_sum_;

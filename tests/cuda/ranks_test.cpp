@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
 
 #include <cmath>
 
@@ -42,6 +43,21 @@ TEST_F(OnTwoGpus, SumsAreThoseOfAllRanksEachTime) {
       for (const auto& values : several)
         EXPECT_EQ(values.ne(ranks * (ranks + 1) / 2).sum().item<std::int64_t>(), 0)
             << type << " " << count;
+    }
+}
+
+TEST_F(OnTwoGpus, SumsAsATreeHaveTheBitsOfSumsOverMpi) {
+  const auto there = make_gradient_sync(at::kCUDA, *cluster, SumOrder::tree),
+             here = make_gradient_sync(at::kCPU, *cluster);
+  for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16})
+    for (const std::int64_t count : {1, 1001, 10'000'000}) {
+      const auto own = (at::randn({count}) + static_cast<double>(cluster->rank())).to(type);
+      const auto expected = own.clone(), found = own.to(gpu_);
+      here->begin_sum(expected, "test");
+      here->wait();
+      there->begin_sum(found, "test");
+      there->wait();
+      EXPECT_TRUE(same(found.cpu(), expected)) << type << " " << count;
     }
 }
 

@@ -31,6 +31,26 @@ TEST_F(SameBytes, OfARunThatOtherNumbersOfRanksGoOnWith) {
   EXPECT_TRUE(train(recipe, 4, "parts") == whole);
 }
 
+/// The tests' own, on which backward passes run on a thread of libtorch's, as on a GPU.
+TEST_F(SameBytes, OfADevice) {
+  make_data();
+  const auto recipe = [&](const Words& norms) {
+    return Recipe{"configs/maskrcnn.toml",
+                  on_samples(Words{"plugins=['" OTHER_DEVICE_PLUGIN "']", "train.device='other'",
+                                   "model.backbone.width=16"} +
+                             norms),
+                  /*images=*/4, /*steps=*/2};
+  };
+  expect_same(recipe({"model.backbone.norm='gn'", "model.fpn.norm='gn'"}), {2, 4});
+
+  const auto statistics = recipe({});  // sync_bn: those of the other ranks alone are waited for
+  const auto refused = trainer(command(statistics, 1, in_folder("refused")));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("start as many ranks as a step has micro-batches"));
+  EXPECT_TRUE(!fs::exists(in_folder("refused")) || fs::is_empty(in_folder("refused")));
+  EXPECT_TRUE(train(statistics, 4, "4") == train(statistics, 4, "again"));
+}
+
 TEST_F(SameBytes, AreRefusedWhereTheyCannotBe) {
   make_data();
   const Recipe recipe{"configs/maskrcnn.toml", on_samples({"model.backbone.width=16"}), 12};

@@ -9,6 +9,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/training_step.h"
+#include "tests/models/asked_totals.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/data.h"
 
@@ -121,6 +122,51 @@ TEST_P(MicroBatches, FrozenByRuleTakePartInNoGraph) {
     }
   }
   EXPECT_GT(moved, 0U);
+}
+
+/// A detector that does not say what it knows.
+class Silent final : public Detector {
+ public:
+  explicit Silent(Detector& known) : known_(known) {}
+  Losses losses(const Batch& batch, const StepInfo& step) override {
+    return known_.losses(batch, step);
+  }
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    return known_.detect(batch);
+  }
+  const Parameters& parameters() const override { return known_.parameters(); }
+  void parameters_changed() override { known_.parameters_changed(); }
+
+ private:
+  Detector& known_;
+};
+
+TEST(KnownTotals, GiveTheBytesOfAPassThatCounts) {
+  for (const auto* norm : {"frozen_bn", "bn"}) {
+    const auto model = small_detector("retinanet", "", norm),
+               other = small_detector("retinanet", "", norm);
+    Silent silent(*other);
+    const auto batches = parts_of(four_images(), 1);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const auto known = after_step(*model, batches), counted = after_step(silent, batches);
+      EXPECT_EQ(known.scalars, counted.scalars);
+      expect_same(known.gradients, counted.gradients);
+      expect_same(known.values, counted.values);
+    }
+  }
+}
+
+TEST(KnownTotals, OfRetinaNetAreThoseOfItsLosses) {
+  const auto batch = four_images();
+  for (const auto* more :
+       {"", "style = 'torchvision'\n", "anchors.stride = 'grid'\nfpn.p6_from = 'p5'\n",
+        "backbone.type = 'hrnet_w18'\n"})
+    for (const cv::Size padded : {cv::Size(), cv::Size(131, 87)}) {
+      SCOPED_TRACE(more);
+      const auto model = small_detector("retinanet", more, "sync_bn");
+      expect_knows_totals(*model, batch, {.padded = padded});
+      expect_knows_totals(*model, part_of(batch, 2, 1), {.padded = padded});  // no object
+    }
 }
 
 }  // namespace

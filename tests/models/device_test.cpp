@@ -75,9 +75,10 @@ struct Trained {
   std::vector<std::vector<DetectedObject>> found;
 };
 
-Trained train(const std::string& kind, const std::string& more, at::Device device) {
+Trained train(const std::string& kind, const std::string& more, at::Device device,
+              const TrainOptions& options = {}) {
   const auto model = small_detector(kind, more, "frozen_bn", device);
-  TrainingStep step(*model, {}, {}, Cluster::alone());
+  TrainingStep step(*model, options, {}, Cluster::alone());
   const auto flow = upload_ahead(std::make_unique<Again>(small_batch(), 3), device);
   Trained result;
   LossScale scale;
@@ -96,13 +97,7 @@ Trained train(const std::string& kind, const std::string& more, at::Device devic
   return result;
 }
 
-class OtherDevice : public ::testing::TestWithParam<SmallKind> {};
-
-TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
-  const auto& [kind, more] = GetParam();
-  const auto before = copies_on_own_streams();
-  const auto there = train(kind, more, {kOtherDevice, 0}), here = train(kind, more, at::kCPU);
-  EXPECT_EQ(copies_on_own_streams(), before + 3) << "batches that were uploaded ahead";
+void expect_like(const Trained& there, const Trained& here) {
   ASSERT_EQ(there.scalars.size(), here.scalars.size());
   for (std::size_t i = 0; i < here.scalars.size(); ++i)
     for (std::size_t k = 0; k < here.scalars[i].size(); ++k) {
@@ -118,6 +113,27 @@ TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
     for (std::size_t d = 0; d < here.found[i].size(); ++d)
       EXPECT_EQ(there.found[i][d].mask, here.found[i][d].mask);
   }
+}
+
+class OtherDevice : public ::testing::TestWithParam<SmallKind> {};
+
+TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
+  const auto& [kind, more] = GetParam();
+  const auto before = copies_on_own_streams();
+  const auto there = train(kind, more, {kOtherDevice, 0}), here = train(kind, more, at::kCPU);
+  EXPECT_EQ(copies_on_own_streams(), before + 3) << "batches that were uploaded ahead";
+  expect_like(there, here);
+}
+
+TEST_P(OtherDevice, TrainsInMicroBatchesAsTheCpuDoes) {
+  const auto& [kind, more] = GetParam();
+  TrainOptions options;
+  options.micro_batch = 1;
+  const auto before = copies_on_own_streams();
+  const auto there = train(kind, more, {kOtherDevice, 0}, options),
+             here = train(kind, more, at::kCPU, options);
+  EXPECT_EQ(copies_on_own_streams(), before + 3) << "a batch is copied once, whatever it is cut in";
+  expect_like(there, here);
 }
 
 TEST(MaskTargetsOnADevice, AreTheCpusOfPolygonsAndRunLengthsAlike) {

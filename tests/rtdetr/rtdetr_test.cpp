@@ -8,6 +8,7 @@
 
 #include "millrace/trainer/training_step.h"
 #include "millrace/weights/weights.h"
+#include "tests/models/asked_totals.h"
 #include "tests/models/small_batch.h"
 #include "tests/rtdetr/tiny.h"
 #include "tests/support/scratch.h"
@@ -127,6 +128,13 @@ TEST(RtDetr, MicroBatchesGiveTheLossesAndGradientsOfTheLargeBatch) {
       EXPECT_TRUE(close(gradient, expected.gradients[i].second, 1e-3)) << name;
     }
   }
+}
+
+TEST(RtDetr, KnowsTheTotalsOfItsLosses) {
+  const auto model = tiny_detector();
+  for (const std::size_t size : {1U, 4U})
+    for (const auto& part : parts_of(four_images(), size))
+      millrace::testing::expect_knows_totals(*model, part, {.seed = 3});
 }
 
 TEST(RtDetr, StepsWithoutAnyObjectHaveLosses) {

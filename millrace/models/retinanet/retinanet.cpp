@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "millrace/detector/knows_totals.h"
+#include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/truth_pack.h"
 #include "millrace/models/ops/matcher.h"
@@ -66,7 +68,7 @@ class DenseHead {
   std::int64_t values_;
 };
 
-class RetinaNet final : public PyramidDetector {
+class RetinaNet final : public PyramidDetector, public KnowsTotals {
  public:
   using Options = RetinaNetOptions;
 
@@ -88,7 +90,28 @@ class RetinaNet final : public PyramidDetector {
 
   bool gives_masks() const override { return false; }
 
+  /// The network is asked for the maps of no image, whose sides tell where the anchors are.
+  void ask_totals(const Batch& batch, const StepInfo& step) override {
+    std::int64_t foreground = 0;
+    if (is_by_batch()) {
+      const auto [height, width] = std::pair(std::max(batch.height, step.padded.height),
+                                             std::max(batch.width, step.padded.width));
+      const auto maps = pyramid()({.height = height, .width = width}, {});
+      const auto anchors = anchors_(maps, {height, width}).anchors;
+      foreground = targets(anchors, truths_of(batch, maps[0].device())).foreground.rows.size(0);
+    }
+    total(std::ssize(batch.images), foreground, step);
+  }
+
  private:
+  bool is_by_batch() const { return options_.normalizer == "batch"; }
+
+  /// Of the step, what its losses are divided by.
+  double total(std::int64_t images, std::int64_t foreground, const StepInfo& step) const {
+    return is_by_batch() ? step.total("foreground anchors", static_cast<double>(foreground))
+                         : step.total("images", static_cast<double>(images));
+  }
+
   /// What the anchors of a batch are trained to be.
   struct Targets {
     at::Tensor classes;  // (N, T) int64: the class of each for the focal loss
@@ -118,9 +141,7 @@ class RetinaNet final : public PyramidDetector {
     const auto& rows = targets.foreground.rows;
     const auto images = static_cast<double>(truths.size());
     const auto foreground = static_cast<double>(rows.size(0));
-    const bool by_batch = options_.normalizer == "batch";
-    const double total =
-        by_batch ? step.total("foreground anchors", foreground) : step.total("images", images);
+    const double total = this->total(std::ssize(truths), rows.size(0), step);
     if (step.figures) {
       step.figures->add("anchors/fg", foreground, images);
       add_figures(logits.detach(), targets, *step.figures);
@@ -134,7 +155,7 @@ class RetinaNet final : public PyramidDetector {
       const auto count = targets.foreground.counts[i].foreground;
       const auto of_image = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
       const double divisor =
-          by_batch ? std::max(1.0, total) : std::max(1.0, static_cast<double>(count)) * total;
+          is_by_batch() ? std::max(1.0, total) : std::max(1.0, static_cast<double>(count)) * total;
       const auto focal = focal_loss_sum(logits_of[i], classes_of[i], options_.focal) / divisor;
       const auto box = options_.loss.sum(coder_, of_image(references), of_image(own_deltas),
                                          of_image(targets.boxes)) /

@@ -23,6 +23,7 @@
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/mpi_world.h"
 #include "millrace/trainer/cluster/processors.h"
+#include "millrace/trainer/cluster/tree_exchange.h"
 
 namespace millrace {
 namespace {
@@ -63,13 +64,14 @@ void check_own_gpus(const Cluster& cluster) {
             cluster.name(static_cast<std::int64_t>(rank)), all[rank]));
 }
 
-/// NCCL adds halves as halves. The host never waits for the device here; a thread watches that
-/// every sum ends. An error on the device cannot be caught by the steps queued after it: it ends
-/// all ranks, as a missing rank does.
+/// NCCL's own sum adds halves as halves. The host never waits for the device here; a thread watches
+/// that every sum ends. An error on the device cannot be caught by the steps queued after it: it
+/// ends all ranks, as a missing rank does.
 class NcclGradientSync final : public GradientSync {
  public:
-  explicit NcclGradientSync(const Cluster& cluster)
+  NcclGradientSync(const Cluster& cluster, SumOrder order)
       : cluster_(cluster),
+        order_(order),
         world_(*cluster.world()),
         communicator_(world_.communicator()),
         gpu_(c10::cuda::current_device()),  // opened for this rank (run/device.h)
@@ -94,10 +96,16 @@ class NcclGradientSync final : public GradientSync {
     const c10::cuda::CUDAGuard guard(gpu_);
     before_.record(c10::cuda::getCurrentCUDAStream(gpu_));
     before_.block(stream_);
-    auto* data = values.mutable_data_ptr();
-    settle(ncclAllReduce(data, data, static_cast<std::size_t>(values.numel()), type_of(values),
-                         ncclSum, nccl_, stream_.stream()),
-           what);
+    if (order_ == SumOrder::tree) {
+      const c10::cuda::CUDAStreamGuard on(stream_);  // the additions and their memory too
+      sum_as_tree(values, cluster_.rank(), cluster_.size(),
+                  [&](const auto& sent, const auto& received) { exchange(sent, received, what); });
+    } else {
+      auto* data = values.mutable_data_ptr();
+      settle(ncclAllReduce(data, data, static_cast<std::size_t>(values.numel()), type_of(values),
+                           ncclSum, nccl_, stream_.stream()),
+             what);
+    }
     // Memory is given back in the order of the stream that waits for the sums; until then it is
     // held here. (What recordStream notes instead throws in a destructor after a fault.)
     held_.push_back(values);
@@ -135,6 +143,22 @@ class NcclGradientSync final : public GradientSync {
     settle(ncclCommInitRankConfig(&nccl_, static_cast<int>(cluster_.size()), id,
                                   static_cast<int>(cluster_.rank()), &config),
            "connection of GPUs");
+  }
+
+  /// In a group a call only notes what is wanted; the end of the group begins all of it at once.
+  void exchange(const std::vector<RankMessage>& sent, const std::vector<RankMessage>& received,
+                const char* what) {
+    const auto note = [&](ncclResult_t status) {
+      if (status != ncclSuccess && status != ncclInProgress) fail(what, reason(status));
+    };
+    note(ncclGroupStart());
+    for (const auto& [rank, values] : sent)
+      note(ncclSend(values.const_data_ptr(), static_cast<std::size_t>(values.numel()),
+                    type_of(values), static_cast<int>(rank), nccl_, stream_.stream()));
+    for (const auto& [rank, values] : received)
+      note(ncclRecv(values.mutable_data_ptr(), static_cast<std::size_t>(values.numel()),
+                    type_of(values), static_cast<int>(rank), nccl_, stream_.stream()));
+    settle(ncclGroupEnd(), what);
   }
 
   /// Waits until the host's part of a call is done.
@@ -198,6 +222,7 @@ class NcclGradientSync final : public GradientSync {
   }
 
   const Cluster& cluster_;
+  const SumOrder order_;
   MpiWorld& world_;
   const MPI_Comm communicator_;  // used by the watching thread
   const c10::DeviceIndex gpu_;
@@ -215,8 +240,8 @@ class NcclGradientSync final : public GradientSync {
 
 MILLRACE_REGISTER(gradient_syncs().add<NoOptions>(
     "cuda", "sums over NCCL, on a stream beside the backward pass",
-    [](const Config&, const Cluster& cluster) -> std::unique_ptr<GradientSync> {
-      return std::make_unique<NcclGradientSync>(cluster);
+    [](const Config&, const Cluster& cluster, SumOrder order) -> std::unique_ptr<GradientSync> {
+      return std::make_unique<NcclGradientSync>(cluster, order);
     }));
 
 }  // namespace

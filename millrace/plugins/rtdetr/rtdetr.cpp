@@ -66,6 +66,20 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
 
+/// The largest number of objects that an image of the step has.
+std::int64_t most_objects(const std::vector<Target>& targets, const StepInfo& step) {
+  std::int64_t most = 0;
+  for (const auto& target : targets) most = std::max(most, target.labels.size(0));
+  return static_cast<std::int64_t>(step.largest("objects of an image", static_cast<double>(most)));
+}
+
+/// The objects of the step.
+double count_objects(const std::vector<Target>& targets, const StepInfo& step) {
+  std::int64_t objects = 0;
+  for (const auto& target : targets) objects += target.labels.size(0);
+  return step.total("objects", static_cast<double>(objects));
+}
+
 }  // namespace
 
 RtDetr::RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context)
@@ -86,9 +100,7 @@ std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
 
 Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
                  const DenoisingShape& shape, const RtDetrOptions& options, const StepInfo& step) {
-  std::int64_t objects = 0;
-  for (const auto& target : targets) objects += target.labels.size(0);
-  const double all = std::max(1.0, step.total("objects", static_cast<double>(objects)));
+  const double all = std::max(1.0, count_objects(targets, step));
   const auto denoised = shape.queries(), queries = output.selection.logits.size(1);
 
   SetLosses last, others, denoising;
@@ -117,14 +129,17 @@ Losses losses_of(const Network::Output& output, const std::vector<Target>& targe
   return losses;
 }
 
+void RtDetr::ask_totals(const Batch& batch, const StepInfo& step) {
+  const auto targets = targets_of(batch, padded_size(batch, step.padded));
+  most_objects(targets, step);
+  count_objects(targets, step);
+}
+
 Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
-  std::int64_t most = 0;
-  for (const auto& target : targets) most = std::max(most, target.labels.size(0));
-  most = static_cast<std::int64_t>(step.largest("objects of an image", static_cast<double>(most)));
-  const DenoisingShape shape(most, options_.denoising);
+  const DenoisingShape shape(most_objects(targets, step), options_.denoising);
 
   const auto memory = network_.encode(pixels, {.training = !step.measured_only,
                                                .ranks = step.measured_only ? nullptr : step.ranks});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <millrace/detector/detector.h>
+#include <millrace/detector/knows_totals.h>
 #include <millrace/onnx/detection.h>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 
 namespace rtdetr {
 
-class RtDetr final : public millrace::Detector {
+class RtDetr final : public millrace::Detector, public millrace::KnowsTotals {
  public:
   using Options = RtDetrOptions;
 
@@ -21,6 +22,7 @@ class RtDetr final : public millrace::Detector {
 
   /// Divided by the objects of the step; those of denoising by them and the groups.
   millrace::Losses losses(const millrace::Batch& batch, const millrace::StepInfo& step) override;
+  void ask_totals(const millrace::Batch& batch, const millrace::StepInfo& step) override;
 
   std::vector<std::vector<millrace::DetectedObject>> detect(const millrace::Batch& batch) override;
 

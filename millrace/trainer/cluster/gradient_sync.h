@@ -27,23 +27,31 @@ class GradientSync {
   virtual void wait() = 0;
 };
 
+/// In which order the values of several ranks are added, the same every time.
+enum class SumOrder {
+  fastest,  // that of the device's library
+  tree,     // tree_sum by rank, as train.micro_batch needs it
+};
+
 /// Throws Error if the device is not available. The cluster outlives what is made.
-using GradientSyncFactory =
-    std::function<std::unique_ptr<GradientSync>(const Config& options, const Cluster& cluster)>;
+using GradientSyncFactory = std::function<std::unique_ptr<GradientSync>(
+    const Config& options, const Cluster& cluster, SumOrder order)>;
 
 /// By the device of the gradients: "cpu" (MPI), "cuda" (a plug-in's, NCCL).
 Registry<GradientSyncFactory>& gradient_syncs();
 
 /// Throws Error.
-std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster);
+std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster,
+                                                 SumOrder order = SumOrder::fastest);
 
 /// By a connection of its own, since buckets of gradients interleave differently on each rank.
 class ClusterSum final : public RankSum {
  public:
-  ClusterSum(const Cluster& cluster, c10::DeviceType device) : cluster_(cluster), device_(device) {}
+  ClusterSum(const Cluster& cluster, c10::DeviceType device, SumOrder order = SumOrder::fastest)
+      : cluster_(cluster), device_(device), order_(order) {}
 
   void operator()(const at::Tensor& values) override {
-    if (!sync_) sync_ = make_gradient_sync(device_, cluster_);
+    if (!sync_) sync_ = make_gradient_sync(device_, cluster_, order_);
     sync_->begin_sum(values, "statistics");
     sync_->wait();
   }
@@ -51,6 +59,7 @@ class ClusterSum final : public RankSum {
  private:
   const Cluster& cluster_;
   c10::DeviceType device_;
+  SumOrder order_;
   std::unique_ptr<GradientSync> sync_;  // made by the first sum
 };
 

@@ -2,8 +2,13 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <fmt/format.h>
 
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include "millrace/base/errors.h"
@@ -12,7 +17,13 @@
 namespace millrace {
 namespace {
 
-thread_local std::size_t own_number = 0;
+/// Of this thread's micro-batch; libtorch hands it on to the threads of a device that run its
+/// backward pass.
+struct OwnNumber final : c10::DebugInfoBase {
+  explicit OwnNumber(std::size_t number) : value(number) {}
+  std::size_t value;
+};
+constexpr auto kOwnNumber = c10::DebugInfoKind::PRODUCER_INFO;
 
 /// Ends a micro-batch because another has failed, which says why.
 struct OtherFailed : Error {
@@ -21,18 +32,24 @@ struct OtherFailed : Error {
 
 }  // namespace
 
-MicroBatches::MicroBatches(std::size_t count, std::size_t at_once)
-    : count_(count), at_once_(at_once), given_(count) {}
+MicroBatches::MicroBatches(std::size_t count, std::size_t at_once, at::Device device)
+    : count_(count), at_once_(at_once), device_(device), given_(count) {}
 
-std::size_t MicroBatches::current() { return own_number; }
+std::size_t MicroBatches::current() {
+  const auto* own = static_cast<const OwnNumber*>(c10::ThreadLocalDebugInfo::get(kOwnNumber));
+  return own ? own->value : 0;
+}
 
 void MicroBatches::run(const std::function<void(std::size_t number)>& work) {
   if (count_ == 1) return work(0);
   ended_ = 0;
   failure_ = nullptr;
+  std::optional<c10::Stream> stream;
+  if (!device_.is_cpu()) stream = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
   const auto compute = [&](std::size_t number) {
-    own_number = number;
-    at::init_num_threads();  // of a new thread: what the process has been given
+    const c10::DebugInfoGuard own(kOwnNumber, std::make_shared<OwnNumber>(number));
+    const c10::OptionalStreamGuard on(stream);  // a new thread begins with the first GPU
+    at::init_num_threads();                     // of a new thread: what the process has been given
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return computing_ < at_once_; });
     ++computing_;
@@ -108,6 +125,13 @@ void MicroBatches::meet(std::string_view what, const std::function<void()>& toge
 }
 
 void MicroBatchSum::operator()(const at::Tensor& values) {
+  if (all_.count() > 1 && !values.is_cpu())
+    throw ConfigError(fmt::format(
+        "train.micro_batch: the {} micro-batches of a rank cannot be normalised by statistics of "
+        "all images on a device (norm = \"sync_bn\"); start as many ranks as a step has "
+        "micro-batches, each with data.batch_size = train.micro_batch, or take \"gn\" or a frozen "
+        "norm",
+        all_.count()));
   values.copy_(all_.join("statistics", values, [&](const std::vector<at::Tensor>& all) {
     const auto sum =
         tree_sum(all.size(), [&](std::size_t i) { return i == 0 ? all[i].clone() : all[i]; });

@@ -1,6 +1,8 @@
 // The micro-batches that a rank computes side by side (train.micro_batch).
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -15,21 +17,27 @@
 namespace millrace {
 
 /// Runs the micro-batches of a rank's batch, each on a thread of its own with as many maths threads
-/// as the process has been given, and lets them meet on the way: for a sum that each needs before
-/// it can go on. So each is computed as if it were alone, and yet all normalise by the same
-/// statistics and divide by the same totals.
+/// as the process has been given and the caller's stream of the device, and lets them meet on the
+/// way: for a sum that each needs before it can go on. So each is computed as if it were alone, and
+/// yet all normalise by the same statistics and divide by the same totals.
+///
+/// A backward pass on a device must not come to a meeting: libtorch runs those of all micro-batches
+/// on one thread, which would wait for itself.
 class MicroBatches {
  public:
   /// At most `at_once` of the `count` compute at the same time. One alone runs on the caller's
   /// thread.
-  MicroBatches(std::size_t count, std::size_t at_once);
+  MicroBatches(std::size_t count, std::size_t at_once, at::Device device = at::kCPU);
   MicroBatches(const MicroBatches&) = delete;
+
+  std::size_t count() const { return count_; }
 
   /// Calls work(number) for each and waits for all. Throws what the first that failed has thrown,
   /// once the others have ended or come to a meeting.
   void run(const std::function<void(std::size_t number)>& work);
 
-  /// The number of the micro-batch that this thread computes; 0: none.
+  /// The number of the micro-batch that this thread computes, also where it is libtorch's and runs
+  /// a backward pass; 0: none.
   static std::size_t current();
 
   /// Within `run`: waits for all; what `joined` makes of what each gives, by number, is returned to
@@ -52,6 +60,7 @@ class MicroBatches {
   void fail(std::exception_ptr why);
 
   const std::size_t count_, at_once_;
+  const at::Device device_;
   std::vector<void*> given_;  // in a meeting
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -61,6 +70,7 @@ class MicroBatches {
 };
 
 /// Sums over the micro-batches of all ranks, for one of them: as a tree here, then over the ranks.
+/// Throws ConfigError on a device where this rank has several: the backward passes would meet.
 class MicroBatchSum final : public RankSum {
  public:
   /// Borrows both. `over_ranks` replaces a sum of this rank by that of all.

@@ -16,6 +16,7 @@
 #include "millrace/base/tree_sum.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/mpi_world.h"
+#include "millrace/trainer/cluster/tree_exchange.h"
 
 namespace millrace {
 namespace {
@@ -101,7 +102,10 @@ class MpiGradientSync final : public GradientSync {
     auto* values = work.values.mutable_data_ptr<T>();
     const auto ranks = static_cast<std::size_t>(world_.size());
     const auto count = static_cast<std::size_t>(work.values.numel());
-    const auto start_of = [&](std::size_t rank) { return count * rank / ranks; };
+    const auto start_of = [&](std::size_t rank) {
+      return static_cast<std::size_t>(
+          begin_of_part(work.values.numel(), world_.size(), static_cast<std::int64_t>(rank)));
+    };
     const auto own = static_cast<std::size_t>(world_.rank());
     const auto mine = start_of(own + 1) - start_of(own);
     std::vector<int> counts, starts, own_counts, own_starts;
@@ -163,7 +167,7 @@ class NoGradientSync final : public GradientSync {
 
 MILLRACE_REGISTER(gradient_syncs().add<NoOptions>(
     "cpu", "sums over MPI, added as a tree of the ranks",
-    [](const Config&, const Cluster& cluster) -> std::unique_ptr<GradientSync> {
+    [](const Config&, const Cluster& cluster, SumOrder) -> std::unique_ptr<GradientSync> {
       return std::make_unique<MpiGradientSync>(*cluster.world());
     }));
 
@@ -174,10 +178,11 @@ Registry<GradientSyncFactory>& gradient_syncs() {
   return all;
 }
 
-std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster) {
+std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster,
+                                                 SumOrder order) {
   if (cluster.size() == 1) return std::make_unique<NoGradientSync>();
   const auto name = c10::DeviceTypeName(device, /*lower_case=*/true);
-  return gradient_syncs().at(name).create(Config(), cluster);
+  return gradient_syncs().at(name).create(Config(), cluster, order);
 }
 
 }  // namespace millrace

@@ -20,8 +20,8 @@ namespace millrace {
 /// their order. All ranks meet in every sum of a part whose shares are not known yet. Shares of the
 /// ranks, and of the micro-batches that a rank computes side by side, are added as one tree.
 ///
-/// The shares of all parts but the first are collected by a pass without gradients; the first part
-/// then completes the totals while its losses are computed, so that it needs one pass.
+/// The shares of all parts but the first are collected before (ask_totals_of); the first part then
+/// completes the totals while its losses are computed, so that it needs one pass.
 class StepTotals final : public LossTotals {
  public:
   /// Messages begin with the detector's `title`.

@@ -1,0 +1,46 @@
+#include "millrace/trainer/cluster/tree_exchange.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cstddef>
+
+#include "millrace/base/tree_sum.h"
+
+namespace millrace {
+
+std::int64_t begin_of_part(std::int64_t count, std::int64_t ranks, std::int64_t rank) {
+  return count * rank / ranks;
+}
+
+void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks,
+                 const ExchangeMessages& exchange) {
+  const auto all = values.view(-1);
+  const auto part_of = [&](std::int64_t r) {
+    const auto begin = begin_of_part(all.numel(), ranks, r);
+    return all.narrow(0, begin, begin_of_part(all.numel(), ranks, r + 1) - begin);
+  };
+  const auto own = part_of(rank);
+  const auto received = at::empty({ranks, own.numel()}, own.options());  // its own row stays empty
+
+  std::vector<RankMessage> parts, of_own;  // those of the others, and this rank's of each of them
+  for (std::int64_t other = 0; other < ranks; ++other) {
+    if (other == rank) continue;
+    if (auto part = part_of(other); part.numel() > 0) parts.push_back({other, std::move(part)});
+    if (own.numel() > 0) of_own.push_back({other, received[other]});
+  }
+  exchange(parts, of_own);
+  if (own.numel() > 0) {
+    const auto wide =
+        own.element_size() < std::int64_t{sizeof(float)} ? at::kFloat : own.scalar_type();
+    const auto of_rank = [&](std::size_t r) {
+      const auto other = static_cast<std::int64_t>(r);
+      return (other == rank ? own : received[other]).to(wide);
+    };
+    const auto add = [](at::Tensor&& sum, const at::Tensor& more) { return sum.add_(more); };
+    own.copy_(tree_sum(static_cast<std::size_t>(ranks), of_rank, add));
+  }
+  for (auto& message : of_own) message.values = own;
+  exchange(of_own, parts);
+}
+
+}  // namespace millrace
