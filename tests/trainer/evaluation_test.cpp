@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "millrace/base/errors.h"
+#include "millrace/trainer/running_ap.h"
 #include "tests/support/fake_training.h"
+#include "tests/support/log.h"
 #include "tests/support/python.h"
 #include "tests/support/scratch.h"
 
@@ -79,6 +81,24 @@ TEST(Evaluation, TellsOfTheBoxesSoFar) {
       {.so_far = [&](const coco::Evaluator& boxes) { images.push_back(boxes.images()); }});
   EXPECT_EQ(images, (std::vector<std::size_t>{2, 4, 6, 8, 10}));
   EXPECT_EQ(scores->boxes.stats, evaluate_detector(model, fake_validation())->boxes.stats);
+}
+
+TEST(Evaluation, ItsApSoFarIsLoggedForATenthOfTheImagesAtMost) {
+  const auto truth = fake_validation().split.annotations;
+  coco::Evaluator boxes(truth, {});
+  Log log;
+  RunningApLog say(kEpochImages, /*pause_s=*/0), silent(kEpochImages, /*pause_s=*/1e6);
+  for (std::int64_t id = 1; id <= kEpochImages; ++id) {
+    boxes.add(id, std::vector<coco::Detection>{{id, 7, coco::Xywh{10, 10, 30, 30}, .9, {}}});
+    silent(boxes);
+    EXPECT_EQ(log.take(), "");
+    say(boxes);
+    say(boxes);
+    const auto said = log.take();
+    EXPECT_LE(std::ranges::count(said, '\n'), 1);
+    if (id == 1) EXPECT_EQ(said, "info 1 of 10 images, box AP 1.000 (1.000 .. 1.000)\n");
+    if (id == kEpochImages) EXPECT_EQ(said, "") << "the figures follow";
+  }
 }
 
 TEST(Evaluation, StopsWhereItIsCancelled) {
