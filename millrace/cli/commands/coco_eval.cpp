@@ -124,8 +124,8 @@ int coco_eval(const CocoEvalArguments& arguments) {
     limit.emplace(tbb::global_control::max_allowed_parallelism,
                   static_cast<std::size_t>(arguments.threads));
   const auto truth = coco::read_dataset(arguments.truth);
-  const auto detections = coco::read_detections(arguments.detections, truth.get());
   auto options = evaluate_options(arguments, *truth);
+  const auto detections = coco::read_detections(arguments.detections, truth.get());
   options.area = coco::area_from(detections);
   std::optional<coco::Analysis> analysis;
   if (arguments.analyzes()) analysis = analyze(arguments, *truth, detections, options);
