@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
@@ -23,6 +24,7 @@
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 #include "millrace/trainer/detector_evaluation.h"
+#include "millrace/trainer/running_ap.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -30,9 +32,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kApPause = 30;  // seconds between two looks at AP so far
+
 enum class EvaluationMode { waiting, score_in_background, background };
 std::vector<std::string> value_names(EvaluationMode) {
   return {"inline", "score_in_background", "background"};
+}
+
+/// The names of COCO's scores, then those that LVIS has besides.
+std::vector<std::string> all_score_names() {
+  auto names = score_names(/*federated=*/false);
+  for (auto& name : score_names(/*federated=*/true))
+    if (std::ranges::count(names, name) == 0) names.push_back(std::move(name));
+  return names;
 }
 
 struct EvaluateOptions {
@@ -42,6 +54,7 @@ struct EvaluateOptions {
   Options::Table targets;
   std::string weights = "trained";
   bool results = true;
+  bool boundary = false;
   bool proposals = false;
 
   void describe(Options& o) {
@@ -50,12 +63,13 @@ struct EvaluateOptions {
     o.add("mode", mode,
           "training waits for the scores, for the detections alone, or for nothing while a copy "
           "of the weights is evaluated");
-    o.add("targets", targets, "training ends once all of these scores are reached", score_names(),
-          {.min = 0, .max = 1});
+    o.add("targets", targets, "training ends once all of these scores are reached",
+          all_score_names(), {.min = 0, .max = 1});
     o.add("weights", weights,
           "whose scores: the trained ones, or the name of a callback that keeps others, such as "
           "average_weights; its name then stands before those of the scores");
     o.add("results", results, "also write the detections, as COCO results, into detections/");
+    o.add("boundary", boundary, "also score masks by their boundaries: boundary/AP ...");
     o.add("proposals", proposals,
           "also score the regions that a second stage looks at: proposals/AR@100 ...");
   }
@@ -90,6 +104,10 @@ class EvaluateDetector final : public Callback,
     }
     if (!are_trained()) state.kept_by(options_.weights);  // throws if there is no such callback
     gives_masks_ = state.model.gives_masks();
+    federated_ = coco::is_federated(*state.validation->split.annotations);
+    if (options_.boundary && !gives_masks_)
+      throw ConfigError(fmt::format("callbacks.evaluate.boundary: {} gives no masks: leave it out",
+                                    state.model.title));
     if (options_.proposals && !state.model.gives_notes())
       throw ConfigError(fmt::format(
           "callbacks.evaluate.proposals: {} has no second stage, or several views of an "
@@ -136,8 +154,11 @@ class EvaluateDetector final : public Callback,
   std::string weights_of() const override { return are_trained() ? "" : options_.weights; }
 
   std::vector<std::string> publishes() const override {
-    auto names = score_names();
+    auto names = federated_ ? score_names(*federated_) : all_score_names();
     if (!gives_masks_) std::erase_if(names, is_of_masks);
+    if (options_.boundary)
+      std::ranges::copy(boundary_score_names(federated_.value_or(false)),
+                        std::back_inserter(names));
     if (options_.proposals) std::ranges::copy(proposal_score_names(), std::back_inserter(names));
     for (auto& name : names) name.insert(0, prefix());
     names.push_back(seconds_name("evaluate_s"));
@@ -197,6 +218,7 @@ class EvaluateDetector final : public Callback,
     const auto& cluster = *state.cluster;
     EvaluationRun run{.max_images = options_.images,
                       .keep_detections = options_.results,
+                      .boundary = options_.boundary,
                       .proposals = options_.proposals};
     const auto files = files_of(state, of);
     const bool of_now = of.step == state.at.step;
@@ -221,6 +243,8 @@ class EvaluateDetector final : public Callback,
          &cluster](const auto& cancelled) mutable -> std::optional<DetectorScores> {
           run.watch = {.cancelled = cancelled, .leftovers = state.cancelled_flows.get()};
           if (waits) run.watch.moves = [&state] { state.moves(); };
+          if (waits && state.is_chief)
+            run.so_far = RunningApLog(images_of(data, cluster), kApPause);
           auto part = std::make_unique<DetectorEvaluation>(data.split, run);
           const bool whole = part->detect(model, data.start(share_of(cluster)));
           if (joins)
@@ -268,13 +292,25 @@ class EvaluateDetector final : public Callback,
 
   static bool is_of_masks(const std::string& score) { return score.starts_with("segm/"); }
 
+  /// How many this rank detects in.
+  std::int64_t images_of(const EvalData& data, const Cluster& cluster) const {
+    auto all = std::ssize(data.split.annotations->images);
+    if (options_.images > 0) all = std::min(all, options_.images);
+    return (all + cluster.size() - 1) / cluster.size();
+  }
+
   void check_targets(const Detector& model) const {
-    for (const auto& [name, target] : options_.targets)
+    for (const auto& [name, target] : options_.targets) {
+      if (std::ranges::count(score_names(*federated_), name) == 0)
+        throw ConfigError(fmt::format(
+            "targets: '{}' will never come: the validation split is {}", name,
+            *federated_ ? "scored by LVIS's rules" : "scored by COCO's rules, not LVIS's"));
       if (!gives_masks_ && is_of_masks(name))
         throw ConfigError(
             fmt::format("targets: '{}' will never come, since {} gives no masks: leave "
                         "it out, or train a model with masks",
                         name, model.title));
+    }
   }
 
   /// False if the process was asked to stop before there were scores.
@@ -324,6 +360,7 @@ class EvaluateDetector final : public Callback,
   EvaluateOptions options_;
   ScoreHistory history_;
   bool gives_masks_ = true;
+  std::optional<bool> federated_;               // the validation split; nothing: not known yet
   std::vector<Owed> owed_;                      // seldom two
   CheckpointHold reached_;                      // the targets
   std::unique_ptr<Detector> copy_;              // outlives pending_

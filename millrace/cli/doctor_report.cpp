@@ -63,6 +63,44 @@ std::string table_text(const DoctorReport& report) {
   return text;
 }
 
+std::string ceiling_text(const DoctorReport::Ceiling& ceiling) {
+  const auto& [split, rule, found] = ceiling;
+  if (found.boxes < 0) return "";
+  auto text = fmt::format(
+      "what perfect answers would score on {}:\n"
+      "  the true boxes{}, {} per image: box AP {:.3f}",
+      split, rule.nms ? fmt::format(" through NMS {:g}", *rule.nms) : "", rule.detections_per_image,
+      found.boxes);
+  if (found.suppressed + found.beyond_limit > 0)
+    text += fmt::format("; of {}, NMS removes {}, the limit {}",
+                        count_text(found.objects, "object"), found.suppressed, found.beyond_limit);
+  text += '\n';
+  if (found.reached)
+    text += found.unreached == 0
+                ? "  objects that no anchor reaches: none\n"
+                : fmt::format("  {} that no anchor reaches: {:+.3f}\n",
+                              count_text(found.unreached, "object"), *found.reached - found.boxes);
+  if (found.masks)
+    text += fmt::format("  the true shapes as masks of {0} x {0}: mask AP {1:.3f}\n",
+                        rule.masks->cells, *found.masks);
+  return text + '\n';
+}
+
+Json ceiling_json(const DoctorReport::Ceiling& ceiling) {
+  const auto& [split, rule, found] = ceiling;
+  Json json = {{"split", split},
+               {"objects", found.objects},
+               {"boxes",
+                {{"ap", found.boxes},
+                 {"nms", rule.nms ? Json(*rule.nms) : Json()},
+                 {"detections_per_img", rule.detections_per_image},
+                 {"suppressed", found.suppressed},
+                 {"beyond_limit", found.beyond_limit}}}};
+  if (found.reached) json["anchors"] = {{"ap", *found.reached}, {"unreached", found.unreached}};
+  if (found.masks) json["masks"] = {{"ap", *found.masks}, {"cells", rule.masks->cells}};
+  return json;
+}
+
 std::string verdict(const DoctorReport& report) {
   const auto errors = report.kinds(Severity::error);
   const auto rest = fmt::format("{}, {}", count_text(report.kinds(Severity::warning), "warning"),
@@ -94,6 +132,7 @@ std::string to_text(const DoctorReport& report) {
                                             : fmt::format("{} classes", report.classes.size()));
   for (const auto& [where, finding] : report.findings) text += finding_text(finding, where);
   text += table_text(report) + '\n';
+  if (report.ceiling) text += ceiling_text(*report.ceiling);
   for (const auto& what : report.unexamined) text += fmt::format("not examined: {}\n", what);
   return text + verdict(report) + '\n';
 }
@@ -118,13 +157,15 @@ Json to_json(const DoctorReport& report) {
                                      {"images", report.table[k][s].images}};
     classes.push_back(std::move(one));
   }
-  return {{"splits", std::move(splits)},
-          {"findings", std::move(findings)},
-          {"classes", std::move(classes)},
-          {"unexamined", report.unexamined},
-          {"errors", report.kinds(Severity::error)},
-          {"warnings", report.kinds(Severity::warning)},
-          {"notes", report.kinds(Severity::note)}};
+  Json json = {{"splits", std::move(splits)},
+               {"findings", std::move(findings)},
+               {"classes", std::move(classes)},
+               {"unexamined", report.unexamined},
+               {"errors", report.kinds(Severity::error)},
+               {"warnings", report.kinds(Severity::warning)},
+               {"notes", report.kinds(Severity::note)}};
+  if (report.ceiling) json["ceiling"] = ceiling_json(*report.ceiling);
+  return json;
 }
 
 }  // namespace millrace::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "millrace/cli/command.h"
+#include "millrace/doctor/ceilings.h"
 #include "millrace/doctor/checks.h"
 
 namespace millrace::cli {
@@ -30,6 +31,14 @@ struct DoctorReport {
   std::vector<std::string> classes, table_splits;  // the rows and columns of `table`
   ClassTable table;
   std::vector<std::string> unexamined;  // what was not looked at
+
+  /// What perfect answers would score on a split; nothing: nobody knows of this model.
+  struct Ceiling {
+    std::string split;
+    CeilingRule rule;
+    Ceilings found;
+  };
+  std::optional<Ceiling> ceiling;
 
   void add(const std::string& where, const coco::Findings& found);
   /// The number of findings of one severity.

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <sstream>
 #include <utility>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
-#include "millrace/coco/data/records.h"
+#include "millrace/coco/data/subset.h"
 #include "millrace/detector/make_detector.h"
 
 namespace millrace {
@@ -22,15 +25,12 @@ std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
     return std::ranges::count(split.category_ids, category) > 0;
   };
   if (std::ranges::all_of(all.categories, counts, &coco::Category::id)) return split.annotations;
-  coco::Records part;
+  std::map<std::int64_t, std::int64_t> own;
   for (const auto& category : all.categories)
-    if (counts(category.id)) part.add_category(category.id, all.text(category.name));
-  for (const auto& image : all.images) {
-    part.add_image(image.id, all.text(image.file_name), image.width, image.height);
-    for (const auto& object : all.objects(image))
-      if (counts(object.category_id)) part.add(object, all.segmentation(object));
-  }
-  return assemble(std::move(part), all.source);
+    if (counts(category.id)) own.emplace(category.id, category.id);
+  std::vector<std::size_t> images(all.images.size());
+  std::iota(images.begin(), images.end(), std::size_t{0});
+  return coco::subset(all, images, own);
 }
 
 /// The id of the last of so many images; 0: of all.
@@ -43,15 +43,17 @@ std::int64_t last_of(const coco::Dataset& truth, std::int64_t count) {
 }  // namespace
 
 DetectorEvaluation::DetectorEvaluation(const DataSplit& split, EvaluationRun run)
-    : DetectorEvaluation(truth_of(split), split.category_ids, std::move(run)) {}
+    : DetectorEvaluation(truth_of(split), split, std::move(run)) {}
 
 DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
-                                       std::vector<std::int64_t> category_ids, EvaluationRun run)
+                                       const DataSplit& split, EvaluationRun run)
     : run_(std::move(run)),
       last_image_(last_of(*truth, run_.max_images)),
-      category_ids_(std::move(category_ids)),
-      boxes_(truth, {.iou = coco::IouType::box}),
-      masks_(truth, {.iou = coco::IouType::mask}) {
+      category_ids_(split.category_ids),
+      boxes_(truth, coco::options_for(*split.annotations, coco::IouType::box)),
+      masks_(truth, coco::options_for(*split.annotations, coco::IouType::mask)) {
+  if (run_.boundary)
+    boundaries_.emplace(truth, coco::options_for(*split.annotations, coco::IouType::boundary));
   if (!run_.proposals) return;
   proposals_.emplace(
       truth, coco::EvaluateOptions{.class_agnostic = true, .max_detections = {100, 300, 1000}});
@@ -71,6 +73,7 @@ bool DetectorEvaluation::detect(Detector& detector, std::unique_ptr<DataFlow<Bat
       if (id <= last_image_ && proposals_) add_proposals(id, notes.proposals[i]);
       has_enough |= id >= last_image_;
     }
+    run_.so_far(boxes_);
     return !has_enough;
   });
 }
@@ -88,6 +91,7 @@ void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> 
   }
   boxes_.add(image_id, boxes);
   masks_.add(image_id, masks);
+  if (boundaries_) boundaries_->add(image_id, masks);
   found_ += std::ssize(boxes);
   masked_ += std::ssize(masks);
   if (!run_.keep_detections) return;
@@ -103,25 +107,33 @@ void DetectorEvaluation::add_proposals(std::int64_t image_id,
 
 std::string DetectorEvaluation::partial() const {
   const auto boxes = boxes_.partial(), masks = masks_.partial();
+  const auto boundaries = boundaries_ ? boundaries_->partial() : "";
   const auto proposals = proposals_ ? proposals_->partial() : "";
-  return fmt::format("{} {} {} {} {}\n", found_, masked_, boxes.size(), masks.size(),
-                     proposals.size()) +
-         boxes + masks + proposals + detections_.partial();
+  return fmt::format("{} {} {} {} {} {}\n", found_, masked_, boxes.size(), masks.size(),
+                     boundaries.size(), proposals.size()) +
+         boxes + masks + boundaries + proposals + detections_.partial();
 }
 
 void DetectorEvaluation::merge(std::string_view partial) {
   std::int64_t found = 0, masked = 0;
-  std::size_t boxes = 0, masks = 0, proposals = 0;
+  std::array<std::size_t, 4> sizes{};
   const auto head = partial.substr(0, partial.find('\n'));
   partial.remove_prefix(std::min(head.size() + 1, partial.size()));
-  if (std::istringstream words{std::string(head)};
-      !(words >> found >> masked >> boxes >> masks >> proposals) || boxes > partial.size() ||
-      masks > partial.size() - boxes || proposals > partial.size() - boxes - masks)
-    throw Error("evaluation: the partial result is broken");
-  boxes_.merge(partial.substr(0, boxes));
-  masks_.merge(partial.substr(boxes, masks));
-  if (proposals_) proposals_->merge(partial.substr(boxes + masks, proposals));
-  detections_.append_partial(partial.substr(boxes + masks + proposals));
+  std::istringstream words{std::string(head)};
+  words >> found >> masked;
+  for (auto& size : sizes) words >> size;
+  std::array<std::string_view, sizes.size()> parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!words || sizes[i] > partial.size())
+      throw Error("evaluation: the partial result is broken");
+    parts[i] = partial.substr(0, sizes[i]);
+    partial.remove_prefix(sizes[i]);
+  }
+  boxes_.merge(parts[0]);
+  masks_.merge(parts[1]);
+  if (boundaries_) boundaries_->merge(parts[2]);
+  if (proposals_) proposals_->merge(parts[3]);
+  detections_.append_partial(partial);
   found_ += found;
   masked_ += masked;
 }
@@ -145,7 +157,10 @@ DetectorScores DetectorEvaluation::scores() {
   DetectorScores scores;
   scores.boxes = boxes_.result(scope);
   // Where nothing was found, only the detector can tell.
-  if (gives_masks_ && masked_ == found_) scores.masks = masks_.result(scope);
+  if (gives_masks_ && masked_ == found_) {
+    scores.masks = masks_.result(scope);
+    if (boundaries_) scores.boundaries = boundaries_->result(scope);
+  }
   if (proposals_) scores.proposals = proposals_->result(scope);
   scores.detections = std::move(detections_);
   scores.images = static_cast<std::int64_t>(boxes_.images());

@@ -39,8 +39,9 @@ class DetectorEvaluation {
   DetectorScores scores();
 
  private:
-  DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
-                     std::vector<std::int64_t> category_ids, EvaluationRun run);
+  /// `truth`: the part of the split that counts.
+  DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth, const DataSplit& split,
+                     EvaluationRun run);
   void add(std::int64_t image_id, std::vector<DetectedObject> objects);
   void add_proposals(std::int64_t image_id, const std::vector<DetectedObject>& proposals);
 
@@ -49,7 +50,7 @@ class DetectorEvaluation {
   std::int64_t last_image_;  // id of the last that counts
   std::vector<std::int64_t> category_ids_;
   coco::Evaluator boxes_, masks_;
-  std::optional<coco::Evaluator> proposals_;
+  std::optional<coco::Evaluator> boundaries_, proposals_;
   std::int64_t any_category_ = kNoCategory;  // of the proposals, which are of none
   bool gives_masks_ = true;
   std::int64_t found_ = 0, masked_ = 0;  // objects, and those with masks

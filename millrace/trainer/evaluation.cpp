@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -12,7 +14,8 @@
 namespace millrace {
 namespace {
 
-constexpr auto kBoxes = "bbox/", kMasks = "segm/", kProposals = "proposals/";
+constexpr auto kBoxes = "bbox/", kMasks = "segm/", kBoundaries = "boundary/",
+               kProposals = "proposals/";
 
 /// The recalls among the twelve figures, for these limits.
 constexpr std::size_t kFirstRecall = 6;
@@ -21,7 +24,16 @@ constexpr std::array kRecallNames = {"AR@100",   "AR@300",   "AR@1000",
 
 void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation& evaluation) {
   for (std::size_t i = 0; i < evaluation.stats.size(); ++i)
-    scalars.emplace_back(prefix + coco::kStatNames[i], evaluation.stats[i]);
+    scalars.emplace_back(prefix + evaluation.stat_names[i], evaluation.stats[i]);
+}
+
+/// The names of an evaluation's figures, those of LVIS for its usual limit.
+std::vector<std::string> names_of(const std::string& prefix, bool federated) {
+  auto names = federated
+                   ? coco::lvis_stat_names()
+                   : std::vector<std::string>(coco::kStatNames.begin(), coco::kStatNames.end());
+  for (auto& name : names) name.insert(0, prefix);
+  return names;
 }
 
 }  // namespace
@@ -54,6 +66,7 @@ Scalars named_scores(const DetectorScores& scores) {
   Scalars named;
   append(named, kBoxes, scores.boxes);
   if (scores.masks) append(named, kMasks, *scores.masks);
+  if (scores.boundaries) append(named, kBoundaries, *scores.boundaries);
   for (const auto& [name, value] : proposal_recalls(scores))
     named.emplace_back(kProposals + name, value);
   return named;
@@ -66,11 +79,14 @@ Scalars proposal_recalls(const DetectorScores& scores) {
   return recalls;
 }
 
-std::vector<std::string> score_names() {
-  std::vector<std::string> names;
-  for (const std::string kind : {kBoxes, kMasks})
-    for (const auto* name : coco::kStatNames) names.push_back(kind + name);
+std::vector<std::string> score_names(bool federated) {
+  auto names = names_of(kBoxes, federated);
+  std::ranges::copy(names_of(kMasks, federated), std::back_inserter(names));
   return names;
+}
+
+std::vector<std::string> boundary_score_names(bool federated) {
+  return names_of(kBoundaries, federated);
 }
 
 std::vector<std::string> proposal_score_names() {
@@ -82,10 +98,13 @@ std::vector<std::string> proposal_score_names() {
 std::string score_summary(const Scalars& named) {
   constexpr std::size_t kShown = 6;  // of coco::kStatNames: the AP
   constexpr const char* kTitles[kShown] = {"AP", "AP50", "AP75", "small", "medium", "large"};
-  auto text = fmt::format("  {:<4}", "");
+  const auto is_of_boundary = [](const auto& one) { return one.first.starts_with(kBoundaries); };
+  const int width = std::ranges::any_of(named, is_of_boundary) ? 8 : 4;
+  auto text = fmt::format("  {:<{}}", "", width);
   for (const auto* title : kTitles) text += fmt::format("  {:>6}", title);
-  for (const auto& [prefix, name] : {std::pair(kBoxes, "box"), std::pair(kMasks, "mask")}) {
-    auto line = fmt::format("\n  {:<4}", name);
+  for (const auto& [prefix, name] :
+       {std::pair(kBoxes, "box"), std::pair(kMasks, "mask"), std::pair(kBoundaries, "boundary")}) {
+    auto line = fmt::format("\n  {:<{}}", name, width);
     std::size_t known = 0;
     for (std::size_t i = 0; i < kShown; ++i)
       for (const auto& [score, value] : named)
@@ -101,6 +120,7 @@ std::string score_summary(const Scalars& named) {
 std::string score_tables(const DetectorScores& scores) {
   auto text = coco::table(scores.boxes, coco::IouType::box);
   if (scores.masks) text += coco::table(*scores.masks, coco::IouType::mask);
+  if (scores.boundaries) text += coco::table(*scores.boundaries, coco::IouType::boundary);
   if (!scores.proposals) return text;
   text += "Recall of proposals, whatever the class\n";
   std::istringstream lines(coco::table(*scores.proposals, coco::IouType::box));

@@ -32,21 +32,26 @@ inline Share share_of(const Cluster& cluster) { return {cluster.rank(), cluster.
 
 struct DetectorScores {
   coco::Evaluation boxes;
-  std::optional<coco::Evaluation> masks;      // nothing: the model gives no masks
-  std::optional<coco::Evaluation> proposals;  // if asked for: of all classes as one
-  coco::Detections detections;                // if they were to be kept
-  std::int64_t images = 0, found = 0;         // images seen, objects found
+  std::optional<coco::Evaluation> masks;       // nothing: the model gives no masks
+  std::optional<coco::Evaluation> boundaries;  // if asked for: of masks and their boundaries
+  std::optional<coco::Evaluation> proposals;   // if asked for: of all classes as one
+  coco::Detections detections;                 // if they were to be kept
+  std::int64_t images = 0, found = 0;          // images seen, objects found
   double seconds = 0;
 };
 
 struct EvaluationRun {
   std::int64_t max_images = 0;   // of the split, by ascending id; 0: all
   bool keep_detections = false;  // for a results file
+  bool boundary = false;         // also score masks by their boundaries
   bool proposals = false;        // also score these; the detector must give notes
   PassWatch watch = {};
+  /// Called after each batch with the boxes that this rank matched so far.
+  std::function<void(const coco::Evaluator& boxes)> so_far = [](const auto&) {};
 };
 
-/// Detects over a pass, each rank in its share, and scores boxes and masks on the chief; other
+/// Detects over a pass, each rank in its share, and scores boxes and masks on the chief, by LVIS's
+/// rules where the split is federated (coco::is_federated), else by COCO's; other
 /// ranks get empty scores. Images that could not be read count as without detections. Nothing if it
 /// was cancelled on any rank. Throws Error for an image that comes twice or that the split lacks.
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
@@ -57,21 +62,23 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids);
 
-/// "bbox/AP", "bbox/AP50", ..., "segm/AP", ..., "proposals/AR@100", ...
+/// "bbox/AP", "bbox/AP50", ..., "segm/AP", ..., "boundary/AP", ..., "proposals/AR@100", ...
 Scalars named_scores(const DetectorScores& scores);
 
 /// Of the proposals, if they were scored: "AR@100", "AR@300", "AR@1000", and those of 1000 for
 /// small, medium and large objects, "ARs@1000" ...
 Scalars proposal_recalls(const DetectorScores& scores);
 
-/// All names of scores but those of proposals, and the latter.
-std::vector<std::string> score_names();
+/// All names of scores of boxes and masks, by COCO's or LVIS's rules; those of boundaries and of
+/// proposals.
+std::vector<std::string> score_names(bool federated);
+std::vector<std::string> boundary_score_names(bool federated);
 std::vector<std::string> proposal_score_names();
 
 /// The six AP of boxes and masks in three lines, from named scores; "-": there are no such objects.
 std::string score_summary(const Scalars& named);
 
-/// Both tables, as pycocotools prints them.
+/// The tables, as pycocotools or lvis-api prints them.
 std::string score_tables(const DetectorScores& scores);
 
 }  // namespace millrace

@@ -324,6 +324,11 @@ TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
             HasSubstr("callback 'evaluate' does not publish it"), HasSubstr("; known: bbox/AP, ")));
   EXPECT_THAT(of_boxes(training(scratch / "b", "inline", "targets = { 'segm/AP' = 0.1 }")),
               HasSubstr("targets: 'segm/AP' will never come, since the detector gives no masks"));
+  EXPECT_THAT(of_boxes(training(scratch / "c", "inline", "boundary = true")),
+              HasSubstr("callbacks.evaluate.boundary: the detector gives no masks"));
+  EXPECT_THAT(failure_of(training(scratch / "d", "inline", "targets = { 'bbox/APr' = 0.1 }")),
+              HasSubstr("targets: 'bbox/APr' will never come: the validation split is scored by "
+                        "COCO's rules, not LVIS's"));
 }
 
 /// As after the first steps of many a training.

@@ -55,6 +55,36 @@ TEST_F(TinyEval, APerfectDetectionScoresOne) {
   EXPECT_DOUBLE_EQ(result.json().at("stats").at(0).get<double>(), 1.0);
 }
 
+TEST_F(TinyEval, GivesLvisFiguresOfItsAnnotationsUnlessToldOtherwise) {
+  auto truth = read_json(truth_);
+  truth["categories"].push_back({{"id", 4}, {"name", "ring"}, {"frequency", "r"}});
+  truth["categories"][0]["frequency"] = "c";
+  truth["images"][0]["neg_category_ids"] = {4};
+  truth["images"][0]["not_exhaustive_category_ids"] = Json::array();
+  write_json(truth_, truth);
+  const auto lvis = successful(evaluate()).json();
+  EXPECT_EQ(lvis.at("style"), "lvis");
+  EXPECT_EQ(lvis.at("stat_names").at(9), "AR@300");
+  EXPECT_EQ(lvis.at("stats").at(6), -1) << "no rare object";
+  EXPECT_DOUBLE_EQ(lvis.at("stats").at(7).get<double>(), 1) << "APc";
+  EXPECT_THAT(successful(evaluate({})).out, HasSubstr("maxDets=300 catIds=  r"));
+  EXPECT_EQ(successful(evaluate({"--max-dets", "7", "--json"})).json().at("stat_names").at(9),
+            "AR@7");
+  EXPECT_EQ(successful(evaluate({"--style", "coco", "--json"})).json().at("style"), "coco");
+  expect_error(evaluate({"--analyze"}), 2, "--style coco scores it by COCO's rules");
+  expect_error(evaluate({"--max-dets", "1,10,100"}), 2, "LVIS has one limit");
+  expect_error(trainer({"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "keypoints",
+                        "--style", "lvis"}),
+               2, "not keypoints");
+}
+
+TEST_F(TinyEval, TakesFilledBoxesForBoundaries) {
+  const auto result = successful(
+      trainer({"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "boundary", "--json"}));
+  EXPECT_EQ(result.json().at("iou"), "boundary");
+  EXPECT_EQ(result.json().at("stats").size(), 12U);
+}
+
 TEST_F(TinyEval, HasPascalVocsApWhereAskedTo) {
   const auto voc = successful(evaluate({"--voc", "--json"})).json().at("voc");
   EXPECT_DOUBLE_EQ(voc.at("map").get<double>(), 1.0);

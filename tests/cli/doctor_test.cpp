@@ -38,6 +38,23 @@ TEST_F(Doctor, TheSampleIsSound) {
   EXPECT_THAT(findings(doctor({"--json"}), "error"), IsEmpty());
 }
 
+TEST_F(Doctor, SaysWhatPerfectAnswersWouldScore) {
+  const auto outcome = successful(doctor());
+  EXPECT_THAT(outcome.out, HasSubstr("what perfect answers would score on val2017:\n"
+                                     "  the true boxes through NMS 0.5, 100 per image: box AP "));
+  EXPECT_THAT(outcome.out, HasSubstr("that no anchor reaches"));
+  EXPECT_THAT(outcome.out, HasSubstr("the true shapes as masks of 28 x 28: mask AP "));
+  const auto few = successful(doctor({"--json"}, {"model.test.detections_per_img=1",
+                                                  "model.mask.pooler_resolution=2"}))
+                       .json()
+                       .at("ceiling");
+  EXPECT_EQ(few.at("split"), "val2017");
+  EXPECT_GT(few.at("boxes").at("beyond_limit"), 0);
+  EXPECT_LT(few.at("boxes").at("ap"), .9);
+  EXPECT_EQ(few.at("masks").at("cells"), 4);
+  EXPECT_LT(few.at("masks").at("ap"), .6);
+}
+
 TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
   edit(annotations_, [](Json& json) { json["annotations"][0]["bbox"][2] = 0; });
   const auto outcome = doctor();

@@ -41,10 +41,10 @@ struct Stream {
   }
 };
 
-TEST(Evaluator, GivesWhatTheFileGivesForBoxesAndMasks) {
+TEST(Evaluator, GivesWhatTheFileGivesForBoxesMasksAndBoundaries) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     EvaluateOptions options;
-    options.iou = seed % 2 ? IouType::mask : IouType::box;
+    options.iou = seed % 2 == 0 ? IouType::box : seed % 3 == 0 ? IouType::boundary : IouType::mask;
     options.area = seed % 4 == 1 ? AreaFrom::mask : AreaFrom::box;
     options.class_agnostic = seed % 3 == 0;
     if (seed % 5 == 0) options.max_detections = {3, 1};

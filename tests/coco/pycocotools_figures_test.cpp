@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -122,7 +123,7 @@ TEST(PycocotoolsFigures, AreTheSameToTheLastBit) {
     const auto gt = scratch.file(std::to_string(seed) + "gt.json", set.truth.dump());
     const auto dt = scratch.file(std::to_string(seed) + "dt.json", set.found.dump());
     const json limits[] = {{1, 10, 100}, {100, 2, 1}, {1, 2, 3, 100}, {3}, {2, 2, 100}};
-    for (const std::string iou : {"bbox", "segm"})
+    for (const std::string iou : {"bbox", "segm", "boundary"})
       cases.push_back(json{{"gt", gt.string()},
                            {"dt", dt.string()},
                            {"iou", iou},
@@ -135,6 +136,8 @@ TEST(PycocotoolsFigures, AreTheSameToTheLastBit) {
             0);
   const json answers = json::parse(std::ifstream(out));
   ASSERT_EQ(answers.size(), cases.size());
+  const std::map<std::string, IouType> ious = {
+      {"bbox", IouType::box}, {"segm", IouType::mask}, {"boundary", IouType::boundary}};
   int telling = 0;  // neither nothing nor everything was found
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const json &one = cases[i], &expected = answers[i];
@@ -143,7 +146,7 @@ TEST(PycocotoolsFigures, AreTheSameToTheLastBit) {
     const auto found = read_detections(one["dt"].get<std::string>(), truth.get());
     const auto result =
         evaluate(*truth, found,
-                 {.iou = one["iou"] == "segm" ? IouType::mask : IouType::box,
+                 {.iou = ious.at(one["iou"]),
                   .area = area_from(found),
                   .class_agnostic = one["use_cats"] == 0,
                   .max_detections = one["max_dets"].get<std::vector<std::uint32_t>>()});

@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "millrace/base/errors.h"
+#include "millrace/trainer/running_ap.h"
 #include "tests/support/fake_training.h"
+#include "tests/support/log.h"
 #include "tests/support/python.h"
 #include "tests/support/scratch.h"
 
@@ -33,12 +35,6 @@ TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
   EXPECT_EQ(scores->images, 10);
 }
 
-TEST(Evaluation, StopsWhereItIsCancelled) {
-  LineDetector model;
-  EXPECT_FALSE(
-      evaluate_detector(model, fake_validation(), {.watch = {.cancelled = [] { return true; }}}));
-}
-
 /// Its boxes are off by 0, 9 or 18 pixels: some are right, some only at IoU 0.5, some never.
 struct OffDetector final : LineDetector {
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
@@ -50,6 +46,66 @@ struct OffDetector final : LineDetector {
     return found;
   }
 };
+
+TEST(Evaluation, OfAFederatedSplitGoesByLvisRules) {
+  OffDetector model;
+  auto data = fake_validation();
+  const auto named = [&](bool negative) {
+    auto truth = fake_truth();
+    truth.add_category(9, "ring");
+    truth.categories[0].frequency = 'c';
+    for (std::size_t i = 0; i < 5; ++i) truth.annotations[i].category_id = 9;
+    truth.images[7].negatives = 1;  // where "star" is found, though it has none
+    truth.category_lists = {negative ? 7 : 9};
+    std::erase_if(truth.annotations, [](const auto& one) { return one.image_id == 8; });
+    data.split = make_split(assemble(std::move(truth), "fake"), "nowhere", {"star"});
+    return *evaluate_detector(model, data);
+  };
+  const auto without = named(false), with = named(true);
+  EXPECT_TRUE(with.boxes.federated);
+  EXPECT_EQ(named_scores(with)[7].first, "bbox/APc");
+  EXPECT_EQ(named_scores(with)[7].second, named_scores(with)[0].second);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : named_scores(with)) names.push_back(name);
+  EXPECT_THAT(score_names(/*federated=*/true), ::testing::IsSupersetOf(names));
+  EXPECT_THAT(score_tables(with), HasSubstr("catIds=  c"));
+  // Images that say nothing of a class do not count, those that lack it do
+  EXPECT_LT(with.boxes.stats[0], without.boxes.stats[0]);
+}
+
+TEST(Evaluation, TellsOfTheBoxesSoFar) {
+  OffDetector model;
+  std::vector<std::size_t> images;
+  const auto scores = evaluate_detector(
+      model, fake_validation(),
+      {.so_far = [&](const coco::Evaluator& boxes) { images.push_back(boxes.images()); }});
+  EXPECT_EQ(images, (std::vector<std::size_t>{2, 4, 6, 8, 10}));
+  EXPECT_EQ(scores->boxes.stats, evaluate_detector(model, fake_validation())->boxes.stats);
+}
+
+TEST(Evaluation, ItsApSoFarIsLoggedForATenthOfTheImagesAtMost) {
+  const auto truth = fake_validation().split.annotations;
+  coco::Evaluator boxes(truth, {});
+  Log log;
+  RunningApLog say(kEpochImages, /*pause_s=*/0), silent(kEpochImages, /*pause_s=*/1e6);
+  for (std::int64_t id = 1; id <= kEpochImages; ++id) {
+    boxes.add(id, std::vector<coco::Detection>{{id, 7, coco::Xywh{10, 10, 30, 30}, .9, {}}});
+    silent(boxes);
+    EXPECT_EQ(log.take(), "");
+    say(boxes);
+    say(boxes);
+    const auto said = log.take();
+    EXPECT_LE(std::ranges::count(said, '\n'), 1);
+    if (id == 1) EXPECT_EQ(said, "info 1 of 10 images, box AP 1.000 (1.000 .. 1.000)\n");
+    if (id == kEpochImages) EXPECT_EQ(said, "") << "the figures follow";
+  }
+}
+
+TEST(Evaluation, StopsWhereItIsCancelled) {
+  LineDetector model;
+  EXPECT_FALSE(
+      evaluate_detector(model, fake_validation(), {.watch = {.cancelled = [] { return true; }}}));
+}
 
 /// What a part of the images comes to: positions `first` to `end` of the fake flow.
 std::string part(std::int64_t first, std::int64_t end) {
@@ -118,6 +174,43 @@ TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
   const auto asked = evaluate_detector(model, data, {.max_images = 8});
   EXPECT_GT(asked->boxes.stats[8], some->boxes.stats[8]);
   EXPECT_EQ(evaluate_detector(model, data, {.max_images = 3})->images, 3);
+}
+
+/// Gives the filled boxes as masks.
+struct MaskedDetector final : LineDetector {
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    auto found = OffDetector().detect(batch);
+    for (auto& image : found)
+      for (auto& [box, label, score, mask] : image)
+        mask = coco::from_polygons(std::vector<coco::Polygon>{{box.x1, box.y1, box.x2, box.y1,
+                                                               box.x2, box.y2, box.x1, box.y2}},
+                                   64, 64);
+    return found;
+  }
+};
+
+TEST(Evaluation, ScoresBoundariesWhereAskedTo) {
+  MaskedDetector model;
+  auto data = fake_validation();
+  auto truth = fake_truth();
+  for (auto& one : truth.annotations)
+    one.shape = truth.add_mask(
+        coco::from_polygons(std::vector<coco::Polygon>{{10, 10, 40, 10, 40, 40, 10, 40}}, 64, 64));
+  data.split = make_split(assemble(std::move(truth), "fake"), "nowhere", {});
+  const EvaluationRun run{.boundary = true};
+  const auto whole = evaluate_detector(model, data, run);
+  ASSERT_TRUE(whole->masks && whole->boundaries);
+  EXPECT_GT(whole->boundaries->stats[0], 0);
+  EXPECT_LT(whole->boundaries->stats[0], whole->masks->stats[0]);
+  EXPECT_EQ(named_scores(*whole)[24].first, boundary_score_names(false)[0]);
+  EXPECT_THAT(score_summary(named_scores(*whole)), HasSubstr("boundary  "));
+  EXPECT_THAT(score_tables(*whole), HasSubstr("*boundary*"));
+  DetectorEvaluation first(data.split, run), second(data.split, run);
+  EXPECT_TRUE(first.detect(model, data.start({0, 2})));
+  EXPECT_TRUE(second.detect(model, data.start({1, 2})));
+  first.merge(second.partial());
+  EXPECT_EQ(first.scores().boundaries->stats, whole->boundaries->stats);
+  EXPECT_FALSE(evaluate_detector(model, data)->boundaries);
 }
 
 TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {

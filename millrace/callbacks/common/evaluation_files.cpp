@@ -10,13 +10,16 @@ namespace millrace {
 namespace {
 
 nlohmann::ordered_json json_of(const coco::Evaluation& one) {
-  return {
+  nlohmann::ordered_json json = {
       {"stats", one.stats}, {"category_ids", one.category_ids}, {"category_ap", one.category_ap}};
+  if (one.federated) json["stat_names"] = one.stat_names;
+  return json;
 }
 
 nlohmann::ordered_json json_of(const DetectorScores& scores) {
   nlohmann::ordered_json json = {{"bbox", json_of(scores.boxes)}};
   if (scores.masks) json["segm"] = json_of(*scores.masks);
+  if (scores.boundaries) json["boundary"] = json_of(*scores.boundaries);
   for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
   json["images"] = scores.images;
   json["detections"] = scores.found;

@@ -22,6 +22,7 @@ namespace {
 
 struct CocoEvalArguments {
   std::string truth, detections, iou = "bbox";
+  std::string style;  // empty: that of the annotations
   bool class_agnostic = false, voc = false, json = false;
   std::vector<std::uint32_t> max_detections;  // none: the usual ones
   int threads = 0;
@@ -60,13 +61,43 @@ const std::map<std::string, coco::IouType>& iou_types() {
   static const std::map<std::string, coco::IouType> types = {
       {"bbox", coco::IouType::box},
       {"segm", coco::IouType::mask},
+      {"boundary", coco::IouType::boundary},
       {"keypoints", coco::IouType::keypoints}};
   return types;
 }
 
 /// Why an --iou is refused; empty for a possible one.
 std::string check_iou(const std::string& iou) {
-  return iou_types().contains(iou) ? "" : iou + " not in {bbox,segm,keypoints}";
+  return iou_types().contains(iou) ? "" : iou + " not in {bbox,segm,boundary,keypoints}";
+}
+
+/// LVIS's where the command line or the annotations ask for it. Throws ConfigError for what does
+/// not go with that.
+coco::EvaluateOptions evaluate_options(const CocoEvalArguments& arguments,
+                                       const coco::Dataset& truth) {
+  const auto iou = iou_types().at(arguments.iou);
+  if (arguments.style == "lvis" && iou == coco::IouType::keypoints)
+    throw ConfigError("--style lvis: LVIS scores boxes and masks, not keypoints");
+  coco::EvaluateOptions options = arguments.style == "coco"   ? coco::usual_options(iou)
+                                  : arguments.style == "lvis" ? coco::lvis_options(iou)
+                                                              : coco::options_for(truth, iou);
+  options.class_agnostic = arguments.class_agnostic;
+  if (!arguments.max_detections.empty()) options.max_detections = arguments.max_detections;
+  options.threads = arguments.threads;
+  if (!options.federated) return options;
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError(fmt::format(
+        "{}{}", what,
+        arguments.style.empty() ? fmt::format("; {} is LVIS's (neg_category_ids): --style coco "
+                                              "scores it by COCO's rules",
+                                              arguments.truth)
+                                : ""));
+  };
+  if (arguments.analyzes())
+    refuse("errors, intervals and comparisons are of COCO's figures, not of LVIS's");
+  if (options.max_detections.size() > 1)
+    refuse("--max-dets: LVIS has one limit, of an image over all categories");
+  return options;
 }
 
 /// Warns of detections that the figures leave out.
@@ -93,12 +124,9 @@ int coco_eval(const CocoEvalArguments& arguments) {
     limit.emplace(tbb::global_control::max_allowed_parallelism,
                   static_cast<std::size_t>(arguments.threads));
   const auto truth = coco::read_dataset(arguments.truth);
+  auto options = evaluate_options(arguments, *truth);
   const auto detections = coco::read_detections(arguments.detections, truth.get());
-  coco::EvaluateOptions options = coco::usual_options(iou);
   options.area = coco::area_from(detections);
-  options.class_agnostic = arguments.class_agnostic;
-  if (!arguments.max_detections.empty()) options.max_detections = arguments.max_detections;
-  options.threads = arguments.threads;
   std::optional<coco::Analysis> analysis;
   if (arguments.analyzes()) analysis = analyze(arguments, *truth, detections, options);
   const coco::Evaluation result =
@@ -113,6 +141,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
     fmt::print("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",
                analysis ? analysis_text(*analysis, arguments.analyze) : "");
     suggest_next(!arguments.html.empty() ? "open " + arguments.html
+                 : result.federated      ? "--json has the AP of each category, too"
                  : arguments.analyzes()
                      ? "--html FILE writes this as a page; --versus OTHER.json compares two results"
                      : "--analyze says what kind of error costs how much; --bootstrap 1000 how far "
@@ -123,6 +152,8 @@ int coco_eval(const CocoEvalArguments& arguments) {
       {"iou", arguments.iou},
       {"class_agnostic", arguments.class_agnostic},
       {"max_dets", result.max_detections},
+      {"style", result.federated ? "lvis" : "coco"},
+      {"stat_names", result.stat_names},
       {"stats", result.stats},
       {"images", truth->images.size()},
       {"detections", detections.size()},
@@ -141,7 +172,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
 void add_coco_eval(CLI::App& app, Action& action) {
   auto [command, arguments] =
       add_subcommand(app, action, "coco-eval",
-                     "Score detections against annotations: the COCO figures", coco_eval);
+                     "Score detections against annotations: the COCO or LVIS figures", coco_eval);
   command.add_option("--gt", arguments.truth, "annotations, as COCO's instances_*.json")
       ->required()
       ->type_name("FILE");
@@ -150,17 +181,24 @@ void add_coco_eval(CLI::App& app, Action& action) {
       ->type_name("FILE");
   command
       .add_option("--iou", arguments.iou,
-                  "what overlaps are measured on: boxes, masks or keypoints")
+                  "what overlaps are measured on: boxes, masks, masks and their boundaries, or "
+                  "keypoints")
       ->required()
-      ->check(CLI::Validator(check_iou, "{bbox,segm,keypoints}"));
+      ->check(CLI::Validator(check_iou, "{bbox,segm,boundary,keypoints}"));
+  command
+      .add_option("--style", arguments.style,
+                  "whose rules and figures: COCO's or LVIS's (federated: 300 detections per image, "
+                  "APr, APc, APf)")
+      ->check(CLI::IsMember({"coco", "lvis"}))
+      ->default_str("lvis where images have neg_category_ids or not_exhaustive_category_ids");
   command.add_flag("--class-agnostic", arguments.class_agnostic, "all categories count as one");
   add_voc_flag(command, arguments.voc);
   command
       .add_option("--max-dets", arguments.max_detections,
                   "maximum detections per image and category: AP uses 100, the three AR the first "
-                  "three, all else the third")
+                  "three, all else the third; of LVIS one, per image")
       ->delimiter(',')
-      ->default_str("1,10,100, of keypoints 20")
+      ->default_str("1,10,100, of keypoints 20, of LVIS 300")
       ->check(positive());
   command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
   command.add_flag("--analyze", arguments.analyze,
@@ -182,6 +220,8 @@ void add_coco_eval(CLI::App& app, Action& action) {
       command,
       {"trainer coco-eval --gt annotations/instances_val2017.json --dt detections.json --iou bbox",
        "trainer coco-eval --gt gt.json --dt dt.json --iou segm --json | jq .stats[0]",
+       "trainer coco-eval --gt gt.json --dt dt.json --iou boundary",
+       "trainer coco-eval --gt lvis_v1_val.json --dt dt.json --iou segm",
        "trainer coco-eval --gt gt.json --dt proposals.json --iou bbox --class-agnostic "
        "--max-dets 100,300,1000",
        "trainer coco-eval --gt gt.json --dt dt.json --iou bbox --analyze --bootstrap 1000 --html "

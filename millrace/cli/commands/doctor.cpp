@@ -10,11 +10,13 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/cli/arguments.h"
+#include "millrace/cli/ceiling_rule.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/doctor_report.h"
 #include "millrace/cli/image_progress.h"
 #include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/count_objects.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
@@ -67,6 +69,7 @@ class Doctor {
       examine_split(data.val, /*trains=*/false);
     compare_splits();
     ask_model();
+    find_ceiling();
     if (arguments_.images == "none")
       report_.unexamined.push_back("image files (--images none)");
     else if (arguments_.images == "headers")
@@ -103,6 +106,24 @@ class Doctor {
       }
     }
     report_.add(name, findings);
+  }
+
+  /// What a perfect model would score on the split that is evaluated on.
+  void find_ceiling() {
+    const auto& data = recipe_.data;
+    const auto split = std::ranges::find(splits_, data.val, &NamedSplit::name);
+    if (data.val.empty() || split == splits_.end()) return;
+    auto rule = ceiling_rule(recipe_.model_type, recipe_.model, data.divisor);
+    if (!rule) return;
+    const auto side = data.short_side.empty() ? 0 : data.settled_test_short_side();
+    const ResizeShortestEdge resize{.short_side = {side},
+                                    .max_side = side > 0 ? data.settled_test_max_side() : 0,
+                                    .style = data.resize_style};
+    if (side > 0)
+      rule->resize = [=](cv::Size size) { return resize.size_of(size, side); };
+    else
+      rule->anchors.reset();  // nobody knows how large they see the images
+    report_.ceiling = {data.val, *rule, ceilings(split->data, *rule)};
   }
 
   /// Asks the model whether it can learn from these data.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/progress_bar.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
@@ -13,26 +14,32 @@
 #include "millrace/cli/voc_output.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/run/trained_model.h"
+#include "millrace/trainer/running_ap.h"
 
 namespace millrace::cli {
 namespace {
+
+constexpr double kApPause = 3;  // seconds between two looks at AP so far
 
 struct EvalArguments {
   ModelArguments model;
   std::filesystem::path data;
   std::filesystem::path out;
-  bool proposals = false, voc = false, json = false;
+  bool boundary = false, proposals = false, voc = false, json = false;
 };
 
 Json to_json(const coco::Evaluation& evaluation) {
-  return {{"stats", evaluation.stats},
-          {"category_ids", evaluation.category_ids},
-          {"category_ap", evaluation.category_ap}};
+  Json json = {{"stats", evaluation.stats},
+               {"category_ids", evaluation.category_ids},
+               {"category_ap", evaluation.category_ap}};
+  if (evaluation.federated) json["stat_names"] = evaluation.stat_names;
+  return json;
 }
 
 Json to_json(const DetectorScores& scores) {
   Json json = {{"bbox", to_json(scores.boxes)}};
   if (scores.masks) json["segm"] = to_json(*scores.masks);
+  if (scores.boundaries) json["boundary"] = to_json(*scores.boundaries);
   for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
   json["images"] = scores.images;
   json["detections"] = scores.found;
@@ -60,16 +67,21 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   if (arguments.proposals && !detector->gives_notes())
     throw ConfigError("--proposals: " + detector->title +
                       " has no second stage, or sees an image in several views (model.test)");
+  if (arguments.boundary && !detector->gives_masks())
+    throw ConfigError("--boundary: " + detector->title + " gives no masks");
   EvaluationRun run{.keep_detections = !arguments.out.empty() || arguments.voc,
+                    .boundary = arguments.boundary,
                     .proposals = arguments.proposals};
   std::optional<PredictionProgress> progress;
   if (cluster.is_chief()) {
     const auto all = (std::ssize(split.annotations->images) + cluster.size() - 1) / cluster.size();
-    progress.emplace("image", 0, all);
-    run.watch.moves = [&, all, seen = std::int64_t{0}]() mutable {
-      seen = std::min(all, seen + recipe.data.test_batch_size);
-      progress->show(seen);
+    run.so_far = [&, all, ap = RunningAp(kApPause),
+                  log = RunningApLog(all, kApPause)](const coco::Evaluator& boxes) mutable {
+      if (!shows_progress()) return log(boxes);
+      ap.look(boxes);
+      progress->show(static_cast<std::int64_t>(boxes.images()), ap.text());
     };
+    progress.emplace("image", 0, all);
   }
   const auto scores = evaluate_detector(*detector, session.passes_over(split), run, cluster);
   progress.reset();
@@ -109,8 +121,9 @@ int eval(const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "eval", "Detect over the validation split and print the 12 COCO figures", eval);
+  auto [command, arguments] =
+      add_subcommand(app, action, "eval",
+                     "Detect over the validation split and print the COCO or LVIS figures", eval);
   arguments.model.add_to(command);
   command
       .add_option("--data", arguments.data,
@@ -119,6 +132,8 @@ void add_eval(CLI::App& app, Action& action) {
       ->type_name("DIR");
   command.add_option("--out", arguments.out, "also write the detections, as a COCO results file")
       ->type_name("FILE");
+  command.add_flag("--boundary", arguments.boundary,
+                   "also score masks by their boundaries: Boundary AP");
   command.add_flag("--proposals", arguments.proposals,
                    "also the recall of the regions that a second stage looks at, of the first 100, "
                    "300 and 1000 of each image");

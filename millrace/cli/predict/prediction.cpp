@@ -32,7 +32,7 @@ PredictionProgress::~PredictionProgress() {
 
 bool PredictionProgress::owns_terminal() const { return is_shown_ && ::isatty(STDOUT_FILENO) != 0; }
 
-void PredictionProgress::show(std::int64_t done) {
+void PredictionProgress::show(std::int64_t done, const std::string& note) {
   constexpr double kRedrawSeconds = 0.1;
   constexpr int kBarWidth = 12;  // characters
   if (!is_shown_ || (done != all_ && seconds_since(shown_) < kRedrawSeconds)) return;
@@ -47,6 +47,7 @@ void PredictionProgress::show(std::int64_t done) {
   text += fmt::format("  {:.1f} {}s/s", speed, noun_);
   if (all_ > done && speed > 0)
     text += fmt::format("  {} left", duration_text(static_cast<double>(all_ - done) / speed));
+  if (!note.empty()) text += "  " + note;
   show_terminal_line(std::move(text));
 }
 

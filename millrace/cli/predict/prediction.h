@@ -38,7 +38,8 @@ class PredictionProgress {
   /// Whether lines on standard output would tear the bar.
   bool owns_terminal() const;
 
-  void show(std::int64_t done);
+  /// `note`: what stands at the end of the line.
+  void show(std::int64_t done, const std::string& note = "");
 
  private:
   const bool is_shown_;

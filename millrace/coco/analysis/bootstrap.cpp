@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "millrace/base/random.h"
@@ -18,10 +19,12 @@ constexpr std::uint64_t kDrawSeed = 2020;  // one for all, or results could not 
 constexpr std::uint64_t kCoinSeed = 2021;
 constexpr double kRounding = 1e-12;  // differences of AP that only rounding makes
 
-std::vector<std::uint16_t> draw_images(std::size_t n, std::uint64_t number) {
+/// How often each of `n` images is drawn.
+std::vector<std::uint16_t> draw_images(std::size_t n, std::span<const std::uint32_t> among,
+                                       std::uint64_t number) {
   Rng rng{kDrawSeed, number};
   std::vector<std::uint16_t> times(n);
-  for (std::size_t i = 0; i < n; ++i) ++times[rng.below(n)];
+  for (std::size_t i = 0; i < among.size(); ++i) ++times[among[rng.below(among.size())]];
   return times;
 }
 
@@ -77,13 +80,22 @@ Interval basic_interval(double value, std::vector<double> draws) {
   return {value, 2 * value - percentile(draws, .975), 2 * value - percentile(draws, .025)};
 }
 
-Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws) {
+Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws,
+                   std::span<const std::uint32_t> among) {
+  std::vector<std::uint32_t> all;
+  if (among.empty()) {
+    all.resize(images);
+    std::iota(all.begin(), all.end(), 0U);
+    among = all;
+  }
+  std::vector<std::uint16_t> once(images);
+  for (const std::uint32_t image : among) once[image] = 1;
   Resamples resamples;
   resamples.whole.resize(result.categories());
-  result.measure(std::vector<std::uint16_t>(images, 1), resamples.whole);
+  result.measure(once, resamples.whole);
   resamples.draws.assign(draws, resamples.whole);
   tbb::parallel_for(std::size_t{0}, resamples.draws.size(), [&](std::size_t i) {
-    result.measure(draw_images(images, i), resamples.draws[i]);
+    result.measure(draw_images(images, among, i), resamples.draws[i]);
   });
   return resamples;
 }

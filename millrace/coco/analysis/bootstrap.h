@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,10 @@ struct Resamples {
 };
 
 /// Draws n images from n so many times and scores each draw, by all threads of the caller's arena.
-/// Draw i depends on i and n alone, so results over the same images share their draws.
-Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws);
+/// Draw i depends on i and n alone, so results over the same images share their draws. With `among`
+/// positions of images, draws from these as many as they are; `whole` is theirs.
+Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws,
+                   std::span<const std::uint32_t> among = {});
 
 /// A figure and its basic 95 % interval: as far above the figure as the 2.5th percentile of the
 /// draws lies below it, and the other way round. AP of fewer different objects is higher, and a

@@ -166,7 +166,10 @@ std::string report_page(const Analysis& analysis, IouType iou, const ReportNames
   };
   page::Page whole;
   whole.title = names.detections + ": evaluation";
-  whole.subtitle = fmt::format("{} against {}: {}, {}, {}", iou == IouType::box ? "Boxes" : "Masks",
+  whole.subtitle = fmt::format("{} against {}: {}, {}, {}",
+                               iou == IouType::box    ? "Boxes"
+                               : iou == IouType::mask ? "Masks"
+                                                      : "Boundaries",
                                escaped(names.truth), counted(analysis.images, "image"),
                                counted(sum(&CategoryReport::objects), "object"),
                                counted(sum(&CategoryReport::detections), "detection"));

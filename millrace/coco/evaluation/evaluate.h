@@ -14,8 +14,12 @@
 
 namespace millrace::coco {
 
-/// What overlaps are of. That of keypoints is their similarity (OKS).
-enum class IouType { box, mask, keypoints };
+/// What overlaps are of. Boundary: the less of a mask's and of its boundary's (masks/boundary.h); a
+/// crowd's is the mask's. That of keypoints is their similarity (OKS).
+enum class IouType { box, mask, boundary, keypoints };
+
+/// Whether overlaps are measured on masks.
+constexpr bool is_of_masks(IouType iou) { return iou == IouType::mask || iou == IouType::boundary; }
 
 /// What the area of a detection is taken from, which decides in which ranges of areas one that hits
 /// no object counts: its box (without one its mask, without both the box around its keypoints), its
@@ -87,6 +91,12 @@ EvaluateOptions usual_options(IouType iou);
 /// What lvis-api begins with: federated, 300 detections.
 EvaluateOptions lvis_options(IouType iou);
 
+/// Whether images name categories that they lack, or of which they mark only a part, as LVIS's do.
+bool is_federated(const Dataset& truth);
+
+/// LVIS's options for boxes and masks of a federated data set, else the usual ones.
+EvaluateOptions options_for(const Dataset& truth, IouType iou);
+
 /// The results of pycocotools' accumulate and summarize.
 struct Evaluation {
   /// AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl. Of keypoints AP, AP50, AP75,
@@ -118,6 +128,8 @@ struct Evaluation {
 
 /// The names of the 12 `stats` of boxes and masks: "AP", "AP50", ...
 extern const std::array<const char*, 12> kStatNames;
+/// Those of `lvis_options`: "AP", ... "APf", "AR@300", ...
+std::vector<std::string> lvis_stat_names();
 
 /// Scores detections, in any order, against a data set; those of unknown images or categories are
 /// left out and counted. `image_ids` restricts the evaluation; empty: all images. Throws Error
@@ -131,6 +143,7 @@ Evaluation evaluate(const Dataset& truth, const Detections& detections,
 std::string table(const Evaluation& evaluation, IouType iou);
 
 struct ImageMatches;  // matching.h
+struct Matches;       // matching.h
 struct Plan;          // plan.h
 
 /// Scores detections as they come and keeps only what they hit. The result has the same bits as
@@ -164,6 +177,11 @@ class Evaluator {
   void merge(std::string_view partial);
 
   Evaluation result(Scope scope = Scope::added) const;
+
+  /// For figures that an Evaluation lacks: what was matched in the images that were added, whose
+  /// positions in the data set `images` gets, ascending.
+  Matches matches(std::vector<std::uint32_t>& images) const;
+  const Plan& plan() const { return *plan_; }
 
  private:
   struct State {

@@ -85,7 +85,7 @@ std::uint64_t Evaluator::setting() const {
   all = digest(truth_->categories.data(), truth_->categories.size_bytes(), all);
   all = digest(truth_->annotations.data(), truth_->annotations.size_bytes(), all);
   const EvaluateOptions& options = plan_->options;
-  if (options.iou == IouType::mask) {
+  if (is_of_masks(options.iou)) {
     all = digest(truth_->coordinates.data(), truth_->coordinates.size_bytes(), all);
     all = digest(truth_->polygon_ends.data(), truth_->polygon_ends.size_bytes(), all);
     all = digest(truth_->runs.data(), truth_->runs.size_bytes(), all);
@@ -163,6 +163,18 @@ void Evaluator::merge(std::string_view partial) {
     state_[image.image] = {true, image.unknown_categories};
     matches_[image.image] = std::move(matches);
   }
+}
+
+Matches Evaluator::matches(std::vector<std::uint32_t>& images) const {
+  const std::lock_guard lock(mutex_);
+  Matches matches = gather(matches_, plan_->extent);
+  images.clear();
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (!state_[i].added) continue;
+    images.push_back(static_cast<std::uint32_t>(i));
+    count_truths(*plan_, truth_->images[i], matches.truths);
+  }
+  return matches;
 }
 
 Evaluation Evaluator::result(Scope scope) const {

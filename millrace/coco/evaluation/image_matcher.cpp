@@ -108,6 +108,7 @@ void ImageMatcher::measure(const Image& image, const Detections& all) {
       box_overlaps(plan_, all, found_, objects_, overlaps_);
       break;
     case IouType::mask:
+    case IouType::boundary:
       mask_overlaps(plan_, all, found_, objects_, image, least_, overlaps_);
       break;
     case IouType::keypoints:

@@ -92,7 +92,8 @@ Xywh box_around(std::span<const double> keypoints);
 void box_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                   std::vector<double>& out);
 
-/// The same for masks. Without a mask, takes the filled box. Values below `least` may become 0.
+/// The same for masks, and where the plan says so their boundaries. Without a mask, takes the
+/// filled box. Values below `least` may become 0.
 void mask_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                    const Image& image, double least, std::vector<double>& out);
 

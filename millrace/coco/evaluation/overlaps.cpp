@@ -10,6 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/numpy_sum.h"
+#include "millrace/coco/masks/boundary.h"
 #include "millrace/coco/masks/mask_extent.h"
 
 namespace millrace::coco {
@@ -137,6 +138,31 @@ void box_overlaps(const Plan& plan, const Detections& all, Indices found, Object
   }
 }
 
+namespace {
+
+/// The boundary of a mask, made when first asked for.
+class LazyBoundary {
+ public:
+  void forget() { made_ = false; }
+  void make(const Rle& mask) {
+    if (std::exchange(made_, true)) return;
+    runs_ = boundary(mask);
+    extent_ = extent_of(runs_);
+  }
+  /// Of two that are made; below `least` it may be 0.
+  double iou_with(const LazyBoundary& truth, double least) const {
+    return iou(extent_, truth.extent_, /*crowd=*/false, least,
+               [&] { return shared_pixels(runs_, truth.runs_); });
+  }
+
+ private:
+  bool made_ = false;
+  Rle runs_;
+  MaskExtent extent_;
+};
+
+}  // namespace
+
 void mask_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                    const Image& image, double least, std::vector<double>& out) {
   const auto height = static_cast<std::uint32_t>(image.height);
@@ -150,17 +176,29 @@ void mask_overlaps(const Plan& plan, const Detections& all, Indices found, Objec
     extents.push_back(extent_of(masks.back()));
   }
   out.clear();
+  const bool of_boundaries = plan.options.iou == IouType::boundary;
+  std::vector<LazyBoundary> boundaries(of_boundaries ? objects.size() : 0);
+  LazyBoundary own;
   Rle runs;  // a detection's, decoded when first asked for
   for (const std::uint32_t d : found) {
     const bool has_mask = all[d].mask != Detections::kNoMask;
     if (!has_mask) runs = filled_box(box_of(all, all[d]), height, width);
     const MaskExtent extent = has_mask ? all.mask_of(all[d]).extent : extent_of(runs);
     bool decoded = !has_mask;
-    for (std::size_t g = 0; g < objects.size(); ++g)
-      out.push_back(iou(extent, extents[g], plan.crowd(*objects[g]), least, [&] {
+    own.forget();
+    for (std::size_t g = 0; g < objects.size(); ++g) {
+      const bool crowd = plan.crowd(*objects[g]);
+      double overlap = iou(extent, extents[g], crowd, least, [&] {
         if (!std::exchange(decoded, true)) all.decode(d, runs);
         return shared_pixels(runs, masks[g]);
-      }));
+      });
+      if (of_boundaries && !crowd && overlap > 0 && !(overlap < least)) {
+        own.make(runs);
+        boundaries[g].make(masks[g]);
+        overlap = std::min(overlap, own.iou_with(boundaries[g], least));
+      }
+      out.push_back(overlap);
+    }
   }
 }
 

@@ -102,6 +102,13 @@ EvaluateOptions lvis_options(IouType iou) {
   return options;
 }
 
+bool is_federated(const Dataset& truth) { return !truth.category_lists.empty(); }
+
+EvaluateOptions options_for(const Dataset& truth, IouType iou) {
+  const bool as_lvis = is_federated(truth) && iou != IouType::keypoints;
+  return as_lvis ? lvis_options(iou) : usual_options(iou);
+}
+
 std::vector<AreaRange> coco_areas() {
   return {{"all", 0, 1e10},
           {"small", 0, 32 * 32},

@@ -104,10 +104,32 @@ std::vector<double> stats_of(const Evaluation& e, std::size_t first, std::size_t
   return stats;
 }
 
+/// As pycocotools and boundary-iou-api call it.
+const char* name_of(IouType iou) {
+  switch (iou) {
+    case IouType::box:
+      return "bbox";
+    case IouType::mask:
+      return "segm";
+    case IouType::boundary:
+      return "boundary";
+    case IouType::keypoints:
+      return "keypoints";
+  }
+  return "";
+}
+
 }  // namespace
 
 const std::array<const char*, 12> kStatNames = {"AP",  "AP50", "AP75",  "APs", "APm", "APl",
                                                 "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"};
+
+std::vector<std::string> lvis_stat_names() {
+  std::vector<std::string> names;
+  for (const Figure& figure : figures_of_lvis(lvis_options(IouType::box).max_detections.front()))
+    names.push_back(figure.name);
+  return names;
+}
 
 Layout layout_of(const Evaluation& e) {
   return {e.recall_thresholds.size(), e.category_ids.size(), e.area_ranges.size(),
@@ -133,10 +155,7 @@ void summarize(Evaluation& evaluation) {
 
 std::string table(const Evaluation& evaluation, IouType iou) {
   std::string text;
-  if (!evaluation.federated)
-    text = fmt::format("Evaluate annotation type *{}*\n", iou == IouType::box    ? "bbox"
-                                                          : iou == IouType::mask ? "segm"
-                                                                                 : "keypoints");
+  if (!evaluation.federated) text = fmt::format("Evaluate annotation type *{}*\n", name_of(iou));
   const std::string all = fmt::format("{:.2f}:{:.2f}", evaluation.iou_thresholds.front(),
                                       evaluation.iou_thresholds.back());
   std::size_t i = 0;
