@@ -109,7 +109,9 @@ TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
     EXPECT_THAT(what_is_left(fault), ::testing::IsEmpty());
     EXPECT_THAT(why(fault, 0), HasSubstr("'agreement on the step' of step 6 was given up after"));
     EXPECT_EQ(why(fault, 2), "SIGTERM");  // mpirun wakes a stopped process to end it
-    if (fault == "late") EXPECT_THAT(went_on(fault, 2), Contains("data"));
+    if (fault == "late") {
+      EXPECT_THAT(went_on(fault, 2), Contains("data"));
+    }
   }
 }
 

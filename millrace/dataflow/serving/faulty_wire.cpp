@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "millrace/base/digest.h"
 #include "millrace/base/random.h"
 #include "millrace/dataflow/serving/messages.h"
 
@@ -35,8 +34,10 @@ void damage(Frames& frames, Rng& rng) {
 
 }  // namespace
 
-FaultyWire::FaultyWire(const InjectedFaults& faults, std::string_view endpoint, std::int64_t rank)
-    : faults_(faults), link_(digest(endpoint, static_cast<std::uint64_t>(rank))) {}
+FaultyWire::FaultyWire(const InjectedFaults& faults, std::int64_t rank, std::int64_t link)
+    : faults_(faults),
+      rank_(static_cast<std::uint64_t>(rank)),
+      link_(static_cast<std::uint64_t>(link)) {}
 
 void FaultyWire::enter(Way way, Frames frames, Clock::time_point now) {
   const auto& faults = faults_.server;
@@ -44,6 +45,7 @@ void FaultyWire::enter(Way way, Frames frames, Clock::time_point now) {
   const std::array<std::int64_t, 3> name = {
       way == Way::out, static_cast<std::int64_t>(message.index()), number_of(message)};
   Rng rng{faults_.seed,
+          rank_,
           link_,
           static_cast<std::uint64_t>(name[0]),
           static_cast<std::uint64_t>(name[1]),

@@ -7,7 +7,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 #include <zmq.hpp>
@@ -27,8 +26,8 @@ class FaultyWire {
   using Clock = std::chrono::steady_clock;
   enum class Way { in, out };
 
-  /// `faults` is borrowed.
-  FaultyWire(const InjectedFaults& faults, std::string_view endpoint, std::int64_t rank);
+  /// `faults` is borrowed. `link`: the server's place in the list of this rank's.
+  FaultyWire(const InjectedFaults& faults, std::int64_t rank, std::int64_t link);
 
   /// A message, whole and readable, begins its way.
   void enter(Way way, Frames frames, Clock::time_point now);
@@ -44,7 +43,7 @@ class FaultyWire {
   };
 
   const InjectedFaults& faults_;
-  const std::uint64_t link_;
+  const std::uint64_t rank_, link_;
   // How often a message of this way, kind and number has begun its way.
   std::map<std::array<std::int64_t, 3>, std::uint64_t> seen_;
   std::array<std::deque<Travelling>, 2> travelling_;  // by way

@@ -29,12 +29,12 @@ Frame frame_of(zmq::message_t message) {
 }  // namespace
 
 Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello,
-           const InjectedFaults* faults)
+           std::optional<FaultyWire> wire)
     : context_(context),
       endpoint_(std::move(endpoint)),
       keys_(std::move(keys)),
-      hello_(std::move(hello)) {
-  if (faults) wire_.emplace(*faults, endpoint_, hello_.stream.share.rank);
+      hello_(std::move(hello)),
+      wire_(std::move(wire)) {
   open();
 }
 

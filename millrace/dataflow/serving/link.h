@@ -25,9 +25,9 @@ class Link {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `faults`: of its messages, MILLRACE_FAULTS'; nullptr: none.
+  /// `wire`: what becomes of messages on purpose; none: nothing.
   Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello,
-       const InjectedFaults* faults = nullptr);
+       std::optional<FaultyWire> wire = {});
 
   /// To poll on; both change when the link starts over.
   zmq::socket_ref socket() { return *socket_; }

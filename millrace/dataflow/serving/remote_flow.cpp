@@ -44,10 +44,14 @@ class RemoteFlow final : public ServedFlow {
  public:
   explicit RemoteFlow(ConnectOptions options) : options_(std::move(options)) {
     // A name each: two endpoints may be one server.
-    for (const auto& server : options_.servers)
+    for (const auto& server : options_.servers) {
+      std::optional<FaultyWire> wire;
+      if (options_.faults)
+        wire.emplace(*options_.faults, options_.stream.share.rank, std::ssize(links_));
       links_.push_back(std::make_unique<Link>(context_, server, options_.keys,
                                               Hello{new_name(), options_.stream, options_.facts},
-                                              options_.faults));
+                                              std::move(wire)));
+    }
     ages_.resize(links_.size());
     received_.resize(links_.size());
     thread_ = std::thread([this] { run(); });

@@ -59,10 +59,9 @@ TEST_F(ServingFaults, ADoubledAnswerLeavesTheMemoryOfTheFirstAlone) {
 }
 
 TEST(ServingFaultyWire, IsAFunctionOfTheSeedAndTheMessage) {
-  const auto what_comes = [](const std::string& text, const std::string& endpoint,
-                             std::vector<int> order) {
+  const auto what_comes = [](const std::string& text, std::int64_t link, std::vector<int> order) {
     const auto faults = parse_faults(text);
-    FaultyWire wire(faults, endpoint, 0);
+    FaultyWire wire(faults, 0, link);
     std::map<int, std::string> outcome;  // by number
     const auto now = FaultyWire::Clock::now();
     for (const int number : order) {
@@ -82,10 +81,10 @@ TEST(ServingFaultyWire, IsAFunctionOfTheSeedAndTheMessage) {
     down.insert(down.begin(), number);
   }
   const std::string text = "server.drop=0.2,server.corrupt=0.2,server.duplicate=0.2";
-  const auto outcome = what_comes(text, "tcp://a:1", up);
-  EXPECT_EQ(outcome, what_comes(text, "tcp://a:1", down));
-  EXPECT_NE(outcome, what_comes("seed=2," + text, "tcp://a:1", up));
-  EXPECT_NE(outcome, what_comes(text, "tcp://b:1", up));
+  const auto outcome = what_comes(text, 1, up);
+  EXPECT_EQ(outcome, what_comes(text, 1, down));
+  EXPECT_NE(outcome, what_comes("seed=2," + text, 1, up));
+  EXPECT_NE(outcome, what_comes(text, 2, up));
   std::map<std::string, int> kinds;
   for (const auto& [number, what] : outcome) ++kinds[what];
   for (const auto* kind : {"", "whole ", "damaged ", "whole whole ", "damaged damaged "})
@@ -94,7 +93,7 @@ TEST(ServingFaultyWire, IsAFunctionOfTheSeedAndTheMessage) {
 
 TEST(ServingFaultyWire, DamageIsAlwaysNoticedAsSuch) {
   const auto faults = parse_faults("server.corrupt=1");
-  FaultyWire wire(faults, "tcp://a:1", 0);
+  FaultyWire wire(faults, 0, 1);
   const auto now = FaultyWire::Clock::now();
   for (int number = 0; number < 500; ++number) {
     const auto bytes = number % 2 == 0 ? encode(Ask{{number}}) : encode(Ping{number});
@@ -110,7 +109,7 @@ TEST(ServingFaultyWire, DamageIsAlwaysNoticedAsSuch) {
 TEST(ServingFaultyWire, WhatIsLateComesAfterWhatIsNot) {
   const auto faults = parse_faults("server.delay=1:10s");
   const auto none = parse_faults("seed=1");
-  FaultyWire late(faults, "tcp://a:1", 0), early(none, "tcp://a:1", 0);
+  FaultyWire late(faults, 0, 1), early(none, 0, 1);
   const auto now = FaultyWire::Clock::now();
   const auto bytes = encode(Ping{});
   for (auto* wire : {&late, &early}) {
