@@ -12,6 +12,10 @@ using ::testing::Not;
 
 constexpr int kRanks = 3;
 
+/// Why a rank that waits for one that has gone writes its events: mpirun ends it, or is so slow to
+/// do so that it gives up by itself.
+const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("was given up after"));
+
 class Faults : public Mpirun {
  protected:
   Outcome train(const std::string& run, const std::string& fault) const {
@@ -83,7 +87,7 @@ TEST_F(Faults, ARankThatIsKilledEndsAllAndOthersSayWhereTheyWait) {
                                    "\\): SIGTERM while it waits for the other ranks, in "
                                    "'agreement on the step' of step 6"));
   for (const int rank : {0, 1}) {
-    EXPECT_EQ(why("faulty", rank), "SIGTERM");
+    EXPECT_THAT(why("faulty", rank), is_of_one_that_waits);
     EXPECT_THAT(went_on("faulty", rank), Contains("agreement on the step"));
   }
   EXPECT_FALSE(fs::exists(in_folder("faulty") / "events" / "rank-0002.json"));
@@ -95,7 +99,7 @@ TEST_F(Faults, ARankThatCrashesEndsAllAndLeavesItsEvents) {
   EXPECT_THAT(what_is_left("crash"), ::testing::IsEmpty());
   EXPECT_EQ(why("crash", 2), "SIGSEGV");
   EXPECT_THAT(went_on("crash", 2), Contains("callback faulty"));
-  EXPECT_EQ(why("crash", 0), "SIGTERM");
+  EXPECT_THAT(why("crash", 0), is_of_one_that_waits);
   EXPECT_THAT(went_on("crash", 0), Contains("agreement on the step"));
 }
 
