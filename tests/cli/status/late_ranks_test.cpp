@@ -19,15 +19,15 @@ struct Log : EventLog {
       : EventLog{.rank = number, .name = "rank " + std::to_string(number)}, ahead(ahead_s) {
     written_s = 100 + ahead;
   }
-  void add(const std::string& kind, const std::string& event, const std::string& of, double from,
-           double to, std::int64_t count = -1) {
+  void add(const std::string& kind, const std::string& event, const std::string& of, double begin,
+           double end, std::int64_t count = -1) {
     events.push_back({.kind = kind,
                       .name = event,
                       .detail = of,
                       .number = count,
-                      .start_s = from + ahead,
-                      .seconds = std::min(to, 100.) - from,
-                      .goes_on = to > 100});
+                      .start_s = begin + ahead,
+                      .seconds = std::min(end, 100.) - begin,
+                      .goes_on = end > 100});
   }
   double ahead;
 };
@@ -98,7 +98,7 @@ TEST(LateRanks, AreNotMadeUpOfLogsThatBeginLater) {
 }
 
 TEST(LateRanks, AreReadFromWhatEventsAreWrittenAs) {
-  const auto json = Json::parse(R"({"traceEvents":[
+  const auto json = Json::parse(R"x({"traceEvents":[
 {"ph":"M","name":"process_name","pid":3,
  "args":{"name":"rank 3 (b)","host":"b","process":4,"why":"SIGTERM","written":2000000.000
 }
@@ -108,18 +108,18 @@ TEST(LateRanks, AreReadFromWhatEventsAreWrittenAs) {
 {"ph":"X","cat":"stage","name":"decode","pid":3,"tid":8,"ts":1000000.000,"dur":250000.000,
  "args":{"detail":"a.jpg","number":7,"bytes":12}}
 ]
-})");
+})x");
   const auto log = read_event_log(json, "a file");
-EXPECT_EQ(log.rank, 3);
-EXPECT_EQ(log.why, "SIGTERM");
-EXPECT_EQ(log.written_s, 2);
-ASSERT_EQ(log.events.size(), 2U);
-EXPECT_EQ(log.events[0].name, "decode") << "by start";
-EXPECT_EQ(log.events[0].number, 7);
-EXPECT_EQ(log.events[0].end_s(), 1.25);
-EXPECT_TRUE(log.events[1].goes_on);
-EXPECT_EQ(log.events[1].seconds, 0.5);
-EXPECT_THROW(read_event_log(Json::object(), "a file"), Error);
+  EXPECT_EQ(log.rank, 3);
+  EXPECT_EQ(log.why, "SIGTERM");
+  EXPECT_EQ(log.written_s, 2);
+  ASSERT_EQ(log.events.size(), 2U);
+  EXPECT_EQ(log.events[0].name, "decode") << "by start";
+  EXPECT_EQ(log.events[0].number, 7);
+  EXPECT_EQ(log.events[0].end_s(), 1.25);
+  EXPECT_TRUE(log.events[1].goes_on);
+  EXPECT_EQ(log.events[1].seconds, 0.5);
+  EXPECT_THROW(read_event_log(Json::object(), "a file"), Error);
 }
 
 }  // namespace
