@@ -17,7 +17,8 @@ MOST_FILES = 40  # in a folder, those of its folders not counted
 FOLDERS = {
     "base": [],
     "base/disk": ["base"],
-    "base/process": ["base"],
+    "base/events": ["base"],
+    "base/process": ["base/events"],
     "migration/files": ["base"],
     "migration/translation": ["migration/files"],
     "migration/detectron2": ["migration/translation"],
@@ -25,7 +26,7 @@ FOLDERS = {
     "migration": ["migration/detectron2", "migration/mmdetection"],
     "storage/http": [],
     "storage": ["base/disk", "base/process", "storage/http"],
-    "engine": ["base"],
+    "engine": ["base/events"],
     "page": ["base"],
     "coco/masks": ["base"],
     "coco/data": ["base/disk", "coco/masks"],

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "millrace/base/events/last_events.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/stall.h"
@@ -105,7 +106,8 @@ class WatchTraining final : public Callback {
   }
 
   void tell(const TrainState& state, Clock::time_point at, const std::string& what) const {
-    const auto text = what + "\n  " + stall_text(state.cluster->rank(), *state.activity, at);
+    auto text = what + "\n  " + stall_text(state.cluster->rank(), *state.activity, at);
+    if (write_last_events(what)) text += "\n  its last events lie in " + last_events_file();
     if (!aborts_) return spdlog::warn(text);
     spdlog::error(
         "{}\n  the process ends here (callbacks.watchdog.on_stall); --resume goes on from its last "

@@ -10,6 +10,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/events/event_ring.h"
 #include "millrace/base/registry.h"
 
 namespace millrace {
@@ -49,10 +50,12 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
                       std::size_t worker) {
   leave(k);
   if (item.message) {
+    const auto sample = item.at.turn.sample;
+    const Event event(EventKind::stage, stages_[k].name, name_of(k, sample), sample);
     const auto start = Clock::now();
     auto& slot = slots_[worker];
     slot.stage.store(static_cast<std::int64_t>(k), std::memory_order_relaxed);
-    slot.sample.store(item.at.turn.sample, std::memory_order_relaxed);
+    slot.sample.store(sample, std::memory_order_relaxed);
     slot.began_ns.store(nanoseconds(start.time_since_epoch()), std::memory_order_release);
     try {
       if (auto found = k == 0 && cache_ ? cache_->find(item.at.turn.sample) : Message()) {
@@ -73,6 +76,16 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
     count(k, nanoseconds(Clock::now() - start));
   }
   arrive(k + 1);
+}
+
+/// What people call a sample: its name if the source knows one, else its number. In stage 0 the
+/// source itself may be stuck.
+std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
+  if (plan_.about && plan_.about->name && k > 0) try {
+      return plan_.about->name(sample);
+    } catch (const std::exception&) {  // cannot be read: its number will do
+    }
+  return fmt::format("sample {}", sample);
 }
 
 /// One stage's work for one message. Adds the place to what it throws: a DataError stays one,
@@ -207,14 +220,8 @@ std::vector<StageWork> StageRunner::in_work() const {
     if (began == 0) continue;
     const auto k = static_cast<std::size_t>(slot.stage.load(std::memory_order_relaxed));
     const auto sample = slot.sample.load(std::memory_order_relaxed);
-    auto name = fmt::format("sample {}", sample);
-    if (plan_.about && plan_.about->name && k > 0)
-      try {  // in stage 0 the source itself may be stuck
-        name = plan_.about->name(sample);
-      } catch (const std::exception&) {  // cannot be read: its number will do
-      }
     work.push_back(
-        {stages_[k].name, std::move(name),
+        {stages_[k].name, name_of(k, sample),
          static_cast<double>(nanoseconds(Clock::now().time_since_epoch()) - began) * 1e-9});
   }
   std::ranges::sort(work, std::greater<>(), &StageWork::seconds);

@@ -50,6 +50,7 @@ class StageRunner {
   std::vector<StageWork> in_work() const;
 
  private:
+  std::string name_of(std::size_t k, std::int64_t sample) const;
   Message apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn) const;
   Message make(std::size_t stages, std::int64_t epoch, const Turn& turn) const;
   std::size_t stages_of_partners(std::size_t k) const;

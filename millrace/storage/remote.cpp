@@ -16,6 +16,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/disk/spool.h"
+#include "millrace/base/events/event_ring.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/storage/http_object.h"
@@ -276,6 +277,8 @@ class RemoteFile final : public ByteSource {
   std::uint64_t size() const override { return size_; }
 
   HeldBytes read(const ByteRange& range) const override {
+    Event event(EventKind::file, "fetch", url_);
+    event.set_bytes(static_cast<std::int64_t>(range.size));
     const auto bytes = range.size == 0 ? std::make_shared<const std::string>()
                                        : fetcher_->take({url_, size_, range});
     return {bytes, *bytes};

@@ -7,10 +7,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/events/event_ring.h"
 #include "millrace/base/recent_rate.h"
 #include "millrace/engine/dataflow.h"
 
@@ -38,6 +40,9 @@ class Activity {
     const std::scoped_lock lock(mutex_);
     const auto at = Clock::now();
     now_ = {std::move(where), std::move(what), at, at};
+    event_.reset();  // its end, before the next begins
+    // An exchange records itself (MpiWorld), with those of other threads.
+    if (now_.where != "exchange") event_.emplace(kind_of(now_.where), now_.where, now_.what);
     if (is_recorded_) record_.push_back(now_);
   }
 
@@ -100,6 +105,13 @@ class Activity {
   }
 
  private:
+  static EventKind kind_of(std::string_view where) {
+    if (where == "data") return EventKind::data;
+    if (where == "step") return EventKind::step;
+    if (where == "checkpoint") return EventKind::checkpoint;
+    return where.starts_with("callback ") ? EventKind::callback : EventKind::other;
+  }
+
   void set_data(std::function<FlowReport()> report) {
     const std::scoped_lock lock(data_mutex_);
     data_ = std::move(report);
@@ -107,6 +119,7 @@ class Activity {
 
   mutable std::mutex mutex_;
   Now now_{"start", "starts", Clock::now(), Clock::now()};
+  std::optional<Event> event_;  // what it does now
   Standing standing_;
   RecentRate images_;
   bool is_recorded_ = false;

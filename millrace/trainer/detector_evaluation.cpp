@@ -12,6 +12,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/events/event_ring.h"
 #include "millrace/coco/data/subset.h"
 #include "millrace/detector/make_detector.h"
 
@@ -40,6 +41,13 @@ std::int64_t last_of(const coco::Dataset& truth, std::int64_t count) {
   return truth.images[static_cast<std::size_t>(count - 1)].id;
 }
 
+std::string ids(const Batch& batch) {
+  std::string text;
+  for (const auto& image : batch.images)
+    text += (text.empty() ? "" : ", ") + std::to_string(image.image_id);
+  return text;
+}
+
 }  // namespace
 
 DetectorEvaluation::DetectorEvaluation(const DataSplit& split, EvaluationRun run)
@@ -64,6 +72,7 @@ bool DetectorEvaluation::detect(Detector& detector, std::unique_ptr<DataFlow<Bat
   title_ = detector.title;
   gives_masks_ = detector.gives_masks();
   return go_through(std::move(flow), run_.watch, [&](const Batch& batch) {
+    const Event event(EventKind::evaluation, "detect", "images " + ids(batch));
     bool has_enough = false;
     DetectionNotes notes;
     auto found = detect_with(detector, batch, proposals_ ? &notes : nullptr);

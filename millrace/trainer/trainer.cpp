@@ -8,6 +8,8 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/events/event_ring.h"
+#include "millrace/base/events/last_events.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
@@ -46,7 +48,7 @@ std::uint64_t place_of(const Position& at) {
   return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
 }
 
-std::string ids(const std::vector<Batch>& batches) {
+std::string ids(std::span<const Batch> batches) {
   std::string text;
   for (const auto& batch : batches)
     for (const auto& image : batch.images)
@@ -116,7 +118,10 @@ TrainEnd Trainer::run() {
     }
   });
   then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
-  if (all.has_failed()) spdlog::error("training failed after step {}", state_.at.step);
+  if (all.has_failed()) {
+    write_last_events(state_.failure);
+    spdlog::error("training failed after step {}", state_.at.step);
+  }
   then([&] { boundary_.call("after_train", [&](Callback& c) { c.after_train(state_); }); });
   then([&] { boundary_.settle(); });
   then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
@@ -258,6 +263,8 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
     }
     auto delivery = data_->next();
     if (!delivery) throw Error("the training data ended before the training did");
+    Event(EventKind::batch, "batch", "images " + ids({&delivery->value, 1}), delivery->number)
+        .set_bytes(static_cast<std::int64_t>(delivery->value.bytes()));
     at.images += static_cast<std::int64_t>(delivery->value.size());
     at.progress = delivery->progress;
     at.cursor = std::move(delivery->cursor);

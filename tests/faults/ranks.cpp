@@ -1,12 +1,13 @@
 // faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, to be started by
 // mpirun. At its sixth step FAULT happens to the last rank: step, callback or data (something is
-// thrown there), kill, stall, late (its data never come); none: nothing does. Each rank leaves its
-// process id in FOLDER/pid-RANK.
+// thrown there), kill, crash, stall, late (its data never come); none: nothing does. Each rank
+// leaves its process id in FOLDER/pid-RANK, and its last events where a run's ranks do.
 #include <csignal>
 #include <fstream>
 #include <thread>
 
 #include "millrace/base/log.h"
+#include "millrace/trainer/status/rank_events.h"
 #include "tests/callbacks/training.h"
 
 namespace millrace {
@@ -49,7 +50,9 @@ struct FaultyFlow final : testing::FakeFlow {
 int run(const Cluster& cluster, const std::string& folder, const std::string& what,
         std::int64_t steps) {
   std::ofstream(fmt::format("{}/pid-{}", folder, cluster.rank())) << ::getpid();
+  if (cluster.is_chief()) std::ofstream(folder + "/run.json") << "{}";
   cluster.set_patience(2);
+  const RankEvents events(cluster, folder);
   Fault fault{what, cluster.rank() == cluster.size() - 1};
   testing::Training training{.folder = folder, .cluster = &cluster};
   training.make_model = [&] { return std::make_unique<FaultyDetector>(fault); };
@@ -68,6 +71,7 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
       fault.step = state.at.step;
       if (steps > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (fault.is("kill")) ::raise(SIGKILL);
+      if (fault.is("crash")) ::raise(SIGSEGV);
       if (fault.is("stall")) ::raise(SIGSTOP);
       if (fault.is("callback")) throw Error("the callback cannot go on");
     };

@@ -12,6 +12,10 @@ using ::testing::Not;
 
 constexpr int kRanks = 3;
 
+/// Why a rank that waits for one that has gone writes its events: mpirun ends it, or is so slow to
+/// do so that it gives up by itself.
+const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("was given up after"));
+
 class Faults : public Mpirun {
  protected:
   Outcome train(const std::string& run, const std::string& fault) const {
@@ -26,6 +30,23 @@ class Faults : public Mpirun {
       if (!ends(std::stoi(process))) left.push_back(process);
     }
     return left;
+  }
+
+  /// What a rank has left behind of its last events.
+  Json events(const std::string& run, int rank) const {
+    return read_json(in_folder(run) / "events" / ("rank-000" + std::to_string(rank) + ".json"))
+        .at("traceEvents");
+  }
+  /// Why it has.
+  std::string why(const std::string& run, int rank) const {
+    return events(run, rank).at(0).at("args").at("why");
+  }
+  /// What it did when it was written: names of the events that went on.
+  Words went_on(const std::string& run, int rank) const {
+    Words names;
+    for (const auto& event : events(run, rank))
+      if (event.at("ph") == "B") names.push_back(event.at("name"));
+    return names;
   }
 
   std::string bytes(const std::string& run) const {
@@ -49,6 +70,7 @@ class Faults : public Mpirun {
 
 TEST_F(Faults, AStepThatThrowsEndsAllAndSaysWhose) {
   expect_end("step", HasSubstr(rank(2) + ": the detector failed in losses: the losses cannot"));
+  EXPECT_THAT(why("faulty", 2), HasSubstr("the losses cannot be had"));
 }
 
 TEST_F(Faults, ACallbackThatThrowsEndsAllAndSaysWhose) {
@@ -64,6 +86,21 @@ TEST_F(Faults, ARankThatIsKilledEndsAllAndOthersSayWhereTheyWait) {
   expect_end("kill", ContainsRegex("rank [01] \\(" + host() +
                                    "\\): SIGTERM while it waits for the other ranks, in "
                                    "'agreement on the step' of step 6"));
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(why("faulty", rank), is_of_one_that_waits);
+    EXPECT_THAT(went_on("faulty", rank), Contains("agreement on the step"));
+  }
+  EXPECT_FALSE(fs::exists(in_folder("faulty") / "events" / "rank-0002.json"));
+}
+
+TEST_F(Faults, ARankThatCrashesEndsAllAndLeavesItsEvents) {
+  const auto end = train("crash", "crash");
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(what_is_left("crash"), ::testing::IsEmpty());
+  EXPECT_EQ(why("crash", 2), "SIGSEGV");
+  EXPECT_THAT(went_on("crash", 2), Contains("callback faulty"));
+  EXPECT_THAT(why("crash", 0), is_of_one_that_waits);
+  EXPECT_THAT(went_on("crash", 0), Contains("agreement on the step"));
 }
 
 TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
@@ -74,6 +111,11 @@ TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
                 AllOf(HasSubstr(rank(0) + ": 'agreement on the step' of step 6 was given"),
                       HasSubstr("not heard of: " + rank(2)), HasSubstr("train.rank_timeout")));
     EXPECT_THAT(what_is_left(fault), ::testing::IsEmpty());
+    EXPECT_THAT(why(fault, 0), HasSubstr("'agreement on the step' of step 6 was given up after"));
+    EXPECT_EQ(why(fault, 2), "SIGTERM");  // mpirun wakes a stopped process to end it
+    if (fault == "late") {
+      EXPECT_THAT(went_on(fault, 2), Contains("data"));
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/events/last_events.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
 
@@ -22,6 +23,7 @@ namespace {
   } catch (...) {
     what = what_is_thrown();
   }
+  write_last_events(what);
   print_to_stderr(fmt::format("trainer: error: {}\n", what));
   std::_Exit(kFailed);
 }

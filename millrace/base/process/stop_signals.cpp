@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "millrace/base/events/last_events.h"
+
 namespace millrace {
 namespace {
 
@@ -39,6 +41,7 @@ extern "C" void note_signal(int signal) {
   noted = signal;
   for (const int each : kStopSignals)
     if (each != SIGHUP) ::signal(each, SIG_DFL);
+  write_last_events_at(signal, signal_name(signal));
 }
 
 extern "C" void exit_at_signal(int signal) {

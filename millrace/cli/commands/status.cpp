@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "millrace/cli/command.h"
+#include "millrace/cli/status/event_log.h"
 #include "millrace/cli/status/fleet_view.h"
 #include "millrace/cli/terminal_text.h"
 
@@ -13,16 +14,22 @@ constexpr std::chrono::seconds kPatience{2};
 
 struct StatusArguments {
   std::filesystem::path run;
-  bool json = false;
+  bool json = false, events = false;
 };
 
-int status(const StatusArguments& arguments) {
-  const auto fleet = look_at_fleet(newest_run_in(arguments.run), kPatience);
-  if (arguments.json)
-    print(to_json(fleet));
+template <class View>
+int show(const View& view, bool as_json) {
+  if (as_json)
+    print(to_json(view));
   else
-    print_lines(to_text(fleet), "        ");
+    print_lines(to_text(view), "        ");
   return kDone;
+}
+
+int status(const StatusArguments& arguments) {
+  const auto run = newest_run_in(arguments.run);
+  if (arguments.events) return show(collect_event_logs(run, kPatience), arguments.json);
+  return show(look_at_fleet(run, kPatience), arguments.json);
 }
 
 }  // namespace
@@ -36,8 +43,12 @@ void add_status(CLI::App& app, Action& action) {
                   "a run's folder, or one that holds runs: the newest of them is meant")
       ->required()
       ->type_name("RUN");
+  command.add_flag("--events", arguments.events,
+                   "tell instead what the ranks did last, and which came late to their exchanges; "
+                   "with --json for ui.perfetto.dev, too");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer status runs/maskrcnn-1", "trainer status runs",
+                         "trainer status runs/maskrcnn-1 --events",
                          "watch -n 5 trainer status runs/maskrcnn-1"});
 }
 

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "millrace/base/events/event_ring.h"
 #include "millrace/base/files.h"
 #include "millrace/dataflow/image/image_head.h"
 #include "millrace/dataflow/image/reader_object.h"
@@ -221,8 +222,11 @@ std::vector<fs::path> images_in(const fs::path& folder) {
 }
 
 std::string read_image_file(const std::string& file) {
+  Event event(EventKind::file, "read", file);
   try {
-    return read_file(file, {.most = kMostBytes});
+    auto bytes = read_file(file, {.most = kMostBytes});
+    event.set_bytes(std::ssize(bytes));
+    return bytes;
   } catch (const Error& problem) {
     throw DataError(problem.what());  // one missing file is a fault of that sample alone
   } catch (const std::bad_alloc&) {

@@ -12,9 +12,16 @@ void Assignment::leave(int server) {
   if (found == servers_.end()) return;
   const auto lost = std::move(found->second.asked);
   servers_.erase(found);
-  for (const auto& [number, when] : lost)
-    if (number >= head_ && !there_.contains(number) && askers(number).empty())
-      again_.insert(number);
+  for (const auto& [number, when] : lost) ask_again(number);
+}
+
+void Assignment::lost(int server, std::int64_t number) {
+  const auto found = servers_.find(server);
+  if (found != servers_.end() && found->second.asked.erase(number) > 0) ask_again(number);
+}
+
+void Assignment::ask_again(std::int64_t number) {
+  if (number >= head_ && !there_.contains(number) && askers(number).empty()) again_.insert(number);
 }
 
 /// When it would have answered one more. Its past halves with each idle second, so that a server

@@ -38,6 +38,9 @@ class Assignment {
   /// Whether this is the first answer to a number that is wanted.
   bool arrived(int server, std::int64_t number, Clock::time_point now);
 
+  /// An ask of this server, or its answer, was lost: to be asked for again.
+  void lost(int server, std::int64_t number);
+
   /// The consumer has taken the head's batch.
   void advance();
   std::int64_t head() const { return head_; }
@@ -58,6 +61,7 @@ class Assignment {
     double expected_s(Clock::time_point now) const;
   };
 
+  void ask_again(std::int64_t number);
   std::vector<int> askers(std::int64_t number) const;
   std::optional<int> soonest(std::int64_t not_asked, Clock::time_point now) const;
   std::optional<std::int64_t> wanted(std::int64_t window) const;

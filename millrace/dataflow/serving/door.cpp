@@ -184,6 +184,8 @@ bool Door::receive(const Hear& hear) {
   try {
     if (too_long) throw DataError("message", "it has more than one frame");
     hear(from, part.get(ZMQ_SRCFD), decode(part.to_string_view(), "message"));
+  } catch (const DamagedMessage& problem) {  // who says hello again is welcome
+    turn_away(from, "whose message was damaged on its way", "someone", {problem.what()});
   } catch (const DataError& problem) {
     turn_away(from, "that sent what is no message", "someone", {problem.what(), true});
   }

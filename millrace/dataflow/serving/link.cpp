@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -27,11 +28,13 @@ Frame frame_of(zmq::message_t message) {
 
 }  // namespace
 
-Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello)
+Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello,
+           std::optional<FaultyWire> wire)
     : context_(context),
       endpoint_(std::move(endpoint)),
       keys_(std::move(keys)),
-      hello_(std::move(hello)) {
+      hello_(std::move(hello)),
+      wire_(std::move(wire)) {
   open();
 }
 
@@ -69,12 +72,14 @@ void Link::start_over(Clock::time_point now, std::string why) {
   heard_ = now;
   events_.reset();
   socket_.reset();
+  if (wire_) wire_->clear();
   open();
 }
 
 void Link::greet(Clock::time_point now) {
   state_ = State::greeting;
   heard_ = pinged_ = now;
+  asked_.clear();  // the server forgets what it was asked for
   auto hello = hello_;
   hello.held = held();
   send(std::move(hello));
@@ -84,9 +89,9 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
   while (const auto event = events_->take()) see(*event, now);
   try {
     for (int i = 0; i < kMostAtOnce; ++i) {
-      zmq::message_t part;
-      if (!socket_->recv(part, zmq::recv_flags::dontwait)) break;
-      hear(decode(part.to_string_view(), "message"), now, answered);
+      auto frames = receive(now);
+      if (frames.empty()) break;
+      hear(std::move(frames), now, answered);
     }
   } catch (const DataError& problem) {
     // What a server sent last cannot be had any more once it has gone, with its memory.
@@ -103,8 +108,10 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
     if (auto pieces = view_->take_released(); !pieces.empty()) send(Release{std::move(pieces)});
   if (state_ == State::live && now - pinged_ > kPingEvery) {
     pinged_ = now;
-    send(Ping{});
+    send(Ping{++pings_});
   }
+  if (wire_)
+    while (auto frames = wire_->leave(FaultyWire::Way::out, now)) transmit(std::move(*frames));
 }
 
 void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
@@ -154,8 +161,20 @@ void Link::refuse(std::string why) {
   state_ = State::refused;
 }
 
-void Link::hear(Message message, Clock::time_point now,
-                const std::function<void(Answer)>& answered) {
+Frames Link::receive(Clock::time_point now) {
+  Frames frames;
+  zmq::message_t part;
+  do {
+    if (!socket_->recv(part, zmq::recv_flags::dontwait)) break;
+    frames.push_back(std::move(part));
+  } while (frames.back().more());
+  if (!wire_) return frames;
+  if (!frames.empty()) wire_->enter(FaultyWire::Way::in, std::move(frames), now);
+  return wire_->leave(FaultyWire::Way::in, now).value_or(Frames());
+}
+
+void Link::hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered) {
+  auto message = decode(frames.front().to_string_view(), "message");
   heard_ = now;
   if (const auto* in = std::get_if<Welcome>(&message)) {
     welcome(*in);
@@ -167,36 +186,62 @@ void Link::hear(Message message, Clock::time_point now,
   } else if (std::holds_alternative<Stranger>(message)) {
     greet(now);
   } else if (const auto* head = std::get_if<BatchHead>(&message)) {
-    auto answer = take(*head);
+    if (!asked_.contains(head->number)) return give_back(*head);
+    auto answer = take(*head, frames);
     bad_messages_ = 0;
+    asked_.erase(head->number);
     answered(std::move(answer));
   } else if (auto* failure = std::get_if<Failure>(&message)) {
-    answered({failure->number, std::nullopt, {}, std::move(*failure)});
-  } else if (!std::holds_alternative<Pong>(message)) {
+    if (asked_.erase(failure->number) > 0)
+      answered({failure->number, std::nullopt, {}, std::move(*failure)});
+  } else if (const auto* pong = std::get_if<Pong>(&message)) {
+    compare(*pong);
+  } else {
     throw DataError("message", "a server does not say this");
   }
 }
 
-Frame Link::pixels_of(const BatchHead& head) {
+/// What a server sends keeps its order: what it neither owes nor has sent when the answer to a ping
+/// comes was lost on one of its ways. Older servers do not say what they owe.
+void Link::compare(const Pong& pong) {
+  if (pong.number == 0 || pong.number != pings_) return;
+  std::erase_if(asked_, [&](const auto& entry) {
+    const auto& [number, when] = entry;
+    const bool is_lost = when < pinged_ && !std::ranges::count(pong.owed, number);
+    if (is_lost) lost_.push_back(number);
+    return is_lost;
+  });
+}
+
+/// Of an answer that comes a second time, or too late. What the batch that came first still holds
+/// is left alone.
+void Link::give_back(const BatchHead& unwanted) {
+  if (!unwanted.piece || !view_) return;
+  const auto piece = unwanted.piece->piece;
+  if (!std::ranges::count(view_->held(), piece)) send(Release{{piece}});
+}
+
+Frame Link::pixels_of(const BatchHead& head, Frames& frames) {
   if (head.piece) {
     if (!view_) throw DataError("message", "it speaks of shared memory, which was not asked for");
     return view_->take(*head.piece);
   }
-  zmq::message_t pixels;
-  if (!socket_->recv(pixels, zmq::recv_flags::dontwait))
-    throw DataError("message", "the pixels are missing");
-  return frame_of(std::move(pixels));
+  if (frames.size() != 2) throw DataError("message", "the pixels are missing");
+  return frame_of(std::move(frames.back()));
 }
 
-Link::Answer Link::take(const BatchHead& head) {
-  auto batch = decode_batch({head.batch.data(), head.batch.size()}, {pixels_of(head)},
+Link::Answer Link::take(const BatchHead& head, Frames& frames) {
+  auto batch = decode_batch({head.batch.data(), head.batch.size()}, {pixels_of(head, frames)},
                             fmt::format("batch {} of {}", head.number, endpoint_));
   return {head.number,
           Delivery<Batch>{std::move(batch), head.cursor, head.epoch, head.progress, head.number},
           head.skipped, std::nullopt};
 }
 
-void Link::ask(std::int64_t number) { send(Ask{{number}, view_ ? ::getpid() : 0}); }
+void Link::ask(std::int64_t number) {
+  asked_[number] = Clock::now();
+  send(Ask{{number}, view_ ? ::getpid() : 0});
+}
 
 void Link::leave() {
   if (!is_live()) return;
@@ -209,9 +254,18 @@ std::vector<std::int64_t> Link::held() const {
 }
 
 void Link::send(Message message) {
+  const auto bytes = encode(std::move(message));
+  Frames frames;
+  frames.emplace_back(bytes.data(), bytes.size());
+  if (!wire_) return transmit(std::move(frames));
+  const auto now = Clock::now();
+  wire_->enter(FaultyWire::Way::out, std::move(frames), now);
+  while (auto left = wire_->leave(FaultyWire::Way::out, now)) transmit(std::move(*left));
+}
+
+void Link::transmit(Frames frames) {
   // Where the connection has just gone the message is lost with it, as it would be a moment later.
-  static_cast<void>(
-      socket_->send(zmq::buffer(encode(std::move(message))), zmq::send_flags::dontwait));
+  static_cast<void>(socket_->send(frames.front(), zmq::send_flags::dontwait));
 }
 
 }  // namespace millrace::serving

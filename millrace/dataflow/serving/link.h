@@ -4,12 +4,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 #include <zmq.hpp>
 
+#include "millrace/dataflow/serving/faulty_wire.h"
 #include "millrace/dataflow/serving/keys.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
@@ -22,7 +25,9 @@ class Link {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello);
+  /// `wire`: what becomes of messages on purpose; none: nothing.
+  Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello,
+       std::optional<FaultyWire> wire = {});
 
   /// To poll on; both change when the link starts over.
   zmq::socket_ref socket() { return *socket_; }
@@ -39,6 +44,8 @@ class Link {
   void look(Clock::time_point now, const std::function<void(Answer)>& answered);
 
   void ask(std::int64_t number);
+  /// What the server does not owe any more though it has not come: to be asked for again. Once.
+  std::vector<std::int64_t> take_lost() { return std::exchange(lost_, {}); }
   /// Says goodbye; the last call.
   void leave();
 
@@ -65,11 +72,16 @@ class Link {
   void greet(Clock::time_point now);
   void see(const SocketEvents::Event& event, Clock::time_point now);
   void welcome(const Welcome& welcome);
-  void hear(Message message, Clock::time_point now, const std::function<void(Answer)>& answered);
-  Answer take(const BatchHead& head);
-  Frame pixels_of(const BatchHead& head);
+  /// The next message, frame by frame; none: nothing has come.
+  Frames receive(Clock::time_point now);
+  void hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered);
+  void compare(const Pong& pong);
+  void give_back(const BatchHead& unwanted);
+  Answer take(const BatchHead& head, Frames& frames);
+  Frame pixels_of(const BatchHead& head, Frames& frames);
   std::vector<std::int64_t> held() const;
   void send(Message message);
+  void transmit(Frames frames);
 
   zmq::context_t& context_;
   const std::string endpoint_;
@@ -86,6 +98,10 @@ class Link {
   Facts facts_;
   std::unique_ptr<SharedView> view_;  // of the server's memory, where we can have it
   Clock::time_point heard_, pinged_;
+  std::int64_t pings_ = 0;
+  std::map<std::int64_t, Clock::time_point> asked_;  // since the last hello, and not answered
+  std::vector<std::int64_t> lost_;
+  std::optional<FaultyWire> wire_;
 };
 
 }  // namespace millrace::serving

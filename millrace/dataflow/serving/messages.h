@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "millrace/base/errors.h"
 #include "millrace/engine/dataflow.h"
 
 namespace millrace::serving {
@@ -47,7 +48,9 @@ struct Ask {
 struct Release {
   std::vector<std::int64_t> pieces;
 };
-struct Ping {};
+struct Ping {
+  std::int64_t number = 0;  // for the answer; 0: none
+};
 /// The last message. Gives back all shared memory except these pieces.
 struct Bye {
   std::vector<std::int64_t> held;
@@ -59,6 +62,7 @@ struct Bye {
 struct AskStatus {
   std::int64_t number = 0;  // for the answer
   std::string of;           // the process that is meant; empty: whoever is there
+  bool events = false;      // its last events are asked for instead; a server has none to tell
 };
 
 // From a server.
@@ -84,7 +88,12 @@ struct Refusal {
 };
 /// Who are you? Say hello (again).
 struct Stranger {};
-struct Pong {};
+struct Pong {
+  std::int64_t number = 0;  // of the ping; 0: of none, or of an older server's
+  // What was asked for before that ping and has not been answered yet. Who waits for anything else
+  // has lost an ask or its answer.
+  std::vector<std::int64_t> owed = {};
+};
 /// Pixels of a batch in shared memory.
 struct SharedPiece {
   std::int64_t piece = 0;       // what to release
@@ -113,6 +122,11 @@ using Message = std::variant<Hello, Ask, Release, Ping, Bye, Welcome, Refusal, S
                              BatchHead, Failure, AskStatus, Status>;
 
 std::string encode(Message message);
+
+/// Of a message whose checksum is another: it was one.
+struct DamagedMessage : DataError {
+  using DataError::DataError;
+};
 
 /// Throws DataError naming `where` for other bytes. Takes memory in proportion to the bytes.
 Message decode(std::string_view bytes, const std::string& where);

@@ -44,9 +44,14 @@ class RemoteFlow final : public ServedFlow {
  public:
   explicit RemoteFlow(ConnectOptions options) : options_(std::move(options)) {
     // A name each: two endpoints may be one server.
-    for (const auto& server : options_.servers)
+    for (const auto& server : options_.servers) {
+      std::optional<FaultyWire> wire;
+      if (options_.faults)
+        wire.emplace(*options_.faults, options_.stream.share.rank, std::ssize(links_));
       links_.push_back(std::make_unique<Link>(context_, server, options_.keys,
-                                              Hello{new_name(), options_.stream, options_.facts}));
+                                              Hello{new_name(), options_.stream, options_.facts},
+                                              std::move(wire)));
+    }
     ages_.resize(links_.size());
     received_.resize(links_.size());
     thread_ = std::thread([this] { run(); });
@@ -176,6 +181,7 @@ class RemoteFlow final : public ServedFlow {
     auto& link = *links_[static_cast<std::size_t>(server)];
     link.look(now, [&](Link::Answer answer) { keep(server, std::move(answer), now); });
     const std::lock_guard lock(mutex_);
+    for (const auto number : link.take_lost()) assignment_.lost(server, number);
     if (link.is_live()) agree(link);
     auto& age = ages_[static_cast<std::size_t>(server)];
     const auto is = link.is_live() ? link.age() : 0;
@@ -290,6 +296,7 @@ class RemoteFlow final : public ServedFlow {
 }  // namespace
 
 std::unique_ptr<ServedFlow> connect_flow(ConnectOptions options) {
+  if (options.faults && options.stream.share.rank == 0) tell_of_faults();
   return std::make_unique<RemoteFlow>(std::move(options));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "millrace/base/process/injected_faults.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/serving/keys.h"
 #include "millrace/dataflow/serving/messages.h"
@@ -24,7 +25,8 @@ struct ConnectOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server: an error
   // Maximum bytes that wait for the consumer, unless a single batch has more.
   std::int64_t memory = std::int64_t{2048} << 20;
-  double max_skipped = 0.1;  // share of an epoch's samples
+  double max_skipped = 0.1;                          // share of an epoch's samples
+  const InjectedFaults* faults = injected_faults();  // of the messages; must outlive the flow
 };
 
 class ServedFlow : public DataFlow<Batch> {

@@ -87,8 +87,7 @@ BatchServer::BatchServer(StartStream start, Facts facts, std::int64_t epoch_size
 ServerReport BatchServer::report() const {
   auto report = done_;
   report.consumers = consumers_.size();
-  for (const auto& [id, consumer] : consumers_)
-    report.asked += static_cast<std::int64_t>(consumer.asked);
+  for (const auto& [id, consumer] : consumers_) report.asked += std::ssize(consumer.owed);
   return report;
 }
 
@@ -135,7 +134,7 @@ void BatchServer::greet(const std::string& from, std::int32_t connection, const 
         {fmt::format("this server has {} consumers already (trainer serve --consumers)",
                      consumers_.size())});
   keep_loans(hello.consumer, hello.held);
-  Consumer consumer{hello.consumer, connection, hello.stream, nullptr, 0, Clock::now()};
+  Consumer consumer{hello.consumer, connection, hello.stream, nullptr, {}, Clock::now()};
   try {
     consumer.flow = start_(hello.stream, [this] { ready_.ring(); });
   } catch (const Error& problem) {
@@ -159,8 +158,8 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
   const auto* ask = std::get_if<Ask>(&message);
   const auto* release = std::get_if<Release>(&message);
   const auto* bye = std::get_if<Bye>(&message);
-  if (!ask && !release && !bye && !std::holds_alternative<Ping>(message))
-    throw DataError("message", "a consumer does not say this");
+  const auto* ping = std::get_if<Ping>(&message);
+  if (!ask && !release && !bye && !ping) throw DataError("message", "a consumer does not say this");
   auto* consumer = known(from);
   if (!consumer) return;
   if (release) {
@@ -169,17 +168,17 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
     keep_loans(consumer->name, bye->held);
     spdlog::info("consumer {} is done", consumer->name);
     consumers_.erase(from);
-  } else if (!ask) {
-    door_.send(from, Pong{});
-  } else if (consumer->asked + ask->numbers.size() > kMostCredit) {
+  } else if (ping) {
+    door_.send(from, Pong{ping->number, {consumer->owed.begin(), consumer->owed.end()}});
+  } else if (consumer->owed.size() + ask->numbers.size() > kMostCredit) {
     const auto name = consumer->name;
     consumers_.erase(from);
     door_.turn_away(from, "that asked for too much", name,
                     {fmt::format("more than {} batches were asked for at once", kMostCredit)});
   } else {
-    consumer->asked += ask->numbers.size();
     consumer->process = ask->shared_with;
-    for (const auto number : ask->numbers) consumer->flow->ask(number);
+    for (const auto number : ask->numbers)
+      if (consumer->owed.insert(number).second) consumer->flow->ask(number);
   }
 }
 
@@ -209,7 +208,7 @@ std::string BatchServer::status() const {
         {{"consumer", consumer.name},
          {"rank", consumer.stream.share.rank},
          {"ranks", consumer.stream.share.ranks},
-         {"asked", consumer.asked},
+         {"asked", consumer.owed.size()},
          {"sign_of_life_s", std::chrono::duration<double>(now - consumer.heard).count()},
          {"work", work_status(consumer.flow->report())}});
   return status_text(json);
@@ -222,7 +221,7 @@ void BatchServer::send_ready() {
     while (is_there && *consumer.sending < kMostSending) {
       auto made = consumer.flow->take();
       if (!made) break;
-      --consumer.asked;
+      consumer.owed.erase(made->number);
       is_there = made->item ? send(id, consumer, *made)
                             : door_.send(id, failure_of(made->number, made->failure));
     }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,7 @@ class BatchServer {
     std::int32_t connection = -1;
     Stream stream;
     std::unique_ptr<NumberedFlow<Batch>> flow;
-    std::size_t asked = 0;
+    std::set<std::int64_t> owed = {};  // asked for and not answered
     Clock::time_point heard;
     std::int64_t process = 0;  // with which memory is shared; 0: with none
     std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);  // now

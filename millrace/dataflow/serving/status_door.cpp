@@ -15,9 +15,10 @@ constexpr std::chrono::milliseconds kWakeEvery{10'000};  // if nothing wakes it
 }  // namespace
 
 StatusDoor::StatusDoor(const DoorOptions& door, std::string name,
-                       std::function<std::string()> status)
+                       std::function<std::string()> status, std::function<std::string()> events)
     : name_(std::move(name)),
       status_(std::move(status)),
+      events_(std::move(events)),
       door_(context_, door),
       endpoint_(door_.endpoint()),
       thread_([this] { run(); }) {}
@@ -47,7 +48,7 @@ void StatusDoor::hear(const std::string& from, const Message& message) {
   if (!asked->of.empty() && asked->of != name_)
     door_.send(from, Refusal{fmt::format("this is {}", name_), true});
   else
-    door_.send(from, Status{asked->number, status_()});
+    door_.send(from, Status{asked->number, asked->events ? events_() : status_()});
 }
 
 }  // namespace millrace::serving

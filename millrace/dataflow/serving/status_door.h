@@ -16,9 +16,10 @@ namespace millrace::serving {
 /// long as the process runs and `status` returns.
 class StatusDoor {
  public:
-  /// `name`: of this process, see AskStatus::of. `status`: the JSON of an object; called in the
-  /// thread. Throws ConfigError, Error if nothing can be listened at.
-  StatusDoor(const DoorOptions& door, std::string name, std::function<std::string()> status);
+  /// `name`: of this process, see AskStatus::of. `status` and `events`: each the JSON of an object;
+  /// called in the thread. Throws ConfigError, Error if nothing can be listened at.
+  StatusDoor(const DoorOptions& door, std::string name, std::function<std::string()> status,
+             std::function<std::string()> events);
   ~StatusDoor();
   StatusDoor(const StatusDoor&) = delete;
 
@@ -29,7 +30,7 @@ class StatusDoor {
   void hear(const std::string& from, const Message& message);
 
   const std::string name_;
-  const std::function<std::string()> status_;
+  const std::function<std::string()> status_, events_;
   const WakeUpCall ended_;
   std::atomic<bool> stop_ = false;
   zmq::context_t context_;

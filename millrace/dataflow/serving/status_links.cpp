@@ -11,13 +11,14 @@
 namespace millrace::serving {
 namespace {
 
-constexpr std::int64_t kMostStatusBytes = 1 << 20;
+constexpr std::int64_t kMostStatusBytes = 2 << 20;
 constexpr int kTryAgainMs = 100, kMostTryAgainMs = 2000, kMostUnsent = 16;
 constexpr std::chrono::milliseconds kLookForStop{100};
 
 }  // namespace
 
-StatusLinks::StatusLinks(std::vector<StatusSource> sources) : sources_(std::move(sources)) {
+StatusLinks::StatusLinks(std::vector<StatusSource> sources, Question question)
+    : sources_(std::move(sources)), question_(question) {
   for (std::size_t i = 0; i < sources_.size(); ++i)
     for (const auto& endpoint : sources_[i].endpoints)
       lines_.emplace_back(context_, i, endpoint, sources_[i].keys);
@@ -118,7 +119,8 @@ void StatusLinks::see(Line& line) {
 }
 
 void StatusLinks::send(Line& line) {
-  const auto asked = encode(AskStatus{number_, sources_[line.source].name});
+  const auto asked =
+      encode(AskStatus{number_, sources_[line.source].name, question_ == Question::events});
   line.is_asked = line.socket.send(zmq::buffer(asked), zmq::send_flags::dontwait).has_value();
 }
 

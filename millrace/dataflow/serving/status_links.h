@@ -33,14 +33,16 @@ struct StatusAnswer {
   };
   Kind kind = Kind::silent;
   std::string why = "no answer";  // unless it answered
-  nlohmann::ordered_json status;  // if it answered
+  nlohmann::ordered_json status;  // if it answered: what it was asked for
 };
+
+enum class Question { status, events };
 
 /// Connections, kept from one call to the next. For one thread.
 class StatusLinks {
  public:
   /// Throws ConfigError for a bad endpoint.
-  explicit StatusLinks(std::vector<StatusSource> sources);
+  explicit StatusLinks(std::vector<StatusSource> sources, Question question = Question::status);
 
   /// Asks all and returns when all have answered or have gone, at most after `most`, or when
   /// `stop` is requested. In the order of the sources.
@@ -67,6 +69,7 @@ class StatusLinks {
   bool is_settled(std::size_t source) const;
 
   const std::vector<StatusSource> sources_;
+  const Question question_;
   std::int64_t number_ = 0;
   zmq::context_t context_;
   std::list<Line> lines_;

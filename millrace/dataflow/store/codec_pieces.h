@@ -61,11 +61,17 @@ class Fields {
     members_ = {object.via.map.ptr, object.via.map.size};
   }
 
-  const msgpack::object& at(std::string_view key) const {
+  /// nullptr: it is missing.
+  const msgpack::object* find(std::string_view key) const {
     for (const auto& [name, value] : members_)
       if (name.type == msgpack::type::STR &&
           std::string_view(name.via.str.ptr, name.via.str.size) == key)
-        return value;
+        return &value;
+    return nullptr;
+  }
+
+  const msgpack::object& at(std::string_view key) const {
+    if (const auto* value = find(key)) return *value;
     throw Wrong{fmt::format("'{}' is missing", key)};
   }
 

@@ -30,9 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Writes a store's records as they are found. The values of one kind stand together in the end.
-class Index {
+class ShardIndex {
  public:
-  explicit Index(const fs::path& folder)
+  explicit ShardIndex(const fs::path& folder)
       : file_(records_file(folder)),
         samples_file_(folder / "samples"),
         abouts_(file_),
@@ -117,7 +117,7 @@ void settle_size(Sample& sample, std::string_view image, const std::string& wher
 /// of the last part on.
 class TarSamples {
  public:
-  TarSamples(const ByteSource& file, Index& index) : file_(file), index_(index) {}
+  TarSamples(const ByteSource& file, ShardIndex& index) : file_(file), index_(index) {}
 
   void add(const TarMember& member) {
     const auto slash = member.name.rfind('/');
@@ -150,18 +150,18 @@ class TarSamples {
 
  private:
   const ByteSource& file_;
-  Index& index_;
+  ShardIndex& index_;
   std::string key_;
   std::optional<TarMember> json_, image_;
 };
 
-void index_tar(const ByteSource& file, Index& index) {
+void index_tar(const ByteSource& file, ShardIndex& index) {
   TarSamples samples(file, index);
   read_tar(file, [&](const TarMember& member) { samples.add(member); });
   samples.finish();
 }
 
-void index_tf_records(const ByteSource& file, Index& index) {
+void index_tf_records(const ByteSource& file, ShardIndex& index) {
   read_tf_records(file, [&](std::string_view message, std::uint64_t begin) {
     const auto where = fmt::format("{} (record at byte {})", file.name(), begin);
     auto example = read_tf_example(message, where, index.classes());
@@ -175,7 +175,7 @@ void index_tf_records(const ByteSource& file, Index& index) {
 ShardReport index_shards(std::span<const std::string> shards, const OpenShard& open,
                          const fs::path& folder) {
   PartFolder part(folder, PartFolder::Existing::refuse);
-  Index index(part.path());
+  ShardIndex index(part.path());
   for (const auto& name : shards) {
     const auto file = open(name);
     index.begin_shard(*file);

@@ -202,6 +202,7 @@ class NcclGradientSync final : public GradientSync {
       begun_.pop_front();
       lock.unlock();
       try {
+        const MpiWorld::Exchange exchange(world_, what);
         MPI_Request request = MPI_REQUEST_NULL;
         check_mpi(MPI_Ibarrier(communicator_, &request), what);
         world_.wait({&request, 1}, what);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/events/event_ring.h"
 
 namespace millrace {
 namespace {
@@ -41,6 +42,7 @@ void CheckpointWriter::write(Checkpoint checkpoint) {
   copies_.resize(used);
   written_ = std::async(std::launch::async, [folder = folder_, must_exist = made_folder_,
                                              checkpoint = std::move(checkpoint)] {
+    const Event event(EventKind::checkpoint, "write", folder.string());
     if (must_exist && !fs::is_directory(folder))
       throw Error(fmt::format(
           "{}: this folder has been removed while the training wrote its checkpoints into it",

@@ -117,6 +117,7 @@ class MpiGradientSync final : public GradientSync {
     }
     parts_.resize(std::max(parts_.size(), mine * ranks * sizeof(T)));
     auto* parts = reinterpret_cast<T*>(parts_.data());
+    const MpiWorld::Exchange exchange(world_, work.what);
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ialltoallv(values, counts.data(), starts.data(), type, parts, own_counts.data(),
                              own_starts.data(), type, communicator_, &request),

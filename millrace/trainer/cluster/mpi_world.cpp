@@ -12,9 +12,13 @@
 #include <utility>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/events/last_events.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/injected_faults.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/base/random.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -40,6 +44,21 @@ void pause(double waited_s) {
     std::this_thread::yield();
   else
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(waited_s / 10, 500e-6)));
+}
+
+/// What MILLRACE_FAULTS has for a rank that comes to an exchange.
+void come_late(const InjectedFaults& faults, int rank, std::string_view what, std::int64_t number) {
+  const auto& mine = faults.of_rank(rank);
+  Rng rng{faults.seed, static_cast<std::uint64_t>(rank), digest(what),
+          static_cast<std::uint64_t>(number)};
+  const bool is_dropped = rng.chance(mine.drop), is_delayed = rng.chance(mine.delay);
+  if (!is_dropped && !is_delayed) return;
+  const Event event(EventKind::fault, is_dropped ? "rank.drop" : "rank.delay",
+                    fmt::format("MILLRACE_FAULTS keeps it from '{}'", what), number);
+  do
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(is_delayed ? mine.delay_s : kRollCallS));
+  while (is_dropped);
 }
 
 std::string environment(const char* name) {
@@ -124,6 +143,7 @@ std::string MpiWorld::place() {
 }
 
 std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_view mine) {
+  const Exchange exchange(*this, what);
   const auto in_slot = std::min(mine.size(), sizeof(Slot::text));
   Slot own{.bytes = mine.size()};
   what.copy(own.what.data(), own.what.size() - 1);
@@ -166,6 +186,25 @@ std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_vie
     texts[i].append(rest, static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(counts[i]));
   return texts;
 }
+
+MpiWorld::Exchange::Exchange(MpiWorld& world, std::string_view what)
+    : world_(world), received_(world.received_) {
+  std::int64_t number = 0;
+  std::string place;
+  {
+    const std::lock_guard lock(world_.mutex_);
+    place = world_.place_or_start();
+    const auto found = world_.exchanges_.find(what);
+    if (found == world_.exchanges_.end())
+      world_.exchanges_.emplace(what, 1);
+    else
+      number = found->second++;
+  }
+  if (const auto* faults = injected_faults()) come_late(*faults, world_.rank_, what, number);
+  event_.emplace(EventKind::exchange, what, place, number);
+}
+
+MpiWorld::Exchange::~Exchange() { event_->set_bytes(world_.received_ - received_); }
 
 /// A wait as others see it, while this lives.
 class MpiWorld::Wait {
@@ -247,6 +286,7 @@ std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
 void MpiWorld::give_up(std::string_view what, const std::string& why) {
   const std::lock_guard lock(giving_up_);  // the first of two threads speaks
   const auto here = fmt::format("'{}' of {}", what, place());
+  write_last_events(fmt::format("{} was given up {}", here, why));
   const auto answers = roll_call(here);
   std::vector<std::string> missing, elsewhere;
   for (int other = 0; other < size_; ++other) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/events/event_ring.h"
 
 namespace millrace {
 
@@ -43,6 +45,21 @@ class MpiWorld {
   /// A communicator of all ranks for one user and one thread. Every rank makes the same ones in the
   /// same order.
   MPI_Comm communicator();
+
+  /// An exchange of all ranks that this one has come to, while this lives: an event, with the bytes
+  /// that this rank has had from others in it. MILLRACE_FAULTS may let the rank come late, or no
+  /// further. Made before the first message; any thread.
+  class Exchange {
+   public:
+    Exchange(MpiWorld& world, std::string_view what);
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+
+   private:
+    MpiWorld& world_;
+    const std::int64_t received_;
+    std::optional<Event> event_;
+  };
 
   /// Waits for all of `requests`, which become null. After the timeout, which a signal to stop
   /// shortens, it asks who else waits, logs who does not, and ends all ranks. `what` names the
@@ -90,9 +107,10 @@ class MpiWorld {
   std::vector<MPI_Comm> communicators_;
   std::atomic<double> patience_s_ = 600;
   std::atomic<bool> is_ending_ = false;
-  std::mutex mutex_;             // of the next two
-  std::string place_;            // "step 12"
-  std::list<Waiting> waitings_;  // one a thread
+  std::mutex mutex_;                                            // of the next three
+  std::string place_;                                           // "step 12"
+  std::list<Waiting> waitings_;                                 // one a thread
+  std::map<std::string, std::int64_t, std::less<>> exchanges_;  // begun so far, by name
   std::atomic<std::int64_t> sent_ = 0, received_ = 0;
   std::mutex giving_up_;
 };

@@ -55,7 +55,7 @@ std::string name_of(std::int64_t rank) { return fmt::format("rank {}", rank); }
 
 Fleet::Fleet(const Cluster& cluster, const Activity& activity, const DataOptions& data,
              fs::path folder, std::int64_t start)
-    : cluster_(cluster), activity_(activity), folder_(std::move(folder)) {
+    : cluster_(cluster), activity_(activity), events_(cluster, folder), folder_(std::move(folder)) {
   const auto secret = cluster.broadcast("key of the run", cluster.is_chief() ? make_key() : "");
   if (secret.empty()) return;
   const auto keys = serving::key_pair_of(secret);
@@ -111,7 +111,8 @@ FleetMember Fleet::listen(const serving::KeyPair& keys) {
                              .allowed = {keys.public_key},
                              .is_quiet = true},  // one who asked and left is no stranger
         name_of(cluster_.rank()),
-        [this] { return serving::status_text(rank_status(cluster_, activity_)); });
+        [this] { return serving::status_text(rank_status(cluster_, activity_)); },
+        [this] { return events_.text("it was asked"); });
   } catch (const std::exception& problem) {
     spdlog::warn("`trainer status` will get no answer here: {}", problem.what());
     return mine;

@@ -1,5 +1,5 @@
 // What makes `trainer status RUN` work: every rank answers who asks, and the chief keeps a file of
-// where, and of what all said last.
+// where, and of what all said last. Each also keeps its last events for when it fails.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/status/fleet_file.h"
+#include "millrace/trainer/status/rank_events.h"
 
 namespace millrace {
 
@@ -35,6 +36,7 @@ class Fleet {
 
   const Cluster& cluster_;
   const Activity& activity_;
+  const RankEvents events_;
   const std::filesystem::path folder_;
   FleetFile file_;  // of the chief's thread while that runs
   std::unique_ptr<serving::StatusDoor> door_;

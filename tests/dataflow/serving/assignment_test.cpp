@@ -125,6 +125,26 @@ TEST(ServingAssignment, WhatIsOverdueIsAskedOfAnotherAsWell) {
   EXPECT_FALSE(assignment.arrived(0, 0, now + 24s));
 }
 
+TEST(ServingAssignment, WhatWasLostIsAskedForAgainOfTheSameServerToo) {
+  Assignment assignment;
+  const auto now = Clock::time_point{} + 1h;
+  assignment.join(0);
+  ASSERT_EQ(assignment.next(16, now)->number, 0);
+  ASSERT_EQ(assignment.next(16, now)->number, 1);
+  EXPECT_FALSE(assignment.next(16, now)) << "no credit before the first answer";
+  assignment.lost(0, 0);
+  const auto again = assignment.next(16, now);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->server, 0);
+  EXPECT_EQ(again->number, 0);
+  assignment.lost(0, 1);
+  EXPECT_TRUE(assignment.arrived(0, 1, now)) << "it was late, not lost";
+  EXPECT_EQ(assignment.next(16, now)->number, 2);
+  assignment.lost(0, 17);  // never asked for
+  assignment.lost(3, 0);   // nobody
+  EXPECT_EQ(assignment.asked(0), 2U);
+}
+
 TEST(ServingAssignment, ALateAnswerOfOneWhoWasGivenUpIsWelcomeOnce) {
   Assignment assignment;
   assignment.join(0);

@@ -21,11 +21,13 @@ std::vector<Message> every_kind() {
           Ask{{0, 5, INT64_MAX}, 17},
           Release{{1, 2}},
           Ping{},
+          Ping{8},
           Bye{{4}},
           Welcome{{{"a", "b"}}, 118287, SharedFile{12, 7, 99}},
           Refusal{"no", true},
           Stranger{},
           Pong{},
+          Pong{8, {5, 17}},
           BatchHead{7,
                     {9, {1}},
                     2,
@@ -35,6 +37,7 @@ std::vector<Message> every_kind() {
                     SharedPiece{1, 2, 3, 5, 4}},
           Failure{8, Failure::kConfig, "why"},
           AskStatus{3, "rank 1"},
+          AskStatus{4, "rank 1", true},
           Status{3, R"({"step": 12})"}};
 }
 
@@ -73,6 +76,17 @@ TEST(ServingMessages, MayComeWithoutAChecksum) {
   const std::string head = with.substr(0, 11);
   const auto body = with.substr(with.find("\xc4"));
   EXPECT_EQ(std::get<Refusal>(decode(head + "\xc0" + body, "message")).why, "no");
+}
+
+TEST(ServingMessages, SayNothingOfWhatCameAfterTheirVersion) {
+  const auto has = [](const Message& message, const char* member) {
+    return encode(message).find(member) != std::string::npos;
+  };
+  EXPECT_FALSE(has(Ping{}, "number") || has(Pong{}, "owed") || has(AskStatus{}, "events"));
+  EXPECT_TRUE(has(Ping{1}, "number") && has(Pong{1, {2}}, "owed") &&
+              has(AskStatus{1, "", true}, "events"));
+  EXPECT_EQ(std::get<Pong>(decode(encode(Pong{1, {2, 3}}), "message")).owed,
+            (std::vector<std::int64_t>{2, 3}));
 }
 
 TEST(ServingMessages, WithValuesThatMakeNoSenseAreRefused) {

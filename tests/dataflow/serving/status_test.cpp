@@ -29,10 +29,12 @@ KeyPair new_keys() {
 struct StatusDoors : Test {
   const KeyPair keys_ = new_keys();
   const std::string json_ = R"({"step": 12, "photo": "p.jpg"})";
+  const std::string events_ = R"({"traceEvents": []})";
   const StatusDoor door_{
       {.bind = "tcp://127.0.0.1:*", .keys = keys_, .allowed = {keys_.public_key}},
       "rank 1",
-      [this] { return json_; }};
+      [this] { return json_; },
+      [this] { return events_; }};
 
   StatusSource source(const std::string& name = "rank 1") const {
     return {name, {door_.endpoint()}, LinkKeys{keys_.public_key, keys_}};
@@ -71,6 +73,11 @@ TEST_F(StatusDoors, AnswerAsOftenAsTheyAreAsked) {
     }
 }
 
+TEST_F(StatusDoors, TellTheirEventsWhereTheseAreAskedFor) {
+  const auto answer = StatusLinks({source()}, Question::events).ask(kLong).at(0);
+  EXPECT_EQ(answer.status.dump(), R"({"traceEvents":[]})");
+}
+
 TEST_F(StatusDoors, TellNobodyWithAnotherKey) {
   const auto others = new_keys();
   const auto answer = ask({"rank 1", {door_.endpoint()}, LinkKeys{keys_.public_key, others}});
@@ -88,7 +95,7 @@ TEST_F(StatusDoors, AnswerForThemselvesAlone) {
 TEST_F(StatusDoors, ThatHaveGoneKeepNobodyWaiting) {
   auto gone = std::make_unique<StatusDoor>(
       DoorOptions{.bind = "tcp://127.0.0.1:*", .keys = keys_, .allowed = {keys_.public_key}},
-      "rank 2", [] { return "{}"; });
+      "rank 2", [] { return "{}"; }, [] { return "{}"; });
   StatusSource other{"rank 2", {gone->endpoint()}, LinkKeys{keys_.public_key, keys_}};
   StatusLinks links({source(), other});
   EXPECT_EQ(links.ask(kLong)[1].kind, Kind::answered);

@@ -1,0 +1,157 @@
+#include "millrace/base/events/last_events.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <utility>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/events/event_text.h"
+
+namespace millrace {
+namespace {
+
+struct Deadly {
+  int signal;
+  std::string_view name;
+};
+constexpr std::array<Deadly, 5> kDeadly{{{SIGSEGV, "SIGSEGV"},
+                                         {SIGBUS, "SIGBUS"},
+                                         {SIGABRT, "SIGABRT"},
+                                         {SIGFPE, "SIGFPE"},
+                                         {SIGILL, "SIGILL"}}};
+constexpr double kNewEnoughS = 10;  // a signal so soon after an error was sent because of it
+
+struct Where {
+  LastEventsOptions options;
+  std::string file, part, folder;
+  EventsOwner owner;
+};
+
+// Set before the handlers that read it are installed; kept for one that still runs.
+std::unique_ptr<Where> where;
+std::atomic<const Where*> the_place = nullptr;
+std::atomic<bool> is_being_written = false;
+std::atomic<Clock::rep> written_at = 0;  // 0: never
+std::array<struct sigaction, kDeadly.size()> before;
+
+void write_all(int fd, const char* text, std::size_t size) {
+  while (size > 0) {
+    const auto written = ::write(fd, text, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // the disk is full, say: what is there will have to do
+    text += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+void say(std::string_view text) { write_all(STDERR_FILENO, text.data(), text.size()); }
+
+void tell(const Where& place, std::string_view why) {
+  for (const auto part : {std::string_view(place.options.name), std::string_view(": "), why,
+                          std::string_view(": its last events lie in "),
+                          std::string_view(place.file), std::string_view("\n")})
+    say(part);
+}
+
+/// Makes the folder. Whether this user alone can have put something there, where others may write.
+bool prepare(const Where& place) {
+  const bool is_private = place.options.is_private;
+  ::mkdir(place.folder.c_str(), is_private ? 0700 : 0777);  // it may be there
+  struct stat state {};
+  return !is_private || (::lstat(place.folder.c_str(), &state) == 0 && S_ISDIR(state.st_mode) &&
+                         state.st_uid == ::getuid() && (state.st_mode & 022) == 0);
+}
+
+extern "C" void write_and_die(int signal, siginfo_t* info, void*) {
+  const int error = errno;
+  for (std::size_t i = 0; i < kDeadly.size(); ++i) {
+    if (kDeadly[i].signal != signal) continue;
+    write_last_events(kDeadly[i].name);
+    ::sigaction(signal, &before[i], nullptr);
+  }
+  // A faulty instruction is repeated, and faults again; what somebody sent has to be sent again.
+  if (info->si_code <= 0) ::raise(signal);
+  errno = error;
+}
+
+}  // namespace
+
+LastEvents::LastEvents(LastEventsOptions options) {
+  where = std::make_unique<Where>();
+  where->options = std::move(options);
+  const auto& mine = where->options;
+  where->file = mine.file.string();
+  where->part = where->file + ".part";
+  where->folder = mine.file.parent_path().string();
+  where->owner = {mine.rank, ::getpid(), mine.name, mine.host};
+  written_at = 0;
+  the_place = where.get();
+  // A stack that has run over cannot hold a handler.
+  alignas(64) static std::array<char, 64 << 10> stack;
+  stack_t old{};
+  if (::sigaltstack(nullptr, &old) == 0 && (old.ss_flags & SS_DISABLE)) {
+    stack_t own{};
+    own.ss_sp = stack.data();
+    own.ss_size = stack.size();
+    ::sigaltstack(&own, nullptr);
+  }
+  struct sigaction action {};
+  action.sa_sigaction = write_and_die;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kDeadly.size(); ++i)
+    ::sigaction(kDeadly[i].signal, &action, &before[i]);
+}
+
+LastEvents::~LastEvents() {
+  for (std::size_t i = 0; i < kDeadly.size(); ++i)
+    ::sigaction(kDeadly[i].signal, &before[i], nullptr);
+  the_place = nullptr;
+  while (is_being_written) ::usleep(1000);
+}
+
+bool write_last_events(std::string_view why) {
+  if (is_being_written.exchange(true)) return false;
+  const auto* place = the_place.load();
+  int fd = -1;
+  if (place && prepare(*place))
+    fd = ::open(place->part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+  bool done = false;
+  if (fd >= 0) {
+    write_events(
+        place->owner, why,
+        [](void* to, const char* text, std::size_t size) {
+          write_all(*static_cast<int*>(to), text, size);
+        },
+        &fd);
+    ::close(fd);
+    done = ::rename(place->part.c_str(), place->file.c_str()) == 0;
+  }
+  if (done) written_at = Clock::now().time_since_epoch().count();
+  if (done && place->options.is_private) tell(*place, why);
+  is_being_written = false;
+  return done;
+}
+
+void write_last_events_at(int signal, std::string_view name) {
+  const int error = errno;
+  const auto* place = the_place.load();
+  const Clock::time_point last{Clock::duration(written_at.load())};
+  const bool is_new = written_at != 0 && seconds_since(last) < kNewEnoughS;
+  if (place && place->options.at_sigterm && signal == SIGTERM && !is_new) write_last_events(name);
+  errno = error;
+}
+
+std::string last_events_file() {
+  const auto* place = the_place.load();
+  return place ? place->file : "";
+}
+
+}  // namespace millrace

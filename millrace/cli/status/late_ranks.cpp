@@ -1,0 +1,131 @@
+// Who came last to the exchanges of the ranks, and what kept it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "millrace/base/text.h"
+#include "millrace/cli/status/event_log.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr double kLeastS = 1e-3;  // who is less late is not late
+constexpr double kMostOf = 0.5;   // of the time: what took less explains nothing
+
+using Key = std::pair<std::string, std::int64_t>;  // an exchange's name and number
+using ByRank = std::map<std::int64_t, const SeenEvent*>;
+
+bool is_exchange(const SeenEvent& event) { return event.kind == "exchange"; }
+
+/// What fills most of a time, among events of these kinds; nullptr: nothing fills `kMostOf` of it.
+const SeenEvent* longest_in(const EventLog& log, double from_s, double to_s,
+                            std::initializer_list<std::string_view> kinds) {
+  const SeenEvent* longest = nullptr;
+  double most = kMostOf * (to_s - from_s);
+  for (const auto& event : log.events) {
+    const auto inside = std::min(event.end_s(), to_s) - std::max(event.start_s, from_s);
+    if (inside <= most || std::ranges::count(kinds, event.kind) == 0) continue;
+    longest = &event;
+    most = inside;
+  }
+  return longest;
+}
+
+std::string doing_between(const EventLog& log, double from_s, double to_s) {
+  if (const auto* fault = longest_in(log, from_s, to_s, {"fault"})) return fault->detail;
+  const auto* main =
+      longest_in(log, from_s, to_s, {"data", "step", "callback", "checkpoint", "other"});
+  if (!main) return "nothing that was recorded";
+  auto text = main->detail;
+  const SeenEvent* part = nullptr;
+  if (main->kind == "data") part = longest_in(log, from_s, to_s, {"stage"});
+  if (main->kind == "callback") part = longest_in(log, from_s, to_s, {"evaluation"});
+  if (part)
+    text +=
+        fmt::format("; '{}' {} on {} for {}", part->name, part->goes_on ? "has worked" : "worked",
+                    part->detail, duration_text(part->seconds));
+  return text;
+}
+
+const EventLog& log_of(const std::vector<EventLog>& ranks, std::int64_t rank) {
+  return *std::ranges::find(ranks, rank, &EventLog::rank);
+}
+
+/// Everyone has come, and perhaps gone.
+std::optional<Lateness> of_all(const std::vector<EventLog>& ranks, const ByRank& events) {
+  const auto waited = [](const auto& entry) { return entry.second->seconds; };
+  // Who has not ended yet has waited at least so long.
+  const auto [last, first] = std::ranges::minmax_element(events, {}, waited);
+  const auto seconds = waited(*first) - waited(*last);
+  if (seconds < kLeastS || last->second->goes_on) return std::nullopt;
+  const auto& event = *last->second;
+  return Lateness{
+      .exchange = event.name,
+      .of = event.detail,
+      .number = event.number,
+      .end_s = event.end_s(),
+      .late = {last->first},
+      .seconds = seconds,
+      .doing = doing_between(log_of(ranks, last->first), event.start_s - seconds, event.start_s)};
+}
+
+/// Some have not come, or it is not known whether they have.
+Lateness of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
+  const auto longest =
+      std::ranges::max_element(events, {}, [](const auto& entry) { return entry.second->seconds; });
+  const auto& event = *longest->second;
+  Lateness found{.exchange = event.name,
+                 .of = event.detail,
+                 .number = event.number,
+                 .end_s = event.end_s(),
+                 .goes_on = true,
+                 .late = {},
+                 .seconds = event.seconds};
+  const EventLog* known = nullptr;
+  for (const auto& log : ranks) {
+    if (events.contains(log.rank)) continue;
+    found.late.push_back(log.rank);
+    if (!known && !log.events.empty()) known = &log;
+  }
+  if (known)
+    found.doing = doing_between(*known, known->written_s - found.seconds, known->written_s);
+  else
+    found.doing = "nothing is known of it";
+  // The one whose doing is told comes first.
+  if (known)
+    std::ranges::stable_partition(found.late, [&](auto rank) { return rank == known->rank; });
+  return found;
+}
+
+}  // namespace
+
+std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks) {
+  std::map<Key, ByRank> exchanges;
+  std::map<std::string, std::int64_t> begins;  // by name: the first that all logs have
+  for (const auto& log : ranks) {
+    std::map<std::string, std::int64_t> own;
+    for (const auto& event : log.events) {
+      if (!is_exchange(event)) continue;
+      exchanges[{event.name, event.number}].emplace(log.rank, &event);
+      own.emplace(event.name, event.number);
+    }
+    for (const auto& [name, number] : own) begins[name] = std::max(begins[name], number);
+  }
+  std::vector<Lateness> all;
+  for (const auto& [key, events] : exchanges) {
+    if (key.second < begins.at(key.first)) continue;
+    if (events.size() == ranks.size()) {
+      if (auto late = of_all(ranks, events)) all.push_back(std::move(*late));
+    } else if (std::ranges::any_of(events,
+                                   [](const auto& entry) { return entry.second->goes_on; })) {
+      all.push_back(of_missing(ranks, events));
+    }
+  }
+  std::ranges::stable_sort(all, {}, &Lateness::end_s);
+  return all;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,52 @@
+#include "millrace/trainer/status/rank_events.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/events/event_text.h"
+#include "millrace/base/files.h"
+#include "millrace/trainer/cluster/processors.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tells the folder of a run from another of its name, on another host.
+std::string mark_of(const fs::path& folder) {
+  try {
+    return hex(digest(read_file(folder / "run.json")));
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+LastEventsOptions options_of(const Cluster& cluster, const fs::path& folder) {
+  LastEventsOptions options{.rank = cluster.rank(),
+                            .name = cluster.size() > 1 ? cluster.name() : "rank 0",
+                            .host = host_name(),
+                            .at_sigterm = cluster.size() > 1};
+  const auto mark = cluster.broadcast("mark of the run", cluster.is_chief() ? mark_of(folder) : "");
+  auto place = fs::absolute(folder) / kEventsFolder;
+  if (!cluster.is_chief() && (mark.empty() || mark_of(folder) != mark)) {
+    options.is_private = true;
+    place = fs::temp_directory_path() /
+            fmt::format("millrace-events-{}-{}", ::getuid(), folder.filename().string());
+  }
+  options.file = place / events_file_name(cluster.rank());
+  return options;
+}
+
+}  // namespace
+
+std::string events_file_name(std::int64_t rank) { return fmt::format("rank-{:04}.json", rank); }
+
+RankEvents::RankEvents(const Cluster& cluster, const fs::path& folder)
+    : options_(options_of(cluster, folder)), last_(options_) {}
+
+std::string RankEvents::text(std::string_view why) const {
+  return events_text({options_.rank, ::getpid(), options_.name, options_.host}, why);
+}
+
+}  // namespace millrace
