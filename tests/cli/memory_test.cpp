@@ -26,7 +26,7 @@ TEST_F(Memory, AStepIsToldBeforeItBegins) {
 TEST_F(Memory, ABatchThatCannotFitIsRefused) {
   const auto data = make_data();
   expect_error(train(data, {"data.batch_size=65536", "data.short_side=800", "data.max_side=1333"}),
-               2, "it cannot fit: lower data.batch_size");
+               2, "it cannot fit: set train.passes = 0, or lower data.batch_size");
 }
 
 TEST_F(Memory, AForecastComesNearWhatIsTaken) {

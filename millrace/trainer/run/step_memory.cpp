@@ -53,12 +53,6 @@ double bytes_of_state(const Detector& detector, const Recipe& recipe) {
   return all;
 }
 
-/// Whether a batch of a run can be computed in so many parts.
-bool divides(const Recipe& recipe, std::int64_t passes) {
-  const auto unit = std::max<std::int64_t>(1, recipe.train.micro_batch);
-  return passes <= recipe.data.batch_size / unit;
-}
-
 std::string size_text(const LargestBatch& batch) {
   return fmt::format("{} of {} x {} pixels", counted(batch.images, "image"), batch.slot.width,
                      batch.slot.height);
@@ -88,36 +82,49 @@ nlohmann::ordered_json to_json(const MemoryForecast& forecast) {
           {"flow", mib(forecast.flow)},       {"most", mib(forecast.present + forecast.more())}};
 }
 
+namespace {
+
+/// Sets what a step takes in so many passes.
+void set_passes(MemoryForecast& forecast, const PlannedTraining& training, std::int64_t passes) {
+  const auto& [recipe, detector, data, validation, cluster] = training;
+  const auto unit = std::max<std::int64_t>(1, recipe.train.micro_batch);
+  const auto images = unit * ((forecast.batch.images / unit + passes - 1) / passes);  // of a pass
+  const auto pixels = static_cast<double>(images) * forecast.batch.slot.area();
+  const auto activations = bytes_of_pass(detector, images, pixels, recipe.train.precision);
+  const auto gradients = bytes_of_gradients(detector);
+  // In a step's only pass activations go while gradients come.
+  const bool is_only = passes == 1 && recipe.optimizer.accumulate == 1;
+  forecast.passes = passes;
+  forecast.step =
+      (is_only ? std::max(activations, gradients) : activations + gradients) +
+      kNormalised * pixels +
+      kPixel * forecast.batch.pixels() * static_cast<double>(recipe.optimizer.accumulate);
+}
+
+/// Batches of the whole run.
+std::int64_t count_batches(const PlannedTraining& training) {
+  const auto& [recipe, detector, data, validation, cluster] = training;
+  const auto images = static_cast<double>(recipe.data.batch_size * cluster.size());
+  const auto whole = data.source ? recipe.train.epochs * turns(*data.source) / images : 0;
+  const auto most = static_cast<double>(recipe.train.max_steps * recipe.optimizer.accumulate);
+  return static_cast<std::int64_t>(std::ceil(most > 0 ? std::min(whole, most) : whole));
+}
+
+}  // namespace
+
 std::optional<MemoryForecast> forecast_memory(const PlannedTraining& training,
                                               std::int64_t passes) {
   const auto& [recipe, detector, data, validation, cluster] = training;
-  if (recipe.train.device != "cpu") return std::nullopt;
-  const auto epoch = static_cast<double>(data.source ? turns(*data.source) : 0);
-  const auto images = static_cast<double>(recipe.data.batch_size * cluster.size());
-  auto batches = recipe.train.epochs * epoch / images;
-  if (recipe.train.max_steps > 0)
-    batches = std::min(batches,
-                       static_cast<double>(recipe.train.max_steps * recipe.optimizer.accumulate));
-  const auto largest = largest_train_batch(
-      recipe.data, recipe.stages, data, static_cast<std::uint64_t>(recipe.train.seed),
-      cluster.size(), static_cast<std::int64_t>(std::ceil(batches)));
+  if (recipe.train.device != "cpu" || detector.activation_bytes(1, 1) == 0) return std::nullopt;
+  const auto largest = largest_train_batch(recipe.data, recipe.stages, data,
+                                           static_cast<std::uint64_t>(recipe.train.seed),
+                                           cluster.size(), count_batches(training));
   if (!largest) return std::nullopt;
-
-  MemoryForecast forecast{
-      .batch = *largest, .passes = passes, .present = static_cast<double>(rss_bytes())};
-  const auto unit = std::max<std::int64_t>(1, recipe.train.micro_batch);
-  const auto part = unit * ((largest->images / unit + passes - 1) / passes);  // images of a pass
-  const auto pixels = static_cast<double>(part) * largest->slot.area();
-  const auto activations = bytes_of_pass(detector, part, pixels, recipe.train.precision);
-  if (activations == 0) return std::nullopt;
-  const auto gradients = bytes_of_gradients(detector);
-  const bool shares = cluster.size() > 1 || recipe.train.micro_batch > 0;
-  forecast.state = kLibraries + bytes_of_state(detector, recipe) + (shares ? gradients : 0);
-  // Of one pass: while gradients come, activations go.
-  const bool is_one_pass = passes == 1 && recipe.optimizer.accumulate == 1;
-  forecast.step = (is_one_pass ? std::max(activations, gradients) : activations + gradients) +
-                  kNormalised * pixels +
-                  kPixel * largest->pixels() * static_cast<double>(recipe.optimizer.accumulate);
+  MemoryForecast forecast{.batch = *largest, .present = static_cast<double>(rss_bytes())};
+  set_passes(forecast, training, passes);
+  const bool shares_gradients = cluster.size() > 1 || recipe.train.micro_batch > 0;
+  forecast.state = kLibraries + bytes_of_state(detector, recipe) +
+                   (shares_gradients ? bytes_of_gradients(detector) : 0);
   forecast.flow = flow_bytes(recipe.data, recipe.data.batch_size, largest->slot);
   if (!validation) return forecast;
   forecast.test_batch = largest_test_batch(recipe.data, validation->split);
@@ -133,17 +140,20 @@ std::optional<MemoryForecast> forecast_memory(const PlannedTraining& training,
 MemoryFit fit_into_memory(const PlannedTraining& training, std::int64_t least_passes) {
   const auto& [recipe, detector, data, validation, cluster] = training;
   const bool chooses = recipe.train.passes == 0;
-  MemoryFit fit{.passes = chooses ? least_passes : recipe.train.passes};
+  const auto most_passes =  // a pass has a micro-batch at least
+      std::max<std::int64_t>(
+          1, recipe.data.batch_size / std::max<std::int64_t>(1, recipe.train.micro_batch));
+  MemoryFit fit{.passes = chooses ? std::min(least_passes, most_passes) : recipe.train.passes};
   fit.forecast = forecast_memory(training, fit.passes);
   const auto free = free_memory();
   if (!fit.forecast || !free) return fit;
   const auto here = static_cast<double>(cluster.local_size());
   if (chooses) {
-    while ((1 + kError) * here * fit.forecast->more() > *free && divides(recipe, fit.passes + 1))
-      fit.forecast = forecast_memory(training, ++fit.passes);
+    while ((1 + kError) * here * fit.forecast->more() > *free && fit.passes < most_passes)
+      set_passes(*fit.forecast, training, ++fit.passes);
     const std::vector wanted{static_cast<double>(fit.passes)};
     fit.passes = static_cast<std::int64_t>(std::ranges::max(cluster.numbers("passes", wanted)));
-    fit.forecast = forecast_memory(training, fit.passes);
+    set_passes(*fit.forecast, training, fit.passes);
   }
   const auto& forecast = *fit.forecast;
   const auto text = fmt::format(
@@ -151,7 +161,7 @@ MemoryFit fit_into_memory(const PlannedTraining& training, std::int64_t least_pa
       cluster.local_size() > 1 ? fmt::format("{} processes here and ", cluster.local_size()) : "",
       byte_text(*free));
   const auto instead =
-      (!chooses && divides(recipe, fit.passes + 1) ? "set train.passes = 0, or " : std::string()) +
+      (!chooses && fit.passes < most_passes ? "set train.passes = 0, or " : std::string()) +
       kLessMemory;
   if ((1 - kError) * here * (forecast.state + forecast.step + forecast.flow) > *free)
     throw ConfigError(fmt::format("{}: it cannot fit: {}", text, instead));
