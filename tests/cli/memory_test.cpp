@@ -66,12 +66,42 @@ class Limited {
 TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
   const auto data = make_data();
   const Limited address_space(RLIMIT_AS, rlim_t{5} << 29);
-  const auto ended = train(data, {"data.short_side=1600", "data.max_side=1600", "data.threads=1",
-                                  "train.threads=1", "data.memory=64", "model.backbone.width=64"});
+  // Stages that give no bound, so that nothing is forecast.
+  const auto ended = train(
+      data, {"data.stages=[{type='read'}, {type='decode'}, {type='group_by_aspect_ratio'}, "
+             "{type='pad'}]",
+             "unset=['data.short_side', 'data.max_side']", "data.batch_size=256", "data.threads=1",
+             "train.threads=1", "data.memory=64", "model.backbone.width=64"});
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
   EXPECT_THAT(ended.err,
-              AllOf(HasSubstr("step 1: not enough memory for a batch of 4 images padded to "),
+              AllOf(HasSubstr("step 1: not enough memory for a batch of 256 images padded to "),
                     HasSubstr("lower data.batch_size"), Not(HasSubstr("frame #"))));
+}
+
+TEST_F(Memory, ABatchThatDoesNotFitIsComputedInPasses) {
+  const auto data = make_data();
+  // A step of four images takes twice what the limit leaves beside the program's own 100 MiB.
+  const Words large = kTrainOnly + Words{"data.val=''",         "data.short_side=320",
+                                         "data.max_side=480",   "model.backbone.norm='gn'",
+                                         "model.fpn.norm='gn'", "data.threads=1",
+                                         "train.threads=1"};
+  const auto passes = [&] {
+    const auto config = read_text(in_folder("runs") / "maskrcnn-1" / "config.toml");
+    const auto at = config.find("\npasses = ");
+    return at == std::string::npos ? 0 : std::stoi(config.substr(at + 10));
+  };
+  {
+    const Limited memory(RLIMIT_DATA, rlim_t{400} << 20);
+    expect_error(train(data, large), 2, "it cannot fit: set train.passes = 0");
+    const auto done = successful(train(data, large + Words{"train.passes=0"}));
+    EXPECT_THAT(done.err, ContainsRegex(" in [2-4] passes, the largest of"));
+  }
+  const auto taken = passes();
+  EXPECT_GT(taken, 1);
+  const auto resumed =
+      successful(trainer(on(data, {"run", "--resume", "--output", in_folder("runs")},
+                            large + Words{"train.passes=0", "train.max_steps=2"})));
+  EXPECT_EQ(passes(), taken) << "as before, although there is enough memory now";
 }
 
 }  // namespace
