@@ -14,7 +14,7 @@ constexpr double kIndex = 8;  // bytes of what a max pooling keeps of each outpu
 
 /// Freed blocks that a pass without gradients cannot use again, since the next ones are of other
 /// sizes. Fitted to the peaks of tests/bench/memory.py.
-constexpr double kScattered = 2;
+constexpr double kScattered = 1.4;
 
 /// The digit after `word` in the name.
 int digit_after(std::string_view name, std::string_view word) {

@@ -4,10 +4,10 @@
     tests/bench/memory.py TRAINER [--steps 3] [--only maskrcnn] [--objects]
 
 For each detector, at several sizes and batches, in fp32 and bf16: a training of some steps on COCO
-photos of 640x480 (of MILLRACE_TEST_DATA, default ../shared/data), with random weights, a checkpoint
-and, where a row says so, an evaluation. The forecast and the peak are those of its run.json. Regions
-count as foreground almost whatever they overlap, so that there are as many as may be, which a
-forecast counts with; a trained network comes near that.
+photos of 640x480 (of MILLRACE_TEST_DATA, default ../shared/data), with a checkpoint and, where a
+row says so, an evaluation. The forecast and the peak are those of its run.json. Detectors with regions
+start from ImageNet's weights, so that they have proposals, and count nearly all as foreground: as
+many as may be, with which a forecast counts.
 
 --objects: instead, the peak with 1, 100 and 1,000 objects in an image.
 """
@@ -23,8 +23,11 @@ from steps import make_data
 
 COCO = "configs/coco/"
 PLAIN = {"unset": '["data.stages"]'}  # resized and padded
-REGIONS = {"model.roi.fg_iou_thresh": "[0.0001]"}
-CASCADE = {"model.roi.fg_iou_thresh": "[0.0001, 0.0001, 0.0001]"}
+IMAGENET = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
+                                        "weights", "R50_C1-C4_imagenet_msra_fp16.npz"))
+TRAINED = {"model.weights": f'"{IMAGENET}"', "model.force_weights": "true"}
+REGIONS = {**TRAINED, "model.roi.fg_iou_thresh": "[0.0001]"}
+CASCADE = {**TRAINED, "model.roi.fg_iou_thresh": "[0.0001, 0.0001, 0.0001]"}
 YOLOX = {**PLAIN, "data.divisor": 32, "model.random_size": "[]", "schedule.type": '"constant"',
          "unset": '["data.stages", "schedule"]'}
 # name -> configuration, settings, (short side, batch) of each row

@@ -25,7 +25,7 @@ namespace {
 constexpr double kError = 0.15;
 
 /// What libtorch and its libraries take for themselves once they compute.
-constexpr double kLibraries = 96 << 20;
+constexpr double kLibraries = 48 << 20;
 
 /// Of a pixel: bytes in the batch, and normalised.
 constexpr double kPixel = 3, kNormalised = 3 * sizeof(float);
