@@ -5,9 +5,9 @@
 
 For each detector, at several sizes and batches, in fp32 and bf16: a training of some steps on COCO
 photos of 640x480 (of MILLRACE_TEST_DATA, default ../shared/data), with a checkpoint and, where a
-row says so, an evaluation. The forecast and the peak are those of its run.json. Detectors with regions
-start from ImageNet's weights, so that they have proposals, and count nearly all as foreground: as
-many as may be, with which a forecast counts.
+row says so, an evaluation. The forecast and the peak are those of its run.json. Detectors with
+regions start from ImageNet's weights, so that they have proposals, and count nearly all of them as
+foreground: as many as may be, with which a forecast counts.
 
 --objects: instead, the peak with 1, 100 and 1,000 objects in an image.
 """
