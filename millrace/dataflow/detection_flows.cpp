@@ -20,6 +20,7 @@
 #include "millrace/dataflow/stages/crops.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/mixing.h"
+#include "millrace/dataflow/stages/multi_scale.h"
 
 namespace millrace {
 namespace {
@@ -120,6 +121,10 @@ std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const
       size = sides(2 * mosaic->width, 2 * mosaic->height);
     if (const auto affine = options_of<Affine>(table); affine && affine->width > 0)
       size = sides(affine->width, affine->height);
+    if (const auto squares = options_of<MultiScale>(table)) {
+      const auto side = *std::ranges::max_element(squares->sides);
+      size = sides(side, side);
+    }
     if (const auto pad = options_of<Pad>(table); pad && size) slot = largest_slot_of(*pad, *size);
   }
   return slot;

@@ -7,15 +7,16 @@
 #include <c10/core/TensorOptions.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string_view>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/detector/precision.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/layers/winograd.h"
+#include "millrace/models/pyramid_memory.h"
 #include "millrace/models/training_checks.h"
 #include "millrace/onnx/pixels.h"
 
@@ -34,38 +35,10 @@ at::Device with_kernels(at::Device device) {
   return device;
 }
 
-/// The outputs of convolution, normalisation and ReLU that are kept, and the gradients alive at the
-/// same time. Fitted to the peaks of `trainer bench model`.
-constexpr double kKeptPerLayer = 1.5;
-
 /// Of the features of views that wait for the masks; those of later views are made again.
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 
 constexpr int kC4 = 4;  // log2 of the stride of the only map
-
-/// The digit after `word` in the name.
-int digit_after(std::string_view name, std::string_view word) {
-  return name[name.find(word) + word.size()] - '0';
-}
-
-/// The number of cells of a convolution's output.
-double places(std::string_view name, double pixels, int finest, const RegionLoad& regions) {
-  const auto at_stride = [&](int log2) { return pixels / std::pow(4.0, log2); };
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  if (has("body.stage")) {  // of an HRNet: the coarser branch of the two
-    for (const std::string_view word : {"branches.", "fuse_layers."})
-      if (has(word)) return at_stride(digit_after(name, word) + 2);
-  }
-  if (finest == kC4 && has("body.layer4")) return regions.boxes * regions.box_cells / 4;
-  if (has("body.layer")) return at_stride(digit_after(name, "body.layer") + 1);
-  if (has("body.")) return at_stride(1);
-  if (has("extra_blocks.")) return at_stride(6);
-  if (has("_blocks.")) return at_stride(digit_after(name, "_blocks.") + finest);
-  if (has("mask_predictor")) return 4 * regions.masks * regions.mask_cells;
-  if (has("mask_head")) return regions.masks * regions.mask_cells;
-  if (has("box_head")) return regions.boxes * regions.box_cells;
-  return at_stride(finest) * 4 / 3;  // a head on every level
-}
 
 }  // namespace
 
@@ -130,27 +103,17 @@ Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
 }
 
-// From the shapes and names of the tensors: each convolution that is trained keeps its output at
-// its stride, kKeptPerLayer times over.
 double PyramidDetector::activation_bytes(std::int64_t images, double pixels) const {
-  auto regions = regions_of_an_image();
+  auto regions = regions_of_an_image(at::GradMode::is_enabled());
   regions.boxes *= static_cast<double>(images);
   regions.masks *= static_cast<double>(images);
-  double values = 0, pyramid_channels = 0;
-  for (const auto& parameter : parameters_) {
-    if (parameter.kind != ParameterKind::weight || !parameter.trainable()) continue;
-    const auto out = static_cast<double>(parameter.value.size(0));
-    if (parameter.value.dim() == 4)
-      values += out * places(parameter.name, pixels, finest_, regions);
-    else
-      values += out * regions.boxes;
-    if (parameter.name.find("_blocks.") != std::string::npos ||
-        parameter.name.find("rpn.head.conv.") != std::string::npos)
-      pyramid_channels = out;
-  }
-  values +=
-      pyramid_channels * (regions.boxes * regions.box_cells + regions.masks * regions.mask_cells);
-  return sizeof(float) * kKeptPerLayer * values;
+  const auto type = compute_type(parameters_.begin()->value);
+  return pass_bytes(parameters_, {.pixels = pixels,
+                                  .finest = finest_,
+                                  .regions = regions,
+                                  .folds_norm = options_.pyramid.norm.starts_with("frozen"),
+                                  .value_bytes = static_cast<double>(c10::elementSize(type)),
+                                  .trains = at::GradMode::is_enabled()});
 }
 
 std::vector<Found> PyramidDetector::find_in_views(const Batch& batch, std::vector<Features>& kept) {

@@ -37,6 +37,8 @@ class StepSums {
   StepSums(const std::string& title, std::size_t micro_batches, bool with_figures)
       : title_(title), losses_(micro_batches), figures_(with_figures ? micro_batches : 0) {}
 
+  std::size_t micro_batches() const { return losses_.size(); }
+
   /// Of the micro-batch, as are its figures; each on its own thread.
   void add(std::size_t number, const Losses& losses) {
     for (const auto& [name, loss] : losses)
@@ -140,6 +142,14 @@ struct TrainingStep::MicroBatch {
   StepInfo info;
 };
 
+/// What is computed in one pass: micro-batches of one of the step's batches on this rank, side by
+/// side.
+struct TrainingStep::Part {
+  std::vector<MicroBatch> micro_batches;
+  std::size_t first = 0;  // number of the first among those of its batch
+  bool collects = false;  // nothing comes after it for these numbers
+};
+
 TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
                            const OptimizerOptions& optimizer, const Cluster& cluster)
     : model_(model),
@@ -149,6 +159,7 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
       device_(device_of(model)),
       static_scale_(train.loss_scale),
       micro_batch_(static_cast<std::size_t>(train.micro_batch)),
+      passes_(static_cast<std::size_t>(std::max<std::int64_t>(1, train.passes))),
       statistics_(model.parameters()),
       order_(micro_batch_ > 0 ? SumOrder::tree : SumOrder::fastest),
       rank_sum_(cluster, device_.type(), order_) {
@@ -193,27 +204,42 @@ std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> ba
                                                        const StepInfo& info) const {
   std::vector<Part> parts;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const auto& [first_image, width, height] = places[i];
-    auto own = info;
-    own.padded = {width, height};
-    if (cluster_.size() > 1) own.ranks = &rank_sum_;
-    auto& part = parts.emplace_back();
-    const auto& batch = batches[i];
-    const auto size = micro_batch_ > 0 ? micro_batch_ : batch.size();
-    if (batch.size() % size != 0)
-      throw Error(
-          fmt::format("a batch of {} cannot be cut into micro-batches of {} "
-                      "(train.micro_batch)",
-                      counted(std::ssize(batch.images), "image"), size));
-    for (std::size_t first = 0; first < batch.size(); first += size) {
-      own.first_image = first_image + static_cast<std::int64_t>(first);
-      part.push_back({size == batch.size()
-                          ? std::shared_ptr<const Batch>(std::shared_ptr<void>(), &batch)
-                          : std::make_shared<const Batch>(part_of(batch, first, size)),
-                      own});
-    }
+    const auto before = parts.size();
+    add_parts(batches[i], places[i], info, parts);
+    if (i + 1 < batches.size()) continue;
+    for (auto part = micro_batch_ > 0 ? before : parts.size() - 1; part < parts.size(); ++part)
+      parts[part].collects = true;
   }
   return parts;
+}
+
+/// The parts of one batch: as many passes on every rank, of whole micro-batches.
+void TrainingStep::add_parts(const Batch& batch, const StepPlace& place, StepInfo info,
+                             std::vector<Part>& parts) const {
+  const auto unit = std::max<std::size_t>(1, micro_batch_), units = batch.size() / unit;
+  if (batch.size() % unit != 0)
+    throw Error(
+        fmt::format("a batch of {} cannot be cut into micro-batches of {} "
+                    "(train.micro_batch)",
+                    counted(std::ssize(batch.images), "image"), unit));
+  info.padded = {place.width, place.height};
+  if (cluster_.size() > 1) info.ranks = &rank_sum_;
+  const auto fewest = static_cast<std::size_t>(place.fewest_images) / unit;
+  const auto passes = std::clamp<std::size_t>(passes_, 1, std::max<std::size_t>(1, fewest));
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    const auto begin = pass * units / passes, end = (pass + 1) * units / passes;
+    auto& part = parts.emplace_back();
+    part.first = micro_batch_ > 0 ? begin : 0;
+    const auto size = micro_batch_ > 0 ? micro_batch_ : end - begin;
+    for (auto first = begin * unit; first < end * unit; first += size) {
+      auto own = info;
+      own.first_image = place.first_image + static_cast<std::int64_t>(first);
+      part.micro_batches.push_back(
+          {size == batch.size() ? std::shared_ptr<const Batch>(std::shared_ptr<void>(), &batch)
+                                : std::make_shared<const Batch>(part_of(batch, first, size)),
+           own});
+    }
+  }
 }
 
 /// How many micro-batches a rank computes at the same time: as many as it has processors for; on a
@@ -225,45 +251,52 @@ std::size_t TrainingStep::at_once() const {
 }
 
 void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums) {
-  const auto count = parts[0].size();
   const bool is_cut = micro_batch_ > 0, has_totals = is_cut || parts.size() > 1 || buckets_;
   StepTotals totals(cluster_, model_.title, parts.size());
-  MicroBatches side_by_side(count, at_once(), device_);
-  MicroBatchTotals own_totals(side_by_side, totals);
-  MicroBatchSum statistics(side_by_side, rank_sum_);
-  const auto compute = [&](std::size_t i, std::size_t number, Figures* figures, const auto& what) {
-    const auto& [batch, shared_info] = parts[i][number];
-    auto info = shared_info;
-    info.figures = figures;
-    info.totals = has_totals ? &own_totals : nullptr;
-    if (is_cut) info.ranks = &statistics;
-    const ComputeIn precision(type_, device_.type(), /*keeps_casts=*/!is_cut);
-    return what(model_, *batch, info);
+  bool moves_sums = false;
+  /// Calls work(number, compute) for each micro-batch of the part, side by side; compute(what)
+  /// calls what(detector, batch, info) for it.
+  const auto each = [&](std::size_t i, bool with_figures, const auto& work) {
+    const auto& [micro_batches, first, collects] = parts[i];
+    MicroBatches side_by_side(micro_batches.size(), at_once(), device_);
+    MicroBatchTotals own_totals(side_by_side, totals);
+    MicroBatchSum statistics(side_by_side, rank_sum_);
+    totals.begin(i);
+    side_by_side.run([&](std::size_t own) {
+      auto info = micro_batches[own].info;
+      info.figures = with_figures ? sums.figures(first + own) : nullptr;
+      info.totals = has_totals ? &own_totals : nullptr;
+      if (is_cut) info.ranks = &statistics;
+      work(side_by_side, first + own, [&](const auto& what) {
+        const ComputeIn precision(type_, device_.type(), /*keeps_casts=*/!is_cut);
+        return what(model_, *micro_batches[own].batch, info);
+      });
+    });
+    moves_sums |= statistics.has_moved_statistics();
   };
-  if (buckets_) buckets_->begin(count);
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    totals.begin(i);
-    side_by_side.run([&](std::size_t number) {
+  if (buckets_) buckets_->begin(sums.micro_batches());
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    each(i, /*with_figures=*/false, [](MicroBatches&, std::size_t, const auto& compute) {
       const at::NoGradGuard no_graph;
-      compute(i, number, nullptr, ask_totals_of);
+      compute(ask_totals_of);
     });
-  }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    totals.begin(i);
-    if (buckets_ && i + 1 == parts.size()) buckets_->collect();
-    side_by_side.run([&](std::size_t number) {
-      const auto named = compute(i, number, sums.figures(number), losses_of);
-      if (has_totals && i == 0)
-        side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
-          totals.complete();
-          return 0;
-        });
-      sums.add(number, named);
-      const auto total = added(named);
-      (factor != 1 ? total * factor : total).backward();
-    });
+    if (buckets_) buckets_->begin_pass(parts[i].first);
+    if (buckets_ && parts[i].collects) buckets_->collect();
+    each(i, /*with_figures=*/true,
+         [&](MicroBatches& side_by_side, std::size_t number, const auto& compute) {
+           const auto named = compute(losses_of);
+           if (has_totals && i == 0)
+             side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
+               totals.complete();
+               return 0;
+             });
+           sums.add(number, named);
+           const auto total = added(named);
+           (factor != 1 ? total * factor : total).backward();
+         });
   }
-  takes_sums_ = !is_cut || statistics.has_moved_statistics();
+  takes_sums_ = !is_cut || moves_sums;
 }
 
 StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
@@ -286,7 +319,10 @@ StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
 void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& scale, StepEnd& end) {
   const bool scaled = type_ == at::kHalf;
   const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
-  StepSums sums(model_.title, parts[0].size(), parts[0][0].info.figures != nullptr);
+  std::size_t micro_batches = 1;
+  for (const auto& part : parts)
+    micro_batches = std::max(micro_batches, part.first + part.micro_batches.size());
+  StepSums sums(model_.title, micro_batches, parts[0].micro_batches[0].info.figures != nullptr);
   descend(parts, factor, sums);
 
   std::string gradients;

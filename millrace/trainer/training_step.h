@@ -51,7 +51,8 @@ class TrainingStep {
   /// unless the detector knows these without (KnowsTotals).
   /// With train.micro_batch each is computed in micro-batches of that size (MicroBatches), whose
   /// losses, figures, gradients and statistics are added as one balanced tree over all ranks.
-  /// Throws Error for a batch that it does not divide. Every rank gets the same scalars, decisions
+  /// Throws Error for a batch that it does not divide. With train.passes each batch is several
+  /// parts that follow each other, as batches do. Every rank gets the same scalars, decisions
   /// and values, bit for bit. A step whose losses or gradients are not finite changes only `scale`.
   /// Fields of `info` that differ between batches are set here. A device is waited for once: for
   /// losses, figures and norms of gradients together. Of one rank, the new values are queued before
@@ -69,11 +70,12 @@ class TrainingStep {
 
  private:
   struct MicroBatch;
-  /// The micro-batches of one of the step's batches on this rank, which are computed side by side.
-  using Part = std::vector<MicroBatch>;
+  struct Part;
 
   std::vector<Part> parts_of(std::span<const Batch> batches, std::span<const StepPlace> places,
                              const StepInfo& info) const;
+  void add_parts(const Batch& batch, const StepPlace& place, StepInfo info,
+                 std::vector<Part>& parts) const;
   std::size_t at_once() const;
   /// Losses and gradients; on a device, queued.
   void descend(const std::vector<Part>& parts, double factor, StepSums& sums);
@@ -90,6 +92,7 @@ class TrainingStep {
   at::Device device_;
   double static_scale_;                 // of the losses in fp16; 0: looked for
   std::size_t micro_batch_;             // images; 0: the batch
+  std::size_t passes_;                  // of a batch
   RunningStatistics statistics_;        // which losses() changes
   SumOrder order_;                      // over the ranks
   std::unique_ptr<GradientSync> sync_;  // for several ranks or micro-batches, as the next

@@ -1,5 +1,8 @@
-// Steps that do not fit into memory: refused before they begin, or ended with one sentence.
+// Steps that do not fit into memory: refused before they begin, computed in passes, or ended with
+// one sentence.
 #include <sys/resource.h>
+
+#include <regex>
 
 #include "tests/cli/trainer.h"
 
@@ -17,14 +20,27 @@ class Memory : public Trainer {
 TEST_F(Memory, AStepIsToldBeforeItBegins) {
   const auto done = successful(train(make_data()));
   EXPECT_THAT(done.err,
-              AllOf(HasSubstr("a step takes about "), HasSubstr("by estimate"),
-                    HasSubstr("a batch of 4 images of up to 160 x 96 pixels"), HasSubstr(" free")));
+              AllOf(ContainsRegex("memory by estimate: a step takes [0-9]+ MiB for 4 images of "
+                                  "[0-9]+ x [0-9]+ pixels, the largest of 1 planned batches; "
+                                  "evaluation [0-9]+ MiB for [1-8] image"),
+                    HasSubstr("; the data flow "), HasSubstr(" free")));
 }
 
 TEST_F(Memory, ABatchThatCannotFitIsRefused) {
   const auto data = make_data();
   expect_error(train(data, {"data.batch_size=65536", "data.short_side=800", "data.max_side=1333"}),
-               2, "it cannot fit: lower data.batch_size");
+               2, "it cannot fit: set train.passes = 0, or lower data.batch_size");
+}
+
+TEST_F(Memory, AForecastComesNearWhatIsTaken) {
+  successful(train(make_data(), kTrainOnly + Words{"data.val=''", "data.short_side=320",
+                                                   "data.max_side=480", "model.backbone.width=64",
+                                                   "train.max_steps=3", "train.epochs=10"}));
+  const auto start = read_json(in_folder("runs") / "maskrcnn-1" / "run.json")["starts"][0];
+  const double forecast = start["memory_forecast_mib"]["most"],
+               taken = start["ended"]["peak_memory_mib"];
+  EXPECT_GT(forecast, 0.75 * taken);
+  EXPECT_LT(forecast, 1.25 * taken);
 }
 
 TEST_F(Memory, ABatchOfMoreThanAllImagesIsToldOf) {
@@ -33,29 +49,71 @@ TEST_F(Memory, ABatchOfMoreThanAllImagesIsToldOf) {
               HasSubstr("batches of 9 images (data.batch_size) from 8 images: images repeat"));
 }
 
-/// The address space of the processes that are started while this lives, bytes.
-class AddressSpace {
+/// What the processes that are started while this lives may have, bytes: of address space, or of
+/// memory that is theirs alone (RLIMIT_DATA).
+class Limited {
  public:
-  explicit AddressSpace(rlim_t most) {
-    getrlimit(RLIMIT_AS, &before_);
+  Limited(__rlimit_resource resource, rlim_t most) : resource_(resource) {
+    getrlimit(resource, &before_);
     const rlimit limit{most, before_.rlim_max};
-    setrlimit(RLIMIT_AS, &limit);
+    setrlimit(resource, &limit);
   }
-  ~AddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+  Limited(const Limited&) = delete;
+  ~Limited() { setrlimit(resource_, &before_); }
 
  private:
+  __rlimit_resource resource_;
   rlimit before_{};
 };
 
 TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
   const auto data = make_data();
-  const AddressSpace limit(rlim_t{5} << 29);
-  const auto ended = train(data, {"data.short_side=1600", "data.max_side=1600", "data.threads=1",
-                                  "train.threads=1", "data.memory=64", "model.backbone.width=64"});
+  const Limited address_space(RLIMIT_AS, rlim_t{5} << 29);
+  // Stages that give no bound, so that nothing is forecast.
+  const auto ended = train(
+      data, {"data.stages=[{type='read'}, {type='decode'}, {type='group_by_aspect_ratio'}, "
+             "{type='pad'}]",
+             "unset=['data.short_side', 'data.max_side']", "data.batch_size=256", "data.threads=1",
+             "train.threads=1", "data.memory=64", "model.backbone.width=64"});
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
   EXPECT_THAT(ended.err,
-              AllOf(HasSubstr("step 1: not enough memory for a batch of 4 images padded to "),
+              AllOf(HasSubstr("step 1: not enough memory for a batch of 256 images padded to "),
                     HasSubstr("lower data.batch_size"), Not(HasSubstr("frame #"))));
+}
+
+TEST_F(Memory, ABatchThatDoesNotFitIsComputedInPasses) {
+  const auto data = make_data();
+  const Words large = kTrainOnly + Words{"data.val=''",         "data.short_side=320",
+                                         "data.max_side=480",   "model.backbone.norm='gn'",
+                                         "model.fpn.norm='gn'", "data.threads=1",
+                                         "train.threads=1"};
+  const auto passes = [&] {
+    const auto config = read_text(in_folder("runs") / "maskrcnn-1" / "config.toml");
+    const auto at = config.find("\npasses = ");
+    return at == std::string::npos ? 0 : std::stoi(config.substr(at + 10));
+  };
+  constexpr rlim_t kMebibyte = 1 << 20, kWide = 1 << 10;
+  rlim_t narrow = 0;  // leaves 0.7 of what the whole batch takes
+  {
+    const Limited memory(RLIMIT_DATA, kWide * kMebibyte);
+    const auto told = successful(train(data, large)).err;
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(
+        told, found, std::regex("at most ([0-9]+) MiB together, with ([0-9]+) MiB free")));
+    narrow = kWide - std::stoul(found[2]) + std::stoul(found[1]) * 7 / 10;
+    fs::remove_all(in_folder("runs"));
+  }
+  {
+    const Limited memory(RLIMIT_DATA, narrow * kMebibyte);
+    expect_error(train(data, large), 2, "it cannot fit: set train.passes = 0");
+    const auto done = successful(train(data, large + Words{"train.passes=0"}));
+    EXPECT_THAT(done.err, ContainsRegex(" in [2-4] passes, the largest of"));
+  }
+  const auto taken = passes();
+  EXPECT_GT(taken, 1);
+  successful(trainer(on(data, {"run", "--resume", "--output", in_folder("runs")},
+                        large + Words{"train.passes=0", "train.max_steps=2"})));
+  EXPECT_EQ(passes(), taken) << "as before, although there is enough memory now";
 }
 
 }  // namespace

@@ -4,11 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/count_objects.h"
+#include "millrace/dataflow/largest_batch.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
@@ -141,6 +147,57 @@ TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
   EXPECT_EQ(of("{ type = 'resize_shortest_edge' }, "), slot);
   EXPECT_EQ(of("{ type = 'large_scale_jitter', width = 100 }, "), cv::Size(128, 1024));
   EXPECT_EQ(of(""), std::nullopt);
+}
+
+TEST(LargestBatch, OfTrainingIsTheLargestThatComes) {
+  TinyCoco options(20);
+  options.short_side = {48};  // of several, the largest would count for each image
+  constexpr int kBatches = 40;
+  const auto train = open_train_data(options, {});
+  for (const std::int64_t ranks : {1, 2}) {
+    cv::Size padded;  // by area, over all ranks' batches together
+    std::vector<std::unique_ptr<DataFlow<Batch>>> flows;
+    for (std::int64_t rank = 0; rank < ranks; ++rank)
+      flows.push_back(train_flow(options, {}, 1, {rank, ranks}));
+    for (int i = 0; i < kBatches; ++i) {
+      cv::Size step;
+      for (const auto& flow : flows) {
+        const auto batch = flow->next()->value;
+        step = {std::max(step.width, batch.width), std::max(step.height, batch.height)};
+      }
+      if (step.area() > padded.area()) padded = step;
+    }
+    const auto largest = largest_train_batch(options, {}, train, 1, ranks, kBatches);
+    ASSERT_TRUE(largest.has_value());
+    EXPECT_EQ(largest->slot.area(), padded.area());
+    EXPECT_EQ(largest->images, options.batch_size);
+    EXPECT_EQ(largest->planned, kBatches);
+  }
+}
+
+TEST(LargestBatch, IsWhatTheConfigurationAllowsWhereImagesDoNotTell) {
+  const TinyCoco options(8);
+  const auto train = open_train_data(options, {});
+  const auto of = [&](std::span<const Config> stages) {
+    return largest_train_batch(options, stages, train, 1, 1, 10);
+  };
+  const auto jitter = of(pipeline("{ type = 'large_scale_jitter', width = 100 }, "));
+  ASSERT_TRUE(jitter.has_value());
+  EXPECT_EQ(jitter->slot, cv::Size(128, 1024));
+  EXPECT_EQ(jitter->planned, 0);
+  EXPECT_FALSE(of(pipeline("")).has_value());
+}
+
+TEST(LargestBatch, OfEvaluationIsTheLargestOfOneSize) {
+  TinyCoco options(9);
+  options.test_batch_size = 4;
+  const auto split = open_split(options, options.val);
+  double pixels = 0;
+  const auto flow = start_eval_flow(options, split);
+  while (auto item = flow->next())
+    for (const auto& part : parts_of_one_size(item->value))
+      pixels = std::max(pixels, static_cast<double>(part.batch.bytes()) / 3);
+  EXPECT_EQ(largest_test_batch(options, split).pixels(), pixels);
 }
 
 TEST(TrainFlow, LeavesOutEmptyImagesUnlessTold) {

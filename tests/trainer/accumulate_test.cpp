@@ -1,6 +1,9 @@
-// A step of several batches is that of the large one; figures on demand.
+// A step of several batches, or of one in several passes, is that of the large one; figures on
+// demand.
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
+
+#include <atomic>
 
 #include "millrace/base/errors.h"
 #include "millrace/detector/figures.h"
@@ -40,7 +43,7 @@ class MeanDetector final : public Detector {
   const Parameters& parameters() const override { return parameters_; }
 
   bool asks_for_totals = true;
-  int passes = 0;
+  std::atomic<int> passes = 0;  // micro-batches are computed side by side
 
  private:
   Parameters parameters_;
@@ -55,9 +58,10 @@ Batch batch_of(std::initializer_list<std::int64_t> ids) {
 }
 
 /// The scalars and the weight after a step.
-std::pair<StepFigures, double> after_step(const std::vector<Batch>& batches) {
+std::pair<StepFigures, double> after_step(const std::vector<Batch>& batches,
+                                          const TrainOptions& train = {}) {
   MeanDetector model;
-  TrainingStep step(model, {}, {.weight_decay = 0});
+  TrainingStep step(model, train, {.weight_decay = 0});
   LossScale scale;
   Figures figures;
   auto end = step(batches, {.seed = 5, .step = 7, .figures = &figures}, 0.1, scale);
@@ -76,6 +80,35 @@ TEST(Accumulate, StepsOfSeveralBatchesAreThoseOfTheLargeOne) {
       EXPECT_EQ(own[i].name, scalars[i].name);
       EXPECT_NEAR(own[i].value, scalars[i].value, 1e-5) << own[i].name;
     }
+  }
+}
+
+TEST(Passes, ChangeNothingButRounding) {
+  const auto batch = batch_of({1, 2, 3, 4, 5});
+  const auto [scalars, weight] = after_step({batch});
+  for (const std::int64_t passes : {2, 3, 5, 8}) {  // more than images: each is one
+    TrainOptions train;
+    train.passes = passes;
+    const auto [own, value] = after_step({batch}, train);
+    EXPECT_NEAR(value, weight, 1e-6);
+    ASSERT_EQ(own.size(), scalars.size());
+    for (std::size_t i = 0; i < own.size(); ++i)
+      EXPECT_NEAR(own[i].value, scalars[i].value, 1e-5) << own[i].name;
+  }
+}
+
+TEST(Passes, OfMicroBatchesChangeNoBit) {
+  const std::vector<Batch> batches(2, batch_of({1, 2, 3, 4, 5, 6, 7, 8}));
+  TrainOptions train;
+  train.micro_batch = train.threads = 1;
+  const auto [scalars, weight] = after_step(batches, train);
+  for (const std::int64_t passes : {2, 3, 8}) {
+    train.passes = passes;
+    const auto [own, value] = after_step(batches, train);
+    EXPECT_EQ(value, weight);
+    ASSERT_EQ(own.size(), scalars.size());
+    for (std::size_t i = 0; i < own.size(); ++i)
+      EXPECT_EQ(own[i].value, scalars[i].value) << own[i].name;
   }
 }
 

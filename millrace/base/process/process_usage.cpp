@@ -60,6 +60,16 @@ std::optional<double> left_in_groups(const fs::path& root, const std::string& pa
   }
 }
 
+/// What a limit of this process (`ulimit -v`, `-d`) leaves besides what it has mapped, which
+/// /proc/self/status tells under `key`. Nothing: no limit.
+std::optional<double> left_of(__rlimit_resource limited, const std::string& key) {
+  rlimit limit{};
+  const auto used = number("/proc/self/status", key);
+  if (::getrlimit(limited, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !used)
+    return std::nullopt;
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - 1024 * *used);
+}
+
 }  // namespace
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -103,6 +113,8 @@ std::optional<double> free_memory() {
                       "inactive_file"));
   take(left_in_groups("/sys/fs/cgroup/memory", group_path("memory"), "memory.limit_in_bytes",
                       "memory.usage_in_bytes", "total_inactive_file"));
+  take(left_of(RLIMIT_AS, "VmSize:"));
+  take(left_of(RLIMIT_DATA, "VmData:"));
   return least;
 }
 

@@ -18,8 +18,9 @@ std::int64_t peak_rss_bytes();
 /// Seconds since the process was started (before any library was loaded), to 10 ms; 0: unknown.
 double process_age();
 
-/// Bytes that can be allocated before the system swaps or kills: MemAvailable, or less if a control
-/// group of this process (a container, a job of a cluster) has a limit. Nothing: unknown.
+/// Bytes that can be allocated before the system swaps, kills or refuses: MemAvailable, or less if
+/// a control group (a container, a job of a cluster) or `ulimit -v` or `-d` bounds this process.
+/// Nothing: unknown.
 std::optional<double> free_memory();
 
 }  // namespace millrace

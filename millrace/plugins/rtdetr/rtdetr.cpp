@@ -1,6 +1,7 @@
 #include "rtdetr.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sort.h>
@@ -43,9 +44,10 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
   return size;
 }
 
-/// What a step keeps of each layer's output: what a norm and an activation take, and the gradients
-/// alive at the same time. Fitted to a step's peak.
-constexpr double kKeptPerLayer = 2.5;
+/// What a step keeps of each layer's output, numbers: what a norm and an activation take, and the
+/// gradients alive at the same time; the share of it that a detection takes; and bytes of a number
+/// in half precision, since some stay fp32. Fitted to the peaks of tests/bench/memory.py.
+constexpr double kKeptPerLayer = 2.1, kDetectShare = 0.27, kHalfBytes = 2.4;
 
 /// log2 of the stride of a convolution's output.
 int stride_of(std::string_view name) {
@@ -204,9 +206,12 @@ double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
   const double places = pixels / 64 + pixels / 256 + pixels / 1024;
   const auto queries =
       static_cast<double>(images * (options_.decoder.queries + 2 * options_.denoising.queries));
-  double values = 0;
+  const bool trains = at::GradMode::is_enabled();
+  double values = 0, weights = 0;
   for (const auto& [name, value, kind, classes] : parameters_) {
-    if (kind != millrace::ParameterKind::weight || !value.requires_grad()) continue;
+    if (kind != millrace::ParameterKind::weight) continue;
+    if (trains && !value.requires_grad()) continue;
+    weights += static_cast<double>(value.numel());
     const auto out = static_cast<double>(value.size(0));
     if (value.dim() == 4)
       values += out * pixels / std::pow(4.0, stride_of(name));
@@ -217,7 +222,10 @@ double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
     else if (name.find("denoising_class_embed") == std::string::npos)
       values += out * queries;
   }
-  return sizeof(float) * kKeptPerLayer * values;
+  values *= kKeptPerLayer;
+  if (!trains) return kDetectShare * sizeof(float) * values;
+  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
+  return kHalfBytes * values + 2 * weights;  // which are cast
 }
 
 std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& facts) const {

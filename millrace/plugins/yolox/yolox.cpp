@@ -1,6 +1,7 @@
 #include "yolox.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -36,6 +37,11 @@ constexpr double kNormEpsilon = 1e-3, kNormMomentum = 0.03;
 constexpr std::int64_t kSizeStep = 32;   // pixels
 constexpr std::int64_t kSizeSteps = 10;  // training steps of one size
 constexpr std::uint64_t kSizeStream = 0x59584F;
+
+/// Of what a step keeps, numbers for each of a layer's outputs; the share of it that a detection
+/// takes; and bytes of a number in half precision, since some stay fp32. Fitted to the peaks of
+/// tests/bench/memory.py.
+constexpr double kKeptPerLayer = 2.27, kDetectShare = 0.25, kHalfBytes = 2.4;
 
 /// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
 /// is added again: exactly, as levels are whole numbers.
@@ -85,14 +91,25 @@ Yolox::Yolox(const YoloxOptions& options, const ModelContext& context)
     heads_.emplace_back(root_ / "head", level, network_of(options), classes_);
 }
 
-// Of each convolution its output and what norm and SiLU make of it are kept.
-double Yolox::activation_bytes(std::int64_t, double pixels) const {
-  double values = 0;
-  for (const auto& parameter : parameters_)
-    if (parameter.value.dim() == 4)
-      values += 2 * static_cast<double>(parameter.value.size(0)) * pixels /
-                std::pow(4.0, log2_stride(parameter.name));
-  return sizeof(float) * values;
+// Of each convolution its output and what norm and SiLU make of it are kept; some of these once
+// more, joined with others. A step's size may be drawn (size_of_step): the largest counts.
+double Yolox::activation_bytes(std::int64_t images, double pixels) const {
+  const bool trains = at::GradMode::is_enabled();
+  if (trains && !options_.random_size.empty()) {
+    const auto side = static_cast<double>(options_.random_size[1] * kSizeStep);
+    pixels = std::max(pixels, static_cast<double>(images) * side * side);
+  }
+  double values = 0, weights = 0;
+  for (const auto& parameter : parameters_) {
+    if (parameter.value.dim() != 4) continue;
+    values += static_cast<double>(parameter.value.size(0)) * pixels /
+              std::pow(4.0, log2_stride(parameter.name));
+    weights += static_cast<double>(parameter.value.numel());
+  }
+  values *= kKeptPerLayer;
+  if (!trains) return kDetectShare * sizeof(float) * values;
+  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
+  return kHalfBytes * values + 2 * weights;  // which are cast
 }
 
 std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {

@@ -121,6 +121,7 @@ GradientBuckets::~GradientBuckets() {
 
 void GradientBuckets::begin(std::size_t micro_batches) {
   micro_batches_ = micro_batches;
+  first_ = 0;
   if (micro_batches == 1) return;
   for (auto& slot : slots_) slot.tree.emplace(micro_batches);
 }
@@ -129,7 +130,7 @@ void GradientBuckets::collect() { collects_ = true; }
 
 void GradientBuckets::take(std::size_t index, const at::Tensor& gradient) {
   auto& slot = slots_[index];
-  const auto number = MicroBatches::current();
+  const auto number = first_ + MicroBatches::current();
   const std::lock_guard lock(mutex_);
   slot.tree->add(number, gradient);
   if (!collects_) return;

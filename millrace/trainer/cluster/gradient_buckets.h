@@ -59,7 +59,11 @@ class GradientBuckets {
   /// as a tree; a micro-batch's own over the step's passes come before.
   void begin(std::size_t micro_batches);
 
-  /// The next backward pass is the step's last: its gradients are summed.
+  /// The micro-batches that follow are those from this number on, until it is called again.
+  void begin_pass(std::size_t first) { first_ = first; }
+
+  /// From now on a backward pass is the last of its micro-batches; once all have had theirs,
+  /// gradients are summed.
   void collect();
 
   /// After that pass: adds gradients of earlier passes alone, and zeros for parameters without, and
@@ -98,6 +102,7 @@ class GradientBuckets {
   std::vector<Bucket> buckets_;
   std::size_t begun_ = 0;  // buckets whose sum has begun
   std::size_t micro_batches_ = 1;
+  std::size_t first_ = 0;  // of them, in this pass
   bool collects_ = false;
   std::mutex mutex_;  // of all that backward passes change
 };

@@ -47,6 +47,8 @@ void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const C
       images += count;
       places[i].width = std::max(places[i].width, width);
       places[i].height = std::max(places[i].height, height);
+      auto& fewest = places[i].fewest_images;
+      fewest = rank == 0 ? count : std::min(fewest, count);
     }
 }
 

@@ -29,6 +29,7 @@ std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids = 
 struct StepPlace {
   std::int64_t first_image = 0;        // among all of the step
   std::int32_t width = 0, height = 0;  // largest padding of all ranks in this micro-batch
+  std::int64_t fewest_images = 0;      // that any rank has of it
 };
 
 /// What one rank says before a step.

@@ -95,6 +95,16 @@ void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
   tree.set("callbacks", std::move(complete));
 }
 
+void check_passes(const Recipe& recipe, const Config& tree) {
+  const auto size = recipe.train.micro_batch;
+  const auto parts = recipe.data.batch_size / std::max<std::int64_t>(1, size);
+  require(
+      *tree.find("train"), "passes", recipe.train.passes <= std::max<std::int64_t>(1, parts),
+      size > 0
+          ? fmt::format("is more than the micro-batches (train.micro_batch) of a batch: {}", parts)
+          : fmt::format("is more than the images of a batch (data.batch_size): {}", parts));
+}
+
 /// What the same bytes for any number of ranks ask of other tables.
 void check_micro_batch(const Recipe& recipe, const Config& tree) {
   const auto size = recipe.train.micro_batch;
@@ -155,6 +165,7 @@ Recipe resolve(Config from) {
   recipe.schedule.check(*tree.find("schedule"), recipe.train.epochs);
   take_callbacks(from, tree, recipe);
   check_micro_batch(recipe, tree);
+  check_passes(recipe, tree);
   recipe.tree = std::move(tree);
   return recipe;
 }

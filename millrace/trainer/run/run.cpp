@@ -87,6 +87,14 @@ std::string origins_text(const Config& tree) {
   return origins.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+/// In how many passes the checkpoint's training has computed a batch.
+std::int64_t passes_of(const Checkpoint& checkpoint) {
+  const auto tree = parse_config(checkpoint.config, "the checkpoint's config.toml");
+  const auto* passes = tree.find_path("train.passes");
+  const auto* number = passes ? std::get_if<std::int64_t>(&passes->data) : nullptr;
+  return number ? std::max<std::int64_t>(1, *number) : 1;
+}
+
 std::string standing(const Position& at) {
   return fmt::format("step {}, {:.2f} epochs", at.step, at.progress);
 }
@@ -145,11 +153,16 @@ RunEnd start_training(const Session& session, const RunOptions& options,
                static_cast<double>(parameters.trainable_count()) / 1e6);
   auto ranks = rank_facts(cluster, session.device().str());
   tell_of_ranks(cluster, ranks);
-  check_step_memory(*detector, recipe, cluster);
+  const auto [passes, memory] =
+      fit_into_memory({recipe, *detector, train, validation ? &*validation : nullptr, cluster},
+                      checkpoint ? passes_of(*checkpoint) : 1);
+  auto tree = recipe.tree;  // as the run goes
+  if (passes != recipe.train.passes)
+    tree.set_path("train.passes", {passes, {"train.passes = 0 (as few as fit)"}});
   const bool starts_random = recipe.weights.empty() && !checkpoint;
   check_training(*detector, train, starts_random, recipe.train.micro_batch > 0, cluster);
   if (checkpoint) {
-    check_resume(*checkpoint, {.config = recipe.tree,
+    check_resume(*checkpoint, {.config = tree,
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
                                .model = *detector});
@@ -166,6 +179,8 @@ RunEnd start_training(const Session& session, const RunOptions& options,
   }
 
   auto plan = session.plan(*detector, train);
+  plan.train.passes = passes;
+  plan.config = to_toml(tree);
   plan.validation = validation ? &*validation : nullptr;
   plan.metadata = to_metadata(
       model_card(recipe, train.classes,
@@ -181,9 +196,10 @@ RunEnd start_training(const Session& session, const RunOptions& options,
     if (cluster.is_chief()) {
       if (is_new) start.emplace(own.emplace(make_run_folder(options.output, mine.name)), mine);
       own->keep_log();
-      write_file_atomically(own->path() / "config.toml", to_toml(recipe.tree));
-      write_file_atomically(own->path() / "origins.json", origins_text(recipe.tree));
-      start->begin(trainer.at().step, options.config_file, options.program, std::move(ranks));
+      write_file_atomically(own->path() / "config.toml", to_toml(tree));
+      write_file_atomically(own->path() / "origins.json", origins_text(tree));
+      start->begin(trainer.at().step, options.config_file, options.program, std::move(ranks),
+                   memory ? to_json(*memory) : nlohmann::ordered_json());
       spdlog::info("run folder {}", own->path().string());
     }
     folder = cluster.broadcast("run folder", own ? own->path().string() : "");

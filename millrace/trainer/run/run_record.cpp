@@ -62,13 +62,14 @@ RunStart::RunStart(const RunFolder& folder, const RunIdentity& mine)
           RunRecord{.name = mine.name, .config_file = mine.config_file})) {}
 
 void RunStart::begin(std::int64_t from_step, const fs::path& config_file,
-                     const std::string& program, ordered_json ranks) {
+                     const std::string& program, ordered_json ranks, ordered_json memory) {
   const auto number = record_.starts.size() + 1;
   ordered_json start = {{"time", time_text()}, {"from_step", from_step}};
   start.update(process_facts(program));
   start["repository"] =
       repository_facts(config_file, folder_ / fmt::format("changes-{}.diff", number));
   start["ranks"] = std::move(ranks);
+  if (!memory.is_null()) start["memory_forecast_mib"] = std::move(memory);
   record_.starts.push_back(std::move(start));
   write();
 }

@@ -2,6 +2,7 @@
 //
 //   {"format": 1, "name": "maskrcnn", "config_file": "/home/a/configs/maskrcnn.toml",
 //    "starts": [{"time": ..., "from_step": 0, "command": [...], ...,
+//                "memory_forecast_mib": {"present": 301, "step": 402, ..., "most": 780},
 //                "ended": {"time": ..., "step": 500, "reason": "done",
 //                          "peak_memory_mib": 812}},
 //               {"time": ..., "from_step": 500, ...}]}
@@ -42,10 +43,11 @@ class RunStart {
   /// Whether the last start was done, at that step.
   bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
 
-  /// Adds this start to the record. `program`: name and version; `ranks`: see rank_facts. Throws
-  /// Error.
+  /// Adds this start to the record. `program`: name and version; `ranks`: see rank_facts; `memory`:
+  /// the forecast, null without one. Throws Error.
   void begin(std::int64_t from_step, const std::filesystem::path& config_file,
-             const std::string& program, nlohmann::ordered_json ranks);
+             const std::string& program, nlohmann::ordered_json ranks,
+             nlohmann::ordered_json memory);
 
   /// Of this start, from 1, once it has begun.
   std::int64_t number() const { return static_cast<std::int64_t>(record_.starts.size()); }

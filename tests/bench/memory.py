@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""The memory of a training as it is forecast before its first step, beside what it took.
+
+    tests/bench/memory.py TRAINER [--steps 3] [--only maskrcnn] [--objects]
+
+For each detector, at several sizes and batches, in fp32 and bf16: a training of some steps on COCO
+photos of 640x480 (of MILLRACE_TEST_DATA, default ../shared/data), with a checkpoint and, where a
+row says so, an evaluation. The forecast and the peak are those of its run.json. Detectors with
+regions start from ImageNet's weights, so that they have proposals, and count nearly all of them as
+foreground: as many as may be, with which a forecast counts.
+
+--objects: instead, the peak with 1, 100 and 1,000 objects in an image.
+"""
+import argparse
+import copy
+import json
+import os
+import subprocess
+import tempfile
+
+from comparison import photos
+from steps import make_data
+
+COCO = "configs/coco/"
+PLAIN = {"unset": '["data.stages"]'}  # resized and padded
+IMAGENET = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
+                                        "weights", "R50_C1-C4_imagenet_msra_fp16.npz"))
+TRAINED = {"model.weights": f'"{IMAGENET}"', "model.force_weights": "true"}
+REGIONS = {**TRAINED, "model.roi.fg_iou_thresh": "[0.0001]"}
+CASCADE = {**TRAINED, "model.roi.fg_iou_thresh": "[0.0001, 0.0001, 0.0001]"}
+YOLOX = {**PLAIN, "data.divisor": 32, "model.random_size": "[]", "schedule.type": '"constant"',
+         "unset": '["data.stages", "schedule"]'}
+# name -> configuration, settings, (short side, batch) of each row
+DETECTORS = {
+    "maskrcnn": (COCO + "mask_rcnn_R50_FPN_1x.toml", REGIONS, [(320, 4), (640, 2), (800, 1)]),
+    "fasterrcnn": (COCO + "faster_rcnn_R50_FPN_1x.toml", REGIONS, [(320, 4), (640, 2)]),
+    "cascadercnn": (COCO + "cascade_mask_rcnn_R50_FPN_1x.toml", CASCADE, [(320, 2), (640, 1)]),
+    "retinanet": (COCO + "retinanet_R50_FPN_1x.toml", {}, [(320, 4), (640, 2)]),
+    "yolox": (COCO + "yolox_s.toml", YOLOX, [(416, 4), (640, 2)]),
+    "rtdetr": (COCO + "rtdetr_r18vd.toml", PLAIN, [(320, 4), (640, 2)]),
+}
+TRAIN_ONLY = {"callbacks.evaluate.enabled": "false", "data.val": '""'}
+
+
+def trained(trainer, folder, config, sets, steps):
+    """What run.json says of a short training; ends the program if that fails."""
+    sets = {"data.root": f'"{folder}"', "model.weights": '""', "train.max_steps": steps,
+            "train.epochs": 1000, "train.threads": 2, "callbacks.pictures.enabled": "false", **sets}
+    with tempfile.TemporaryDirectory() as runs:
+        done = subprocess.run(
+            [trainer, "run", config, "--output", runs]
+            + [word for key, value in sets.items()
+               for word in ("--set", f"unset={value}" if key == "unset" else f"{key}={value}")],
+            capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{config}: {done.stderr.strip().splitlines()[-1]}")
+        (run,) = os.listdir(runs)
+        with open(os.path.join(runs, run, "run.json")) as f:
+            return json.load(f)["starts"][0]
+
+
+def row(trainer, folder, name, config, sets, size, batch, steps, precision, evaluates):
+    sets = {**sets, "data.short_side": size, "data.max_side": 2 * size, "data.batch_size": batch,
+            "data.test_batch_size": 1, "train.precision": f'"{precision}"'}
+    if evaluates:
+        # The evaluation must be what takes most: few pixels to train on, and many to detect in.
+        sets |= {"data.short_side": 64, "data.max_side": 128, "data.batch_size": 1,
+                 "data.test_short_side": size, "data.test_max_side": 2 * size,
+                 "data.test_batch_size": batch, "train.eval_precision": f'"{precision}"',
+                 "callbacks.evaluate.images": 2 * batch}
+        sets["train.precision"] = '"fp32"'
+    else:
+        sets |= TRAIN_ONLY
+    start = trained(trainer, folder, config, sets, steps)
+    forecast, peak = start["memory_forecast_mib"]["most"], start["ended"]["peak_memory_mib"]
+    kind = "evaluation" if evaluates else "training"
+    print(f"| {name} | {kind} | {size} | {batch} | {precision} | {forecast:,} | {peak:,} "
+          f"| {100 * (forecast / peak - 1):+.0f} % |", flush=True)
+
+
+def crowded(folder, count, out):
+    """The photos with `count` objects each: those that they have, again and again, moved."""
+    with open(os.path.join(folder, "annotations", "instances_train2017.json")) as f:
+        every = json.load(f)
+    objects = []
+    for image in every["images"]:
+        own = [a for a in every["annotations"] if a["image_id"] == image["id"]]
+        for k in range(count):
+            one = copy.deepcopy(own[k % len(own)])
+            one["id"] = len(objects) + 1
+            side = 24 + k % 40
+            x, y = (37 * k) % (640 - side), (53 * k) % (480 - side)
+            one["bbox"], one["area"] = [x, y, side, side], side * side
+            one["segmentation"] = [[x, y, x + side, y, x + side, y + side, x, y + side]]
+            objects.append(one)
+    every["annotations"] = objects
+    os.makedirs(os.path.join(out, "annotations"))
+    for split in "train2017", "val2017":
+        os.symlink(os.path.join(folder, split), os.path.join(out, split))
+        with open(os.path.join(out, "annotations", f"instances_{split}.json"), "w") as f:
+            json.dump(every, f)
+
+
+def compare_objects(trainer, folder, names, steps):
+    print("| detector | objects in an image | peak, MiB |\n|---|---|---|")
+    for name in names:
+        config, sets, _ = DETECTORS[name]
+        for count in 1, 100, 1000:
+            with tempfile.TemporaryDirectory() as out:
+                crowded(folder, count, out)
+                own = {**sets, **TRAIN_ONLY, "data.short_side": 320, "data.max_side": 640,
+                       "data.batch_size": 2}
+                peak = trained(trainer, out, config, own, steps)["ended"]["peak_memory_mib"]
+            print(f"| {name} | {count:,} | {peak:,} |", flush=True)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__,
+                                        formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("trainer")
+    arguments.add_argument("--steps", type=int, default=3)
+    arguments.add_argument("--only", choices=DETECTORS)
+    arguments.add_argument("--objects", action="store_true")
+    a = arguments.parse_args()
+    names = [a.only] if a.only else list(DETECTORS)
+    with tempfile.TemporaryDirectory() as folder:
+        make_data(photos(), folder)
+        if a.objects:
+            return compare_objects(a.trainer, folder, names, a.steps)
+        print("| detector | | short side | batch | | forecast, MiB | peak, MiB | off by |"
+              "\n|---|---|---|---|---|---|---|---|")
+        for name in names:
+            config, sets, sizes = DETECTORS[name]
+            cases = [(size, "fp32", False) for size in sizes]
+            cases += [(sizes[1], "bf16", False)]
+            cases += [((640, 2), precision, True) for precision in ("fp32", "bf16")]
+            for (size, batch), precision, evaluates in cases:
+                row(a.trainer, folder, name, config, sets, size, batch, a.steps, precision,
+                    evaluates)
+
+
+main()
