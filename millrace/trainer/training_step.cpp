@@ -25,6 +25,7 @@
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "millrace/trainer/device_numbers.h"
+#include "millrace/trainer/step_passes.h"
 
 namespace millrace {
 
@@ -219,7 +220,8 @@ std::size_t TrainingStep::at_once() const {
       1, allowed_processor_count() / static_cast<std::size_t>(at::get_num_threads()));
 }
 
-void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums) {
+void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums,
+                           StepPasses& passes) {
   const auto count = parts[0].size();
   const bool is_cut = micro_batch_ > 0, has_totals = is_cut || parts.size() > 1 || buckets_;
   StepTotals totals(cluster_, model_.title, parts.size());
@@ -240,6 +242,7 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
     totals.begin(i);
     side_by_side.run([&](std::size_t number) {
       const at::NoGradGuard no_graph;
+      const StepPasses::Pass forward(passes, number, StepPasses::forward);
       losses_of_part(i, number, nullptr);
     });
   }
@@ -247,6 +250,7 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
     totals.begin(i);
     if (buckets_ && i + 1 == parts.size()) buckets_->collect();
     side_by_side.run([&](std::size_t number) {
+      std::optional<StepPasses::Pass> pass(std::in_place, passes, number, StepPasses::forward);
       const auto named = losses_of_part(i, number, sums.figures(number));
       if (has_totals && i == 0)
         side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
@@ -254,10 +258,12 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
           return 0;
         });
       sums.add(number, named);
+      pass.emplace(passes, number, StepPasses::backward);
       const auto total = added(named);
       (factor != 1 ? total * factor : total).backward();
     });
   }
+  passes.end();
   takes_sums_ = !is_cut || statistics.has_moved_statistics();
 }
 
@@ -282,7 +288,8 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   const bool scaled = type_ == at::kHalf;
   const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
   StepSums sums(model_.title, parts[0].size(), parts[0][0].info.figures != nullptr);
-  descend(parts, factor, sums);
+  StepPasses passes(parts[0].size(), device_);
+  descend(parts, factor, sums, passes);
 
   std::string gradients;
   std::optional<DeviceSpan> sync;
@@ -300,6 +307,7 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   auto [reports, moved] = sums.read();
   reports[0].gradients = std::move(gradients);
   if (sync) end.sync_s = sync->seconds();
+  passes.tell(end);
   const auto report = shared(std::move(reports), moved);
 
   const auto say = [&](std::string name, double value, FigureKind kind = FigureKind::mean) {

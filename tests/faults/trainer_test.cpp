@@ -83,7 +83,7 @@ TEST_F(TrainerRanks, WithoutARunToResumeAreRefusedOrStartOne) {
   const auto again = ranks(2, MILLRACE_TRAINER, resume);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("maskrcnn-1 is done, after step 2"));
-  const auto record = read_json(in_folder("runs") / "maskrcnn-1" / "run.json");
+  const auto record = read_json(in_folder("runs") / "maskrcnn-1" / "record.json");
   ASSERT_EQ(record.at("starts").size(), 1);
   for (std::size_t rank = 0; rank < 2; ++rank) {
     const auto& where = record.at("starts").at(0).at("ranks").at(rank);
