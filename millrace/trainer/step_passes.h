@@ -21,13 +21,13 @@ class StepPasses {
   StepPasses(std::size_t micro_batches, at::DeviceType device)
       : all_(micro_batches), device_(device) {}
 
-  /// One pass of a micro-batch, while this lives.
+  /// One pass of a micro-batch, from here to `end`; without that it is not counted.
   class Pass {
    public:
     Pass(StepPasses& of, std::size_t number, Kind kind)
         : passes_(of.all_[number]), kind_(kind), cpu_s_(cpu_seconds()), span_(of.device_) {}
     Pass(const Pass&) = delete;
-    ~Pass() {
+    void end() {
       span_.end();
       passes_.push_back({kind_, cpu_seconds() - cpu_s_, std::move(span_)});
     }

@@ -242,15 +242,16 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
     totals.begin(i);
     side_by_side.run([&](std::size_t number) {
       const at::NoGradGuard no_graph;
-      const StepPasses::Pass forward(passes, number, StepPasses::forward);
+      StepPasses::Pass forward(passes, number, StepPasses::forward);
       losses_of_part(i, number, nullptr);
+      forward.end();
     });
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     totals.begin(i);
     if (buckets_ && i + 1 == parts.size()) buckets_->collect();
     side_by_side.run([&](std::size_t number) {
-      std::optional<StepPasses::Pass> pass(std::in_place, passes, number, StepPasses::forward);
+      StepPasses::Pass forward(passes, number, StepPasses::forward);
       const auto named = losses_of_part(i, number, sums.figures(number));
       if (has_totals && i == 0)
         side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
@@ -258,9 +259,11 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
           return 0;
         });
       sums.add(number, named);
-      pass.emplace(passes, number, StepPasses::backward);
+      forward.end();
+      StepPasses::Pass backward(passes, number, StepPasses::backward);
       const auto total = added(named);
       (factor != 1 ? total * factor : total).backward();
+      backward.end();
     });
   }
   passes.end();

@@ -12,6 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/bench/scaled_run.h"
@@ -28,7 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kNotMeasured = 3;  // steps that are not measured
 constexpr double kMostSeconds = 3600;     // of one training
-constexpr std::size_t kMostOfLog = 1500;  // letters, in an error
 
 struct BenchScalingArguments {
   ConfigArguments config;
@@ -87,11 +87,6 @@ std::int64_t images_of_rank(const BenchScalingArguments& arguments, std::int64_t
   return batch_size / ranks;
 }
 
-std::string end_of(const fs::path& log) {
-  auto text = fs::exists(log) ? read_file(log) : "";
-  return text.size() > kMostOfLog ? "..." + text.substr(text.size() - kMostOfLog) : text;
-}
-
 ScaledRun train(const BenchScalingArguments& arguments, const fs::path& runs, int ranks,
                 std::int64_t images, std::int64_t images_per_step, int threads) {
   const auto output = runs / fmt::format("ranks-{}", ranks);
@@ -113,9 +108,12 @@ ScaledRun train(const BenchScalingArguments& arguments, const fs::path& runs, in
   const auto log = runs / fmt::format("ranks-{}.log", ranks);
   spdlog::info("{} of {}", counted(ranks, "rank"), counted(images, "image"));
   Program program(words, log, {.seconds = kMostSeconds, .own_group = true});
-  if (const auto end = program.wait(); !end.ok())
-    throw Error(fmt::format("the training with {} ended with {}:\n{}", counted(ranks, "rank"),
-                            end.failure(), end_of(log.string() + ".err")));
+  const auto end = program.wait([] { return !StopSignals::received().empty(); });
+  if (const auto signal = StopSignals::received(); !signal.empty())
+    throw Error(signal + ": the trainings are ended");
+  if (!end.ok())
+    throw Error(fmt::format("the training with {} ended with {}: {}", counted(ranks, "rank"),
+                            end.failure(), last_words(log.string() + ".err")));
   for (const auto& entry : fs::directory_iterator(output))
     return measured(report::read_run_files(entry.path()), ranks, images_per_step, kNotMeasured);
   throw Error(fmt::format("the training with {} left no run in {}", counted(ranks, "rank"),
@@ -169,6 +167,8 @@ void print_table(const std::vector<Row>& rows, const ScalingParts& parts, bool w
 }
 
 int bench_scaling(const BenchScalingArguments& arguments) {
+  const StopSignals signals;
+  release_stop_signals();
   auto counts = arguments.ranks;
   std::ranges::sort(counts);
   counts.erase(std::ranges::unique(counts).begin(), counts.end());
@@ -215,7 +215,8 @@ int bench_scaling(const BenchScalingArguments& arguments) {
 void add_bench_scaling(CLI::App& bench, Action& action) {
   auto [command, arguments] = add_subcommand(
       bench, action, "scaling",
-      "The same training with several numbers of ranks on this machine, by mpirun", bench_scaling);
+      "The same training with several numbers of ranks on this machine, by mpirun", bench_scaling,
+      /*handles_signals=*/true);
   arguments.config.add_to(command);
   command.add_option("--ranks", arguments.ranks, "numbers of ranks")
       ->delimiter(',')
