@@ -96,7 +96,7 @@ void print_differences(const char* title, const std::vector<Difference>& all) {
   print_lines(text, "      ");
 }
 
-void print_text(const RunsDiff& diff) {
+void print_diff(const RunsDiff& diff) {
   const auto &a = diff.runs[0], &b = diff.runs[1];
   fmt::print("{} ({}) | {} ({})\n\n", a.name, a.standing_text, b.name, b.standing_text);
   for (const auto& run : diff.runs)
@@ -156,7 +156,7 @@ int diff(const DiffArguments& arguments) {
   if (arguments.json)
     print(to_json(diff));
   else
-    print_text(diff);
+    print_diff(diff);
   return kDone;
 }
 

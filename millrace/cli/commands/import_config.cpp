@@ -78,7 +78,7 @@ Config checked(const Config& tree) {
 }
 
 /// One paragraph per reason, in the order in which they came up.
-std::string text_of(const std::vector<LeftOut>& left_out) {
+std::string left_out_text(const std::vector<LeftOut>& left_out) {
   std::vector<std::pair<std::string, std::string>> groups;
   for (const auto& one : left_out) {
     auto group = std::ranges::find(groups, one.reason, &std::pair<std::string, std::string>::first);
@@ -112,7 +112,7 @@ int import(const ImportArguments& arguments) {
   if (!imported.left_out.empty())
     print_to_stderr(fmt::format("{} not translated, because\n{}",
                                 counted(std::ssize(imported.left_out), "value"),
-                                text_of(imported.left_out)));
+                                left_out_text(imported.left_out)));
   const auto name = arguments.out.empty() ? "FILE" : arguments.out.string();
   print_to_stderr(
       fmt::format("{}{}. Next: trainer config {} shows all of it, trainer run {} trains\n",
