@@ -24,10 +24,12 @@ struct CheckpointOptions {
 
   void describe(Options& o) {
     o.add("every", every,
-          "how often, after a good step; also after the last one and when asked to stop");
-    o.add("keep", keep, "newest ones that stay; 0: all", {.min = 0});
+          "how often, after a good step; also after the last one and when asked to stop")
+        .decides(Decides::run);
+    o.add("keep", keep, "newest ones that stay; 0: all", {.min = 0}).decides(Decides::run);
     o.add("keep_every", keep_every,
-          "so often one is saved that stays for good, such as '10 epochs'; '': none");
+          "so often one is saved that stays for good, such as '10 epochs'; '': none")
+        .decides(Decides::run);
   }
 
   void check(const Config& table) const { check_period(table, "keep_every", keep_every); }

@@ -58,20 +58,26 @@ struct EvaluateOptions {
   bool proposals = false;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step");
-    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"});
+    o.add("every", every, "how often; also after the last step").decides(Decides::evaluation);
+    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"})
+        .decides(Decides::evaluation);
     o.add("mode", mode,
           "training waits for the scores, for the detections alone, or for nothing while a copy "
-          "of the weights is evaluated");
-    o.add("targets", targets, "training ends once all of these scores are reached",
-          all_score_names(), {.min = 0, .max = 1});
+          "of the weights is evaluated")
+        .decides(Decides::run);
+    o.add("targets", targets, "training ends once all of these scores are reached", all_score_names(),
+          {.min = 0, .max = 1});
     o.add("weights", weights,
           "whose scores: the trained ones, or the name of a callback that keeps others, such as "
-          "average_weights; its name then stands before those of the scores");
-    o.add("results", results, "also write the detections, as COCO results, into detections/");
-    o.add("boundary", boundary, "also score masks by their boundaries: boundary/AP ...");
+          "average_weights; its name then stands before those of the scores")
+        .decides(Decides::evaluation);
+    o.add("results", results, "also write the detections, as COCO results, into detections/")
+        .decides(Decides::run);
+    o.add("boundary", boundary, "also score masks by their boundaries: boundary/AP ...")
+        .decides(Decides::evaluation);
     o.add("proposals", proposals,
-          "also score the regions that a second stage looks at: proposals/AR@100 ...");
+          "also score the regions that a second stage looks at: proposals/AR@100 ...")
+        .decides(Decides::evaluation);
   }
 };
 

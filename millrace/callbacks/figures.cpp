@@ -11,7 +11,8 @@ namespace {
 struct FiguresOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
-    o.add("every", every, "how often: \"20 steps\", \"1 epoch\", \"10 minutes\"");
+    o.add("every", every, "how often: \"20 steps\", \"1 epoch\", \"10 minutes\"")
+        .decides(Decides::run);
   }
 };
 

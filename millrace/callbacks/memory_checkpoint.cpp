@@ -11,7 +11,9 @@ namespace {
 
 struct MemoryCheckpointOptions {
   std::string every = "1 step";
-  void describe(Options& o) { o.add("every", every, "how often; the newest one stays"); }
+  void describe(Options& o) {
+    o.add("every", every, "how often; the newest one stays").decides(Decides::run);
+  }
 };
 
 class SaveInMemory final : public Callback {

@@ -27,12 +27,14 @@ struct PicturesOptions {
   bool stages = false;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step");
-    o.add("count", count, "of validation images, from the first", {.min = 1, .unit = "images"});
-    o.add("score", score, "objects below it are not drawn", {.min = 0, .max = 1});
-    o.add(
-        "stages", stages,
-        "also the three proposals nearest to each annotated object, and what is found before NMS");
+    o.add("every", every, "how often; also after the last step").decides(Decides::run);
+    o.add("count", count, "of validation images, from the first", {.min = 1, .unit = "images"})
+        .decides(Decides::run);
+    o.add("score", score, "objects below it are not drawn", {.min = 0, .max = 1})
+        .decides(Decides::run);
+    o.add("stages", stages,
+          "also the three proposals nearest to each annotated object, and what is found before NMS")
+        .decides(Decides::run);
   }
 };
 

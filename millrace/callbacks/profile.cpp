@@ -28,9 +28,11 @@ struct ProfileOptions {
   void describe(Options& o) {
     o.add("from_step", from_step,
           "the first that is traced, counted from 1; a run that is resumed after it traces none",
-          {.min = 1});
+          {.min = 1})
+        .decides(Decides::run);
     o.add("steps", steps, "that are traced; a step of Mask R-CNN is a megabyte or two",
-          {.min = 1, .max = 1000});
+          {.min = 1, .max = 1000})
+        .decides(Decides::run);
   }
 };
 

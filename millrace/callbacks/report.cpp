@@ -70,7 +70,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
     std::string caller;
     std::filesystem::path folder;
     std::optional<DataSplit> split;  // its annotations are in memory
-    std::optional<std::pair<report::Standing, std::string>> ending;  // run.json does not say yet
+    std::optional<std::pair<report::Standing, std::string>> ending;  // record.json does not say yet
     std::vector<std::pair<Moment, Scalars>> last;  // perhaps not yet in metrics.jsonl
   };
 

@@ -27,7 +27,8 @@ struct ResourcesOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
     o.add("every", every,
-          "how often; GPU use is a mean over so long, where that is a second or more");
+          "how often; GPU use is a mean over so long, where that is a second or more")
+        .decides(Decides::run);
   }
 };
 

@@ -33,7 +33,8 @@ struct TensorBoardOptions : ScalarWriterOptions {
     o.add("histograms", histograms,
           "how often, of all parameters that are trained, and of each step's losses and figures "
           "since the last time; "
-          "empty: never");
+          "empty: never")
+        .decides(Decides::run);
   }
 
   void check(const Config& table) const { check_period(table, "histograms", histograms); }

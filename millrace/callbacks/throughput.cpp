@@ -24,7 +24,9 @@ constexpr double kClearly = 0.1;  // of the time, by which another part bounds t
 
 struct ThroughputOptions {
   std::string every = "20 steps";
-  void describe(Options& o) { o.add("every", every, "the figures are means over so long"); }
+  void describe(Options& o) {
+    o.add("every", every, "the figures are means over so long").decides(Decides::run);
+  }
 };
 
 /// Seconds that the stages of the data have been busy, by name, over all threads.

@@ -29,8 +29,9 @@ struct ValidationLossOptions {
   std::int64_t images = 0;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step");
-    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"});
+    o.add("every", every, "how often; also after the last step").decides(Decides::evaluation);
+    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"})
+        .decides(Decides::evaluation);
   }
 };
 

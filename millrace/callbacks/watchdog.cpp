@@ -29,12 +29,15 @@ struct WatchdogOptions {
   OnStall on_stall = OnStall::warn;
 
   void describe(Options& o) {
-    o.add("after", after, "so long without a sign of life is a stall", {.min = 0.001});
+    o.add("after", after, "so long without a sign of life is a stall", {.min = 0.001})
+        .decides(Decides::run);
     o.add("step_limit", step_limit,
           "the longest that a step may take, its wait for data included; \"0 seconds\": any time",
-          {.min = 0});
+          {.min = 0})
+        .decides(Decides::run);
     o.add("on_stall", on_stall,
-          "abort: also end the process, which only another process can resume");
+          "abort: also end the process, which only another process can resume")
+        .decides(Decides::run);
   }
 };
 

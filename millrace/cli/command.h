@@ -41,9 +41,10 @@ std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
 using AddCommand = void(CLI::App& app, Action& action);
 AddCommand add_run, add_eval, add_coco_eval, add_predict, add_sample, add_config, add_pack,
     add_convert, add_doctor, add_export, add_import, add_import_config, add_index, add_init,
-    add_inspect, add_list, add_bench, add_serve, add_check_gpu, add_report, add_status, add_study,
-    add_completion, add_man;
-AddCommand add_bench_dataflow, add_bench_eval, add_bench_model;  // of `bench`
+    add_inspect, add_list, add_bench, add_serve, add_check_gpu, add_report, add_status, add_diff,
+    add_study, add_completion, add_man;
+// Of `bench`.
+AddCommand add_bench_dataflow, add_bench_eval, add_bench_model, add_bench_scaling;
 
 /// Checks of numbers, in plain words.
 CLI::Validator positive();

@@ -28,10 +28,11 @@ int main(int argc, char** argv) {
   restore_library_path();
   millrace::hold_stop_signals();
   millrace::survive_file_size_limit();
-  return *run(argc, argv, {add_run,           add_eval,  add_coco_eval,  add_predict, add_report,
-                           add_sample,        add_init,  add_import,     add_inspect, add_doctor,
-                           add_pack,          add_index, add_convert,    add_export,  add_config,
-                           add_import_config, add_list,  add_bench,      add_serve,   add_check_gpu,
-                           add_status,        add_study, add_completion, add_man},
+  return *run(argc, argv,
+              {add_run,           add_eval,  add_coco_eval, add_predict,    add_report,
+               add_sample,        add_init,  add_import,    add_inspect,    add_doctor,
+               add_pack,          add_index, add_convert,   add_export,     add_config,
+               add_import_config, add_list,  add_bench,     add_serve,      add_check_gpu,
+               add_status,        add_diff,  add_study,     add_completion, add_man},
               /*all=*/true, text_of_build);
 }

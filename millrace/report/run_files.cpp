@@ -9,6 +9,7 @@
 #include <ctime>
 #include <tuple>
 
+#include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
@@ -120,7 +121,7 @@ void find_standing(RunFiles& run) {
     run.standing = Standing::training;
     run.standing_text = "training; " + reached + " so far";
   } else if (run.record.is_null()) {
-    run.standing_text = "ended or training: it has no run.json; " + reached;
+    run.standing_text = "ended or training: it has no record.json; " + reached;
   } else {
     run.standing = Standing::broken;
     run.standing_text = "ended without saying so, by an error or a kill, after " + reached;
@@ -163,9 +164,10 @@ RunFiles read_run_files(const fs::path& folder) {
     throw Error(fmt::format("{} is no folder: name the folder of a run, such as runs/maskrcnn-1",
                             folder.string()));
   const auto has = [&](const char* name) { return fs::exists(folder / name); };
-  if (!has("config.toml") && !has("run.json") && !has("metrics.jsonl"))
+  const auto record = record_file_in(folder);
+  if (!has("config.toml") && record.empty() && !has("metrics.jsonl"))
     throw Error(
-        fmt::format("{} is no run: it has neither config.toml nor run.json nor "
+        fmt::format("{} is no run: it has neither config.toml nor record.json nor "
                     "metrics.jsonl; name the folder of a run, such as runs/maskrcnn-1",
                     folder.string()));
   if (has("config.toml"))
@@ -180,9 +182,9 @@ RunFiles read_run_files(const fs::path& folder) {
       run.origins = ordered_json::parse(read_file(folder / "origins.json"))
                         .get<std::map<std::string, std::string>>();
     });
-  if (has("run.json"))
+  if (!record.empty())
     or_remark(run, "the environment is left out",
-              [&] { run.record = ordered_json::parse(read_file(folder / "run.json")); });
+              [&] { run.record = ordered_json::parse(read_file(record)); });
   if (has("metrics.jsonl"))
     or_remark(run, "the curves are left out",
               [&] { run.metrics = read_metrics(read_file(folder / "metrics.jsonl")); });
@@ -224,6 +226,21 @@ std::vector<RunFiles> read_runs(std::span<const fs::path> folders) {
     }
   }
   return runs;
+}
+
+double peak_memory_mib(const RunFiles& run) {
+  double most = 0;
+  const auto add = [&](const ordered_json& value) {
+    if (value.is_number()) most = std::max(most, value.get<double>());
+  };
+  const auto* used =
+      run.record.is_object() && run.record.contains("used") ? &run.record["used"] : nullptr;
+  if (used && used->is_object() && used->contains("peak_memory_mib")) {
+    for (const auto& of_rank : (*used)["peak_memory_mib"]) add(of_rank);
+  } else if (const auto& start = run.last_start(); start.contains("ended")) {  // an earlier version
+    add(start["ended"].value("peak_memory_mib", ordered_json()));
+  }
+  return most;
 }
 
 double trained_seconds(const RunFiles& run, double time) {

@@ -21,7 +21,7 @@ enum class Standing {
   done,      // all of its steps
   stopped,   // by a signal, a target, a callback
   broken,    // its process ended without a record of it: an error, a kill, a power failure
-  unknown,   // of an older version, without run.json
+  unknown,   // of an older version, without a record
 };
 
 /// Detections of an evaluation.
@@ -42,7 +42,7 @@ struct RunFiles {
   std::string name;                            // of the folder, unless another is given
   Config config;                               // an empty table without config.toml
   std::map<std::string, std::string> origins;  // of the values, by key; empty: not recorded
-  nlohmann::ordered_json record;               // run.json; null: none
+  nlohmann::ordered_json record;               // record.json; null: none
   MetricsLog metrics;
   std::vector<ResultsFile> results;                              // by weights and step
   std::map<std::string, std::vector<ClassScores>> class_scores;  // by "bbox", "segm"; by step
@@ -57,7 +57,7 @@ struct RunFiles {
   std::optional<ResultsFile> newest_results() const;
 };
 
-/// Reads a run folder. Throws Error if it is none: neither config.toml nor run.json nor
+/// Reads a run folder. Throws Error if it is none: neither config.toml nor record.json nor
 /// metrics.jsonl is there. All else that is wrong becomes a remark.
 RunFiles read_run_files(const std::filesystem::path& folder);
 
@@ -66,8 +66,11 @@ RunFiles read_run_files(const std::filesystem::path& folder);
 std::vector<RunFiles> read_runs(std::span<const std::filesystem::path> folders);
 
 /// Seconds of training until a wall-clock time: those between the starts of a resumed run do not
-/// count. 0 if run.json does not say.
+/// count. 0 if record.json does not say.
 double trained_seconds(const RunFiles& run, double time);
+
+/// The most that any rank has used at any time; 0: not known.
+double peak_memory_mib(const RunFiles& run);
 
 /// A string member, or "".
 std::string text_of(const nlohmann::ordered_json& object, const char* key);

@@ -157,9 +157,12 @@ double device_hours(const RunFiles& run) {
 std::string cost_text(const RunFiles& run) {
   const double hours = device_hours(run);
   if (!(hours > 0)) return "";
-  return fmt::format("{} on {}, {:.2f} device-hours",
-                     duration_text(trained_seconds(run, run.metrics.last_time)),
-                     devices_text(member(run.last_start(), "ranks")), hours);
+  auto text = fmt::format("{} on {}, {:.2f} device-hours",
+                          duration_text(trained_seconds(run, run.metrics.last_time)),
+                          devices_text(member(run.last_start(), "ranks")), hours);
+  if (const auto price = member(member(run.record, "used"), "price"); price.is_number())
+    text += fmt::format(", price {:.2f}", price.get<double>());
+  return text;
 }
 
 std::string standing_text(std::span<const RunFiles> runs) {

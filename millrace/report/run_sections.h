@@ -18,10 +18,10 @@ page::Section configuration_section(std::span<const RunFiles> runs);
 /// Programs, machines, commands, and how long and on how many devices each run trained.
 page::Section environment_section(std::span<const RunFiles> runs);
 
-/// Time of training times devices, in hours; 0 if run.json does not say.
+/// Time of training times devices, in hours; 0 if record.json does not say.
 double device_hours(const RunFiles& run);
 
-/// "2:03 on 4 x cuda (NVIDIA H100), 0.14 device-hours"; "" if run.json does not say.
+/// "2:03 on 4 x cuda (NVIDIA H100), 0.14 device-hours, price 0.45"; "" if record.json does not say.
 std::string cost_text(const RunFiles& run);
 
 }  // namespace millrace::report

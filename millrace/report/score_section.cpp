@@ -36,18 +36,34 @@ double best_of(const std::vector<MetricValue>& values) {
   return best;
 }
 
+/// What a run had cost when the scores of a step became known; nothing: no rate was given.
+std::optional<double> price_at(const RunFiles& run, std::int64_t step) {
+  if (!run.record.is_object() || !run.record.contains("evaluations")) return std::nullopt;
+  for (const auto& evaluation : run.record["evaluations"])
+    if (evaluation.is_object() && evaluation.value("step", std::int64_t{-1}) == step &&
+        evaluation.contains("price") && evaluation["price"].is_number())
+      return evaluation["price"].get<double>();
+  return std::nullopt;
+}
+
 /// When levels of AP were first reached. The levels are shares of the best AP that all runs reach.
 std::string time_to_accuracy(std::span<const RunFiles> runs, const std::string& metric) {
   double common = 1;
   for (const RunFiles& run : runs)
     if (run.metrics.has(metric)) common = std::min(common, best_of(run.metrics.of(metric)));
   if (!(common > 0) || common == 1) return "";
+  const bool has_price = std::ranges::any_of(runs, [&](const RunFiles& run) {
+    return std::ranges::any_of(run.metrics.of(metric), [&](const MetricValue& one) {
+      return price_at(run, one.step).has_value();
+    });
+  });
   std::vector<page::Column> columns{{"AP"}};
   for (const RunFiles& run : runs) {
     const std::string whose = runs.size() > 1 ? page::escaped(run.name) + ": " : "";
     columns.push_back({whose + "step"});
     columns.push_back({"epoch"});
     columns.push_back({"time"});
+    if (has_price) columns.push_back({"price"});
   }
   std::vector<std::vector<std::string>> rows;
   for (const double share : {.5, .75, .9, .95, 1.}) {
@@ -60,6 +76,9 @@ std::string time_to_accuracy(std::span<const RunFiles> runs, const std::string& 
       row.push_back(at ? fmt::format("{}", at->step) : "&ndash;");
       row.push_back(at ? fmt::format("{:.2f}", at->epoch) : "");
       row.push_back(seconds > 0 ? duration_text(seconds) : "");
+      if (!has_price) continue;
+      const auto price = at ? price_at(run, at->step) : std::nullopt;
+      row.push_back(price ? fmt::format("{:.2f}", *price) : "");
     }
     rows.push_back(std::move(row));
   }

@@ -96,10 +96,9 @@ page::Section speed_section(std::span<const RunFiles> runs) {
   if (memory.empty()) {
     std::string peaks;
     for (const RunFiles& run : runs) {
-      const auto& start = run.last_start();
-      if (!start.contains("ended") || !start["ended"].contains("peak_memory_mib")) continue;
-      peaks += fmt::format(" {} used {:.0f} MiB at its peak.", page::escaped(run.name),
-                           start["ended"]["peak_memory_mib"].get<double>());
+      const double most = peak_memory_mib(run);
+      if (most > 0)
+        peaks += fmt::format(" {} used {:.0f} MiB at its peak.", page::escaped(run.name), most);
     }
     out += fmt::format(
         "<p class=\"soft\">Memory was not measured step by step: "

@@ -23,6 +23,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "millrace/base/registry.h"
 #include "millrace/trainer/callback_roles.h"
@@ -61,6 +62,8 @@ struct CallbackFactory {
   std::function<std::unique_ptr<Callback>(const Config& table)> create;
   bool by_default = false;     // part of every run unless its table says `enabled = false`
   bool keeps_weights = false;  // see KeepsWeights
+  /// Its options that decide what is computed: all but those of Decides::run.
+  std::function<std::vector<std::string>()> deciding;
 
   std::unique_ptr<Callback> operator()(const Config& table) const { return create(table); }
 };
@@ -72,6 +75,17 @@ Registry<CallbackFactory>& callbacks();
 template <class C>
 concept InEveryRun = C::kByDefault;
 
+/// The options of `T` that decide more than Decides::run.
+template <class T>
+std::vector<std::string> deciding_options() {
+  T value;
+  std::vector<std::string> names;
+  const auto all = described(value);
+  for (const auto& entry : all.entries())
+    if (entry.decided != Decides::run) names.push_back(entry.name);
+  return names;
+}
+
 /// Registers the class `C`; see make_component for its options. `static constexpr bool kByDefault =
 /// true` makes it part of every run. At namespace scope:
 ///
@@ -81,8 +95,9 @@ bool register_callback(const std::string& name, std::string doc) {
   const auto create = [](const Config& table) -> std::unique_ptr<Callback> {
     return make_component<C>(read_options<OptionsOf<C>>(table));
   };
-  return callbacks().add<OptionsOf<C>>(name, std::move(doc),
-                                       {create, InEveryRun<C>, std::derived_from<C, KeepsWeights>});
+  return callbacks().add<OptionsOf<C>>(
+      name, std::move(doc),
+      {create, InEveryRun<C>, std::derived_from<C, KeepsWeights>, deciding_options<OptionsOf<C>>});
 }
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/activity.h"
@@ -115,6 +116,7 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
                         const std::function<void()>& work, std::exception_ptr& failure) {
   if (!state.is_chief && named.callback->chief_only()) return;
   const auto began = Clock::now();
+  const double cpu_s = cpu_seconds();
   state.activity->begin("callback " + named.name,
                         fmt::format("callback '{}' in {}", named.name, hook));
   state.caller = named.name;
@@ -136,6 +138,9 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
   const auto took = seconds_since(began);
   state.spent.by_callback[named.name] += took;
   state.spent.callbacks_s += took;
+  const auto took_cpu_s = cpu_seconds() - cpu_s;
+  state.spent_cpu.by_callback[named.name] += took_cpu_s;
+  state.spent_cpu.callbacks_s += took_cpu_s;
 }
 
 void CallbackList::trigger(TrainState& state) {

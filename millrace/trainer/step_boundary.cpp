@@ -4,11 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "millrace/base/clock.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
+#include "millrace/trainer/timed_part.h"
 
 namespace millrace {
 
@@ -49,10 +49,11 @@ void StepBoundary::hand_out_scalars() {
 }
 
 void StepBoundary::hand_out_checkpoint(bool wait) {
-  const auto began = Clock::now();
-  if (wait) state_.activity->begin("checkpoint", "waits for the checkpoint to be written");
-  const auto folder = writer_->collect(wait);
-  state_.spent.checkpoints_s += seconds_since(began);
+  const auto folder = [&] {
+    const TimedPart timed(state_, &Spent::checkpoints_s);
+    if (wait) state_.activity->begin("checkpoint", "waits for the checkpoint to be written");
+    return writer_->collect(wait);
+  }();
   if (!folder) return;
   state_.checkpoint_holds->whole();
   call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
@@ -69,19 +70,17 @@ void StepBoundary::save_if_asked() {
 void StepBoundary::save() {
   hand_out_checkpoint(/*wait=*/true);
   saved_step_ = state_.at.step;
-  const auto began = Clock::now();
+  const TimedPart timed(state_, &Spent::checkpoints_s);
   state_.activity->begin("checkpoint", "copies a checkpoint");
   writer_->write(checkpoint());
   state_.checkpoint_holds->taken();
-  state_.spent.checkpoints_s += seconds_since(began);
 }
 
 void StepBoundary::save_in_memory_if_asked() {
   if (!std::exchange(state_.memory_asked_, false)) return;
-  const auto began = Clock::now();
+  const TimedPart timed(state_, &Spent::checkpoints_s);
   state_.activity->begin("checkpoint", "copies a checkpoint into memory");
   state_.memory_checkpoints->save(checkpoint());
-  state_.spent.checkpoints_s += seconds_since(began);
 }
 
 Checkpoint StepBoundary::checkpoint() const {

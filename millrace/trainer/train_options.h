@@ -26,6 +26,7 @@ struct TrainOptions {
   Duration rank_timeout = {600};
   std::string on_divergence = "end";
   std::string on_return = "lower_rate";
+  double price_per_hour = 0;
 
   /// Whether a training that diverges goes back to a checkpoint.
   bool returns() const { return on_divergence == "return"; }
@@ -58,10 +59,16 @@ struct TrainOptions {
           "compute a batch in so many parts, one after the other, each in a part of the memory; 0: "
           "as few as fit, by the estimate before the first step",
           {.min = 0, .max = 4096});
-    o.add("output", output, "folder that run folders are made in");
+    o.add("output", output, "folder that run folders are made in").decides(Decides::run);
     o.add("rank_timeout", rank_timeout,
           "of several ranks, how long the others, or data, are waited for before all are ended",
-          {.min = 1, .max = 1e6});
+          {.min = 1, .max = 1e6})
+        .decides(Decides::run);
+    o.add("price_per_hour", price_per_hour,
+          "of all machines of the training together, in any currency: record.json and the log then "
+          "have what it has cost; 0: not known",
+          {.min = 0, .max = 1e9})
+        .decides(Decides::run);
     o.add(
         "on_divergence", on_divergence,
         "after ten steps in a row whose losses or gradients are not finite: end with an error, or "

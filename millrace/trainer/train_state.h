@@ -38,7 +38,10 @@ inline constexpr auto kDivergence = "divergence";
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
   double data_s = 0;         // the step waited for its batch
+  double exchange_s = 0;     // agreed with the other ranks on the next step
   double step_s = 0;         // losses, gradients, new values
+  double forward_s = 0;      // of step_s: up to the losses; on a GPU, by its stream
+  double backward_s = 0;     // of step_s: from the losses to the gradients, likewise
   double sync_s = 0;         // of step_s: the wait for gradients after the backward pass
   double callbacks_s = 0;    // all callbacks
   double checkpoints_s = 0;  // copying checkpoints, and waiting for the previous one
@@ -61,6 +64,8 @@ class TrainState {
   std::map<std::string, double> latest;  // last published values; NaN: not finite
   std::string caller;                    // the callback that is being called
   Spent spent;
+  /// The same of the CPU time of all threads of this process, whatever they did meanwhile.
+  Spent spent_cpu;
   const std::unique_ptr<Activity> activity;  // any thread may look at it
   HyperParameters hyper;
   std::int64_t total_steps = 0;          // an estimate until the last one

@@ -20,6 +20,7 @@
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 #include "millrace/trainer/failed_steps.h"
+#include "millrace/trainer/timed_part.h"
 #include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
@@ -254,6 +255,7 @@ void Trainer::tell_of_skipped() const {
 
 std::vector<Batch> Trainer::next_batches(Position& at) {
   const auto asked = Clock::now();
+  const TimedPart timed(state_, &Spent::data_s);
   state_.activity->begin("data", "waits for data");
   std::vector<Batch> batches;
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
@@ -270,7 +272,6 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
     at.cursor = std::move(delivery->cursor);
     batches.push_back(std::move(delivery->value));
   }
-  state_.spent.data_s += seconds_since(asked);
   return batches;
 }
 
@@ -285,16 +286,19 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
   state_.activity->begin("exchange", "agrees with the other ranks on the next step");
-  auto agreed =
-      agree_on_step(cluster, {.stop = state_.stop_reason(),
-                              .signal = StopSignals::number(),
-                              .figures = state_.figures_asked_,
-                              .checkpoint = boundary_.wants_checkpoint(),
-                              .data_place = batches.empty() ? 0 : place_of(next),
-                              .waited_s = state_.spent.data_s - waited_for_data_s_,
-                              .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
-                              .hyper = state_.hyper.values(),
-                              .batches = sizes_of(batches, state_.lists_images_)});
+  const StepWish wish = {.stop = state_.stop_reason(),
+                         .signal = StopSignals::number(),
+                         .figures = state_.figures_asked_,
+                         .checkpoint = boundary_.wants_checkpoint(),
+                         .data_place = batches.empty() ? 0 : place_of(next),
+                         .waited_s = state_.spent.data_s - waited_for_data_s_,
+                         .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
+                         .hyper = state_.hyper.values(),
+                         .batches = sizes_of(batches, state_.lists_images_)};
+  auto agreed = [&] {
+    const TimedPart timed(state_, &Spent::exchange_s);
+    return agree_on_step(cluster, wish);
+  }();
   agreed_ = Clock::now();
   waited_s_ = waited_for_ranks_s();
   waited_for_data_s_ = state_.spent.data_s;
@@ -325,11 +329,11 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                       .step = at.step,
                       .progress = at.progress,
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
-  const auto began = Clock::now();
   state_.activity->begin("step",
                          fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
   auto end = [&] {
+    const TimedPart timed(state_, &Spent::step_s);
     try {
       return training_step_(batches, places, info, state_.lr, at.loss_scale);
     } catch (const std::exception& problem) {
@@ -337,8 +341,12 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
       throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));
     }
   }();
-  state_.spent.step_s += seconds_since(began);
-  state_.spent.sync_s += end.sync_s;
+  auto &wall = state_.spent, &cpu = state_.spent_cpu;
+  wall.forward_s += end.forward_s;
+  cpu.forward_s += end.forward_cpu_s;
+  wall.backward_s += end.backward_s;
+  cpu.backward_s += end.backward_cpu_s;
+  wall.sync_s += end.sync_s;
   state_.scalars = std::move(end.scalars);
   if (end.rejected.empty()) {
     at.bad_in_a_row = 0;

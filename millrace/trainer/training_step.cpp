@@ -27,6 +27,7 @@
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "millrace/trainer/device_numbers.h"
+#include "millrace/trainer/step_passes.h"
 
 namespace millrace {
 
@@ -250,7 +251,8 @@ std::size_t TrainingStep::at_once() const {
       1, allowed_processor_count() / static_cast<std::size_t>(at::get_num_threads()));
 }
 
-void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums) {
+void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums,
+                           StepPasses& passes) {
   const bool is_cut = micro_batch_ > 0, has_totals = is_cut || parts.size() > 1 || buckets_;
   StepTotals totals(cluster_, model_.title, parts.size());
   bool moves_sums = false;
@@ -276,15 +278,18 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
   };
   if (buckets_) buckets_->begin(sums.micro_batches());
   for (std::size_t i = 1; i < parts.size(); ++i)
-    each(i, /*with_figures=*/false, [](MicroBatches&, std::size_t, const auto& compute) {
+    each(i, /*with_figures=*/false, [&](MicroBatches&, std::size_t number, const auto& compute) {
       const at::NoGradGuard no_graph;
+      StepPasses::Pass forward(passes, number, StepPasses::forward);
       compute(ask_totals_of);
+      forward.end();
     });
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (buckets_) buckets_->begin_pass(parts[i].first);
     if (buckets_ && parts[i].collects) buckets_->collect();
     each(i, /*with_figures=*/true,
          [&](MicroBatches& side_by_side, std::size_t number, const auto& compute) {
+           StepPasses::Pass forward(passes, number, StepPasses::forward);
            const auto named = compute(losses_of);
            if (has_totals && i == 0)
              side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
@@ -292,10 +297,14 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
                return 0;
              });
            sums.add(number, named);
+           forward.end();
+           StepPasses::Pass backward(passes, number, StepPasses::backward);
            const auto total = added(named);
            (factor != 1 ? total * factor : total).backward();
+           backward.end();
          });
   }
+  passes.end();
   takes_sums_ = !is_cut || moves_sums;
 }
 
@@ -323,7 +332,8 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   for (const auto& part : parts)
     micro_batches = std::max(micro_batches, part.first + part.micro_batches.size());
   StepSums sums(model_.title, micro_batches, parts[0].micro_batches[0].info.figures != nullptr);
-  descend(parts, factor, sums);
+  StepPasses passes(micro_batches, device_.type());
+  descend(parts, factor, sums, passes);
 
   std::string gradients;
   std::optional<DeviceSpan> sync;
@@ -341,6 +351,7 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   auto [reports, moved] = sums.read();
   reports[0].gradients = std::move(gradients);
   if (sync) end.sync_s = sync->seconds();
+  passes.tell(end);
   const auto report = shared(std::move(reports), moved);
 
   const auto say = [&](std::string name, double value, FigureKind kind = FigureKind::mean) {

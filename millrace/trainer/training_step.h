@@ -23,6 +23,7 @@
 
 namespace millrace {
 
+class StepPasses;
 class StepSums;
 
 struct StepEnd {
@@ -31,6 +32,9 @@ struct StepEnd {
   bool overflow = false;  // rejected for the loss scale, which has been lowered
   /// Waited for other ranks' gradients after the backward pass; on a GPU, by its stream.
   double sync_s = 0;
+  /// Up to the losses, and from there to the gradients; of micro-batches side by side, their shares
+  /// of the time. On a GPU, by its stream. Then the same of the process's CPU time.
+  double forward_s = 0, backward_s = 0, forward_cpu_s = 0, backward_cpu_s = 0;
 };
 
 /// Borrows the model and the cluster. For one thread.
@@ -78,7 +82,7 @@ class TrainingStep {
                  std::vector<Part>& parts) const;
   std::size_t at_once() const;
   /// Losses and gradients; on a device, queued.
-  void descend(const std::vector<Part>& parts, double factor, StepSums& sums);
+  void descend(const std::vector<Part>& parts, double factor, StepSums& sums, StepPasses& passes);
   /// As operator(), except that a rejected step has changed buffers.
   void take(const std::vector<Part>& parts, double lr, LossScale& scale, StepEnd& end);
   /// Of all micro-batches of all ranks, which get the chief's statistics and agree on the

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/scaling_model.h"
+#include "millrace/cli/bench/scaling_model.h"
 
 namespace millrace::scaling {
 

@@ -42,7 +42,7 @@ TEST_F(Divergence, ReturnsAtHalfTheRateAndToTheSameBytesThroughAKill) {
   EXPECT_THAT(whole.err, AllOf(HasSubstr("and goes on at 0.5 of the learning rate (return 1 of"),
                                HasSubstr("info done after step 40")));
   const auto run = in_folder("whole/maskrcnn-1");
-  const auto record = read_json(run / "run.json");
+  const auto record = read_json(run / "record.json");
   EXPECT_GE(record.at("starts").size(), 2U);
   EXPECT_EQ(record.at("starts")[0].at("ended").at("reason"), "divergence");
   EXPECT_THAT(read_text(run / "metrics.jsonl"), HasSubstr("\"returns\":"));

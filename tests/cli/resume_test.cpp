@@ -154,14 +154,14 @@ TEST_F(ResumeRun, ARunThatIsDoneSaysSoAndStaysAsItIs) {
 TEST_F(ResumeRun, TheRunOfAnOlderVersionGoesByItsFolderAndADamagedOneIsTold) {
   const auto exp = config("exp.toml");
   successful(train(exp));
-  fs::remove(runs_ / "exp-1" / "run.json");
+  fs::remove(runs_ / "exp-1" / "record.json");
   EXPECT_THAT(train(config("exp2.toml"), {"--resume"}).err, HasSubstr("is a run of 'exp'"));
   successful(train(exp, {"--resume"}, 3));
   EXPECT_EQ(steps_of(runs_ / "exp-1"), 3);
-  EXPECT_EQ(read_json(runs_ / "exp-1" / "run.json").at("name"), "exp");
+  EXPECT_EQ(read_json(runs_ / "exp-1" / "record.json").at("name"), "exp");
 
-  write_text(runs_ / "exp-1" / "run.json", "{");
-  expect_error(train(exp, {"--resume"}), 2, "run.json is damaged");
+  write_text(runs_ / "exp-1" / "record.json", "{");
+  expect_error(train(exp, {"--resume"}), 2, "record.json is damaged");
 }
 
 TEST_F(ResumeRun, AnOutputThatIsNoFolderIsWrongUse) {
@@ -194,10 +194,10 @@ TEST_F(ResumeRun, TheRunFolderSaysWhatEachStartWasMadeWith) {
   successful(train(exp, {"--resume"}, 3));
 
   const auto run = runs_ / "exp-1";
-  EXPECT_THAT(read_text(run / "run.json"), Not(HasSubstr("hidden")));
+  EXPECT_THAT(read_text(run / "record.json"), Not(HasSubstr("hidden")));
   EXPECT_THAT(read_text(run / "log.txt"),  // also of what was said before there was a folder
               AllOf(HasSubstr("maskrcnn: 6 classes"), HasSubstr("done after step 2")));
-  const auto record = read_json(run / "run.json");
+  const auto record = read_json(run / "record.json");
   EXPECT_EQ(record.at("config_file"), fs::canonical(exp).string());
   ASSERT_EQ(record.at("starts").size(), 2);
   const auto first = record.at("starts").at(0), second = record.at("starts").at(1);

@@ -29,7 +29,7 @@ class Status : public Trainer {
   template <class Condition>
   bool comes_to_be(Condition condition) {
     return comes_to([&] {
-      if (!fs::exists(run_ / "run.json")) return false;
+      if (!fs::exists(run_ / "record.json")) return false;
       last_ = status();
       return condition(last_);
     });

@@ -27,7 +27,7 @@ class FleetStatus : public Mpirun {
   template <class Condition>
   bool comes_to_be(Condition condition) {
     return comes_to([&] {
-      if (!fs::exists(run_ / "run.json")) return false;
+      if (!fs::exists(run_ / "record.json")) return false;
       last_ = successful(trainer({"status", run_, "--json"})).json();
       verdict_ = last_["verdict"];
       return condition();

@@ -83,9 +83,13 @@ TEST_F(TrainerRanks, WithoutARunToResumeAreRefusedOrStartOne) {
   const auto again = ranks(2, MILLRACE_TRAINER, resume);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("maskrcnn-1 is done, after step 2"));
-  const auto record = read_json(in_folder("runs") / "maskrcnn-1" / "run.json");
+  const auto record = read_json(in_folder("runs") / "maskrcnn-1" / "record.json");
   ASSERT_EQ(record.at("starts").size(), 1);
+  const auto& used = record.at("used");
+  ASSERT_EQ(used.at("peak_memory_mib").size(), 2);
+  EXPECT_GT(used.at("parts").at("sync").at("wall_s"), 0);
   for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_GT(used.at("peak_memory_mib").at(rank), 10);
     const auto& where = record.at("starts").at(0).at("ranks").at(rank);
     EXPECT_EQ(where.at("rank"), rank);
     EXPECT_EQ(where.at("host"), host());

@@ -40,7 +40,7 @@ def make_run(folder: pathlib.Path, data: pathlib.Path, seed: int) -> None:
     (folder / "detections/step-000060.json").write_text(json.dumps(found))
     (folder / "config.toml").write_text(
         f"[data]\nroot = '{data}'\nval = 'val2017'\n[train]\nseed = {seed}\n")
-    (folder / "run.json").write_text(json.dumps({"starts": [
+    (folder / "record.json").write_text(json.dumps({"starts": [
         {"time": "2026-01-01T00:00:00Z", "ranks": [{"device": "cpu"}],
          "ended": {"time": "2026-01-01T00:01:00Z", "step": 60, "reason": "done"}}]}))
     lines = []

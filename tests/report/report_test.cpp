@@ -15,6 +15,7 @@ namespace millrace::report {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -54,6 +55,22 @@ TEST(Report, ItsScoresAreTheEvaluators) {
                         result.category_ap[k] < 0 ? "&ndash;" : per_cent(result.category_ap[k]))));
     }
   }
+}
+
+TEST(Report, SaysWhatALevelOfApHadCost) {
+  const RunFolders folders;
+  const auto run = folders.make_run("a-1");
+  RunFolders::write(run / "metrics.jsonl",
+                    "{\"step\":20,\"epoch\":0.5,\"time\":1767225620,\"bbox/AP\":0.1}\n"
+                    "{\"step\":40,\"epoch\":1,\"time\":1767225640,\"bbox/AP\":0.3}\n");
+  EXPECT_THAT(page_of({run}), Not(HasSubstr("price")));
+  auto record = nlohmann::ordered_json::parse(read_file(run / "record.json"));
+  record["evaluations"] = {{{"step", 20}, {"price", 12.25}}, {{"step", 40}, {"price", 24.5}}};
+  record["used"] = {{"price", 25.75}};
+  RunFolders::write(run / "record.json", record.dump());
+  EXPECT_THAT(page_of({run}),
+              AllOf(ContainsRegex("<td>40</td><td>1.00</td><td>40.0 s</td><td>24.50</td>"),
+                    HasSubstr("price 25.75")));
 }
 
 TEST(Report, EqualInputGivesEqualBytes) {

@@ -36,7 +36,7 @@ std::string without_end(std::string json) {
 TEST(RunFiles, WhoeverHoldsTheLockTrains) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
-  RunFolders::write(folder / "run.json", without_end(read_file(folder / "run.json")));
+  RunFolders::write(folder / "record.json", without_end(read_file(folder / "record.json")));
   {
     const FileLock lock(folder / "lock");
     EXPECT_EQ(read_run_files(folder).standing, Standing::training);
@@ -51,7 +51,7 @@ TEST(RunFiles, WhoeverHoldsTheLockTrains) {
 TEST(RunFiles, WhatIsDamagedOrMissingIsARemark) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
-  for (const char* name : {"run.json", "config.toml"}) {
+  for (const char* name : {"record.json", "config.toml"}) {
     const auto whole = read_file(folder / name);
     RunFolders::write(folder / name, "{\n[data");
     EXPECT_EQ(read_run_files(folder).remarks.size(), 1) << name;
@@ -81,7 +81,7 @@ TEST(RunFiles, EqualNamesAreToldApartByTheirFolders) {
 TEST(RunFiles, PausesBetweenStartsAreNoTraining) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
-  RunFolders::write(folder / "run.json",
+  RunFolders::write(folder / "record.json",
                     R"({"starts": [{"time": "1970-01-01T00:01:00Z", "ended":
  {"time": "1970-01-01T00:02:00Z", "step": 1, "reason": "SIGTERM"}},
  {"time": "1970-01-01T01:00:00Z"}]})");

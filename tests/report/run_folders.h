@@ -40,7 +40,7 @@ class RunFolders {
           fmt::format("[data]\nroot = \"photos\"\nval = \"val2017\"\nclasses = []\n\n[optimizer]\n"
                       "lr = {}\n",
                       error / 1000));
-    write(run / "run.json",
+    write(run / "record.json",
           fmt::format(R"({{"format": 1, "name": "test", "starts": [{{"time": "2026-01-01T00:00:00Z",
  "command": ["trainer", "run", "<b>.toml"], "directory": "{}", "program": "trainer 0",
  "versions": {{"libtorch": "2.11.0"}}, "ranks": [{{"rank": 0, "host": "h", "device": "cpu",

@@ -114,7 +114,7 @@ Not empty: no colours on a terminal.
 .SH FILES
 .TP
 .I runs/NAME\-N
-A run: config.toml, log.txt, metrics.jsonl, run.json, checkpoints, detections, pictures.
+A run: config.toml, log.txt, metrics.jsonl, record.json, checkpoints, detections, pictures.
 .SH SEE ALSO
 The pages in share/doc/millrace/docs of the installation: configuration.md, callbacks.md, doctor.md,
 weights.md, predict.md, export.md.

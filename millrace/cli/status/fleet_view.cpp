@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 
+#include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
 #include "millrace/report/run_files.h"
 #include "millrace/trainer/cluster/processors.h"
@@ -69,12 +70,12 @@ std::string name_of(RunState state) {
 
 fs::path newest_run_in(const fs::path& folder) {
   std::error_code unreadable;
-  if (fs::exists(folder / "run.json", unreadable)) return folder;
+  if (!record_file_in(folder).empty()) return folder;
   auto newest = folder;
   std::optional<fs::file_time_type> written;
   for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
     std::error_code missing;
-    const auto time = fs::last_write_time(entry.path() / "run.json", missing);
+    const auto time = fs::last_write_time(record_file_in(entry.path()), missing);
     if (missing || (written && time <= *written)) continue;
     written = time;
     newest = entry.path();

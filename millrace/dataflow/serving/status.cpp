@@ -24,6 +24,7 @@ nlohmann::ordered_json process_status() {
   const auto memory = rss_bytes();  // may exceed the reported peak by some pages
   return {{"host", host.data()},
           {"process", ::getpid()},
+          {"cpu_s", cpu_seconds()},
           {"memory_bytes", memory},
           {"memory_peak_bytes", std::max(memory, peak_rss_bytes())}};
 }

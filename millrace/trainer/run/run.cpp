@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
 
+#include "millrace/base/clock.h"
+#include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/count_objects.h"
@@ -16,10 +22,12 @@
 #include "millrace/engine/order.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 #include "millrace/trainer/run/config_changes.h"
+#include "millrace/trainer/run/data_facts.h"
 #include "millrace/trainer/run/divergence.h"
 #include "millrace/trainer/run/run_facts.h"
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/trainer/run/run_record.h"
+#include "millrace/trainer/run/run_recorder.h"
 #include "millrace/trainer/run/step_memory.h"
 #include "millrace/trainer/run/trained_weights.h"
 #include "millrace/trainer/status/fleet.h"
@@ -116,12 +124,16 @@ CallbackList make_callbacks(const Recipe& recipe) {
 
 namespace {
 
-/// One start of a run. `diverged`: how the one before ended, for this one to take another way.
-RunEnd start_training(const Session& session, const RunOptions& options,
+/// One start of a run, from `began` on. `diverged`: how the one before ended, for this one to take
+/// another way.
+RunEnd start_training(const Session& session, const RunOptions& options, Clock::time_point began,
                       const std::optional<TrainEnd>& diverged) {
   const auto& recipe = session.recipe();
   const auto& cluster = session.cluster();
   auto callbacks = make_callbacks(recipe);
+  auto own_recorder = std::make_unique<RunRecorder>(recipe, cluster, began, diverged.has_value());
+  auto& recorder = *own_recorder;
+  callbacks.add(kRecordFile, std::move(own_recorder));
   // Only the chief sees the run's folder.
   const auto mine = identity_of(options.config_file, recipe.tree);
   std::optional<RunFolder> own;
@@ -198,8 +210,15 @@ RunEnd start_training(const Session& session, const RunOptions& options,
       own->keep_log();
       write_file_atomically(own->path() / "config.toml", to_toml(tree));
       write_file_atomically(own->path() / "origins.json", origins_text(tree));
-      start->begin(trainer.at().step, options.config_file, options.program, std::move(ranks),
-                   memory ? to_json(*memory) : nlohmann::ordered_json());
+      const auto price = recipe.train.price_per_hour;
+      start->begin(trainer.at().step, options.config_file, options.program,
+                   {{"data", data_facts(recipe, train, validation ? &*validation : nullptr)},
+                    {"weights", weights_facts(recipe.weights)},
+                    {"price_per_hour", price > 0 ? nlohmann::ordered_json(price) : nullptr},
+                    {"memory_forecast_mib", memory ? to_json(*memory) : nlohmann::ordered_json()},
+                    {"ranks", std::move(ranks)}},
+                   recorder.targets());
+      recorder.record_in(*start);
       spdlog::info("run folder {}", own->path().string());
     }
     folder = cluster.broadcast("run folder", own ? own->path().string() : "");
@@ -215,11 +234,15 @@ RunEnd start_training(const Session& session, const RunOptions& options,
     if (own && is_new && (!has_begun || is_wrong)) own->remove();
     throw;
   }
-  if (start) start->end(end);
+  const auto use = recorder.whole_use();
+  if (start) start->end(end, use);
   if (end.diverged) {
     if (cluster.is_chief()) give_up_diverged_checkpoints(folder / "checkpoints", end.at);
     return {end, folder};
   }
+  if (start)
+    spdlog::info("used {}{}", start->used().text(),
+                 start->number() > 1 ? fmt::format(", over {} starts", start->number()) : "");
   log_result(fmt::format("{} after {}; everything lies in {}",
                          end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason,
                          standing(end.at), folder.string()));
@@ -230,11 +253,13 @@ RunEnd start_training(const Session& session, const RunOptions& options,
 }  // namespace
 
 RunEnd run_training(const Session& session, const RunOptions& options) {
-  auto end = start_training(session, options, {});
+  const auto age = std::chrono::duration<double>(process_age());
+  const auto born = Clock::now() - std::chrono::duration_cast<Clock::duration>(age);
+  auto end = start_training(session, options, born, {});
   while (end.training.diverged) {
     auto again = options;
     again.resumed = end.folder;
-    end = start_training(session, again, end.training);
+    end = start_training(session, again, Clock::now(), end.training);
   }
   return end;
 }

@@ -25,7 +25,7 @@ struct RunEnd {
 
 /// Trains; every rank calls it. The run folder, which the chief alone reads and writes, is made
 /// once detector, weights, data and callbacks fit together: a start that fails leaves none. It
-/// receives config.toml, run.json (see run_record.h), log.txt and what callbacks write, and is
+/// receives config.toml, record.json (see run_record.h), log.txt and what callbacks write, and is
 /// locked meanwhile. A run that has nothing left to do is left as it is. Throws ConfigError if data
 /// or configuration cannot work, Error if the run fails.
 RunEnd run_training(const Session& session, const RunOptions& options);

@@ -72,6 +72,10 @@ std::string processor() {
   return "unknown";
 }
 
+std::int64_t host_memory_mib() {
+  return static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE) >> 20;
+}
+
 ordered_json versions() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
   int length = 0;  // with the end, in some
@@ -96,7 +100,7 @@ std::optional<std::string> said_by(const std::string& command,
   const auto last = std::chrono::steady_clock::now() + kPatience;
   while (!child.has_ended()) {
     if (std::chrono::steady_clock::now() > last) {
-      spdlog::warn("`{}` takes too long: run.json goes without", command);
+      spdlog::warn("`{}` takes too long: record.json goes without", command);
       return std::nullopt;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -106,7 +110,7 @@ std::optional<std::string> said_by(const std::string& command,
   text.erase(text.find_last_not_of('\n') + 1);
   return text;
 } catch (const Error& problem) {
-  spdlog::warn("{}: run.json goes without the repository", problem.what());
+  spdlog::warn("{}: record.json goes without the repository", problem.what());
   return std::nullopt;
 }
 
@@ -153,6 +157,7 @@ ordered_json rank_facts(const Cluster& cluster, const std::string& device) {
                              {"processor", processor()},
                              {"instructions", at::get_cpu_capability()},
                              {"processors", allowed_processors()},
+                             {"memory_mib", host_memory_mib()},
                              {"maths_threads", at::get_num_threads()}};
   auto all = ordered_json::array();
   for (const auto& one : cluster.gather("where ranks run", mine.dump()))

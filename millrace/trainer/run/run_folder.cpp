@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
@@ -37,7 +38,7 @@ long long number_of(const fs::path& folder, const std::string& name) {
 }
 
 bool is_run(const fs::path& folder) {
-  return fs::exists(folder / kRunRecord) ||
+  return !record_file_in(folder).empty() ||
          (fs::exists(folder / kConfig) && fs::exists(folder / kLock));  // of an older version
 }
 

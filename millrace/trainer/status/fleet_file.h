@@ -36,7 +36,7 @@ struct FleetMember {
 };
 
 struct FleetFile {
-  std::int64_t start = 0;  // of the run, from 1, as run.json counts them
+  std::int64_t start = 0;  // of the run, from 1, as record.json counts them
   double written = 0;
   std::vector<FleetMember> ranks, servers;
   std::string server_key_own, server_key_of_server;  // files; empty: servers without keys

@@ -1,4 +1,4 @@
-#include "tests/bench/scaling_model.h"
+#include "millrace/cli/bench/scaling_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,52 @@
+#include "millrace/base/process/energy.h"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<double> number_in(const fs::path& file) {
+  double value = 0;
+  std::ifstream stream(file);
+  return stream >> value ? std::optional(value) : std::nullopt;
+}
+
+/// "intel-rapl:0", not its part "intel-rapl:0:1", which it counts.
+bool is_package(const std::string& name) {
+  return name.find("rapl:") != name.npos && std::ranges::count(name, ':') == 1;
+}
+
+}  // namespace
+
+EnergyMeter::EnergyMeter(const fs::path& root) {
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(root, unreadable)) {
+    if (!is_package(entry.path().filename())) continue;
+    const auto counter = entry.path() / "energy_uj";
+    const auto now = number_in(counter);
+    if (!now) {  // a sum without one of them would be too low
+      packages_.clear();
+      return;
+    }
+    packages_.push_back(
+        {counter, number_in(entry.path() / "max_energy_range_uj").value_or(0), *now});
+  }
+}
+
+std::optional<double> EnergyMeter::joules() {
+  if (packages_.empty()) return std::nullopt;
+  for (auto& package : packages_) {
+    const auto now = number_in(package.counter);
+    if (!now) continue;
+    const double more = *now - package.last_uj;
+    joules_ += 1e-6 * (more < 0 ? more + package.range_uj : more);
+    package.last_uj = *now;
+  }
+  return joules_;
+}
+
+}  // namespace millrace

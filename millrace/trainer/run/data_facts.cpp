@@ -1,0 +1,75 @@
+#include "millrace/trainer/run/data_facts.h"
+
+#include <tbb/parallel_for.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/text.h"
+#include "millrace/coco/data/annotation_cache.h"
+#include "millrace/dataflow/sources/detection_source.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Its name and size, and a digest of its bytes unless it has so many.
+ordered_json file_facts(const std::string& file, std::uint64_t most = UINT64_MAX) {
+  if (file.empty() || !std::filesystem::is_regular_file(file)) return nullptr;
+  const auto bytes = map_file(file);
+  ordered_json facts = {{"file", file}, {"bytes", bytes.size}, {"digest", nullptr}};
+  if (bytes.size >= most) return facts;
+  const auto all = wide_digest(bytes.data.get(), bytes.size);
+  facts["digest"] = hex(all.high) + hex(all.low);
+  return facts;
+}
+
+/// What is known of a sample before its image is read.
+std::uint64_t digest_about(const Source<Sample>& source, std::int64_t index) try {
+  const auto sample = source.about(index);
+  const auto sum = digest(sample.width, digest(sample.height, digest(sample.image_id, 0)));
+  return digest(sample.objects, sum);
+} catch (const DataError&) {  // the flow tells of it, as data.on_error says
+  return 0;
+}
+
+ordered_json facts_of(const Source<Sample>& source, const std::vector<std::string>& classes,
+                      const std::string& annotations) {
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(source.size()));
+  tbb::parallel_for(std::int64_t{0}, source.size(), [&](std::int64_t i) {
+    sums[static_cast<std::size_t>(i)] = digest_about(source, i);
+  });
+  const auto all = digest(sums, digest(source.repeats(), digest(joined(classes, "\n"))));
+  return {{"annotations", file_facts(annotations, coco::kLeastTrusted)},
+          {"samples", source.size()},
+          {"classes", classes.size()},
+          {"digest", hex(all)}};
+}
+
+}  // namespace
+
+ordered_json data_facts(const Recipe& recipe, const TrainData& train, const EvalData* validation) {
+  ordered_json facts = {{"train", nullptr}, {"val", nullptr}};
+  if (train.source) {
+    const auto file = recipe.sources.empty()
+                          ? find_split(recipe.data, recipe.data.train).annotations.string()
+                          : "";
+    facts["train"] = facts_of(*train.source, train.classes, file);
+  }
+  if (validation) {
+    const auto& split = validation->split;
+    facts["val"] = facts_of(DetectionSource(split, /*filter_empty=*/false), split.classes,
+                            split.annotations->source);
+  }
+  return facts;
+}
+
+ordered_json weights_facts(const std::string& file) { return file_facts(file); }
+
+}  // namespace millrace

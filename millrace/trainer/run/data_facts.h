@@ -1,0 +1,21 @@
+// What a training reads, in digests: to see whether another one reads the same.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "millrace/dataflow/sources/train_data.h"
+#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/run/recipe.h"
+
+namespace millrace {
+
+/// Of training and validation: the annotation file with a digest of its bytes (not of one of 512
+/// MiB or more, which is not read through), and how many samples there are with a digest of their
+/// classes, ids, sizes and boxes. No pixels are read. Null for what this machine does not have.
+nlohmann::ordered_json data_facts(const Recipe& recipe, const TrainData& train,
+                                  const EvalData* validation);
+
+/// The file of model.weights, with a digest of its bytes; null without one.
+nlohmann::ordered_json weights_facts(const std::string& file);
+
+}  // namespace millrace

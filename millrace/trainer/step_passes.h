@@ -1,0 +1,82 @@
+// How long the forward and backward passes of a training step take.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/process/process_usage.h"
+#include "millrace/trainer/device_numbers.h"
+#include "millrace/trainer/training_step.h"
+
+namespace millrace {
+
+/// Of one step, whose micro-batches may run side by side.
+class StepPasses {
+ public:
+  enum Kind : std::size_t { forward, backward };
+
+  StepPasses(std::size_t micro_batches, at::DeviceType device)
+      : all_(micro_batches), device_(device) {}
+
+  /// One pass of a micro-batch, from here to `end`; without that it is not counted.
+  class Pass {
+   public:
+    Pass(StepPasses& of, std::size_t number, Kind kind)
+        : passes_(of.all_[number]), kind_(kind), cpu_s_(cpu_seconds()), span_(of.device_) {}
+    Pass(const Pass&) = delete;
+    void end() {
+      span_.end();
+      passes_.push_back({kind_, cpu_seconds() - cpu_s_, std::move(span_)});
+    }
+
+   private:
+    friend class StepPasses;
+    struct Done {
+      Kind kind;
+      double cpu_s;
+      DeviceSpan span;
+    };
+
+    std::vector<Done>& passes_;
+    Kind kind_;
+    double cpu_s_;
+    DeviceSpan span_;
+  };
+
+  /// No pass follows.
+  void end() {
+    wall_s_ = seconds_since(began_);
+    cpu_s_ = cpu_seconds() - cpu_s_;
+  }
+
+  /// Waits for the device. Passes side by side get their shares of the time.
+  void tell(StepEnd& of) {
+    double wall[2] = {}, cpu[2] = {};
+    for (auto& passes : all_)
+      for (auto& pass : passes) {
+        wall[pass.kind] += pass.span.seconds();
+        cpu[pass.kind] += pass.cpu_s;
+      }
+    const auto share = [](double whole, const double(&parts)[2]) {
+      const double sum = parts[forward] + parts[backward];
+      return sum > whole ? whole / sum : 1;
+    };
+    const double of_wall = device_ == at::kCPU ? share(wall_s_, wall) : 1;
+    const double of_cpu = share(cpu_s_, cpu);
+    of.forward_s = wall[forward] * of_wall;
+    of.backward_s = wall[backward] * of_wall;
+    of.forward_cpu_s = cpu[forward] * of_cpu;
+    of.backward_cpu_s = cpu[backward] * of_cpu;
+  }
+
+ private:
+  std::vector<std::vector<Pass::Done>> all_;  // by micro-batch
+  at::DeviceType device_;
+  Clock::time_point began_ = Clock::now();
+  double wall_s_ = 0, cpu_s_ = cpu_seconds();  // of all passes together
+};
+
+}  // namespace millrace
