@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
@@ -35,7 +36,7 @@ constexpr auto kNap = std::chrono::milliseconds(20);
 /// Whether the run has come to its end, by its own record: its steps, or a reason to stop that is
 /// no signal.
 bool has_ended(const fs::path& own) {
-  if (own.empty() || !fs::exists(own / "run.json")) return false;
+  if (own.empty() || record_file_in(own).empty()) return false;
   const auto run = report::read_run_files(own);
   if (!run.last_start().contains("ended")) return false;
   return !report::text_of(run.last_start()["ended"], "reason").starts_with("SIG");

@@ -5,7 +5,7 @@
 
 For each detector, at several sizes and batches, in fp32 and bf16: a training of some steps on COCO
 photos of 640x480 (of MILLRACE_TEST_DATA, default ../shared/data), with a checkpoint and, where a
-row says so, an evaluation. The forecast and the peak are those of its run.json. Detectors with
+row says so, an evaluation. The forecast and the peak are those of its record.json. Detectors with
 regions start from ImageNet's weights, so that they have proposals, and count nearly all of them as
 foreground: as many as may be, with which a forecast counts.
 
@@ -43,7 +43,7 @@ TRAIN_ONLY = {"callbacks.evaluate.enabled": "false", "data.val": '""'}
 
 
 def trained(trainer, folder, config, sets, steps):
-    """What run.json says of a short training; ends the program if that fails."""
+    """What record.json says of a short training; ends the program if that fails."""
     sets = {"data.root": f'"{folder}"', "model.weights": '""', "train.max_steps": steps,
             "train.epochs": 1000, "train.threads": 2, "callbacks.pictures.enabled": "false", **sets}
     with tempfile.TemporaryDirectory() as runs:
@@ -55,7 +55,7 @@ def trained(trainer, folder, config, sets, steps):
         if done.returncode:
             raise SystemExit(f"{config}: {done.stderr.strip().splitlines()[-1]}")
         (run,) = os.listdir(runs)
-        with open(os.path.join(runs, run, "run.json")) as f:
+        with open(os.path.join(runs, run, "record.json")) as f:
             return json.load(f)["starts"][0]
 
 
@@ -72,7 +72,7 @@ def row(trainer, folder, name, config, sets, size, batch, steps, precision, eval
     else:
         sets |= TRAIN_ONLY
     start = trained(trainer, folder, config, sets, steps)
-    forecast, peak = start["memory_forecast_mib"]["most"], start["ended"]["peak_memory_mib"]
+    forecast, peak = start["memory_forecast_mib"]["most"], start["used"]["peak_memory_mib"][0]
     kind = "evaluation" if evaluates else "training"
     print(f"| {name} | {kind} | {size} | {batch} | {precision} | {forecast:,} | {peak:,} "
           f"| {100 * (forecast / peak - 1):+.0f} % |", flush=True)

@@ -36,9 +36,9 @@ TEST_F(Memory, AForecastComesNearWhatIsTaken) {
   successful(train(make_data(), kTrainOnly + Words{"data.val=''", "data.short_side=320",
                                                    "data.max_side=480", "model.backbone.width=64",
                                                    "train.max_steps=3", "train.epochs=10"}));
-  const auto start = read_json(in_folder("runs") / "maskrcnn-1" / "run.json")["starts"][0];
+  const auto start = read_json(in_folder("runs") / "maskrcnn-1" / "record.json")["starts"][0];
   const double forecast = start["memory_forecast_mib"]["most"],
-               taken = start["ended"]["peak_memory_mib"];
+               taken = start["used"]["peak_memory_mib"][0];
   EXPECT_GT(forecast, 0.75 * taken);
   EXPECT_LT(forecast, 1.25 * taken);
 }

@@ -50,7 +50,7 @@ struct FaultyFlow final : testing::FakeFlow {
 int run(const Cluster& cluster, const std::string& folder, const std::string& what,
         std::int64_t steps) {
   std::ofstream(fmt::format("{}/pid-{}", folder, cluster.rank())) << ::getpid();
-  if (cluster.is_chief()) std::ofstream(folder + "/run.json") << "{}";
+  if (cluster.is_chief()) std::ofstream(folder + "/record.json") << "{}";
   cluster.set_patience(2);
   const RankEvents events(cluster, folder);
   Fault fault{what, cluster.rank() == cluster.size() - 1};

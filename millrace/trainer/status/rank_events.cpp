@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/record_file.h"
 #include "millrace/base/events/event_text.h"
 #include "millrace/base/files.h"
 #include "millrace/trainer/cluster/processors.h"
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 /// Tells the folder of a run from another of its name, on another host.
 std::string mark_of(const fs::path& folder) {
   try {
-    return hex(digest(read_file(folder / "run.json")));
+    return hex(digest(read_file(record_file_in(folder))));
   } catch (const std::exception&) {
     return "";
   }

@@ -101,10 +101,10 @@ TEST_F(StudyRun, KilledAndStartedAgainItComesToTheSameTable) {
     EXPECT_FALSE(fs::exists(in_folder("killed") / run / "exp-2")) << run;
 
   // What is done is not done again, and a folder alone is shown.
-  const auto written = fs::last_write_time(training / "run.json");
+  const auto written = fs::last_write_time(training / "record.json");
   EXPECT_EQ(figures(successful(trainer(command("killed", kTwoByTwo)))), expected);
   EXPECT_EQ(figures(successful(trainer({"study", in_folder("killed"), "--json"}))), expected);
-  EXPECT_EQ(fs::last_write_time(training / "run.json"), written);
+  EXPECT_EQ(fs::last_write_time(training / "record.json"), written);
   const auto shown = successful(trainer({"study", in_folder("killed")})).out;
   EXPECT_THAT(shown, AllOf(StartsWith("exp: 4 of 4 runs done; 4 images, 1 maths thread\n"),
                            HasSubstr("optimizer.lr=0.05 against optimizer.lr=0.01\n  box AP: "),
