@@ -23,8 +23,8 @@
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
-#include "millrace/trainer/detector_evaluation.h"
-#include "millrace/trainer/running_ap.h"
+#include "millrace/trainer/evaluation/detector_evaluation.h"
+#include "millrace/trainer/evaluation/running_ap.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -65,8 +65,8 @@ struct EvaluateOptions {
           "training waits for the scores, for the detections alone, or for nothing while a copy "
           "of the weights is evaluated")
         .decides(Decides::run);
-    o.add("targets", targets, "training ends once all of these scores are reached", all_score_names(),
-          {.min = 0, .max = 1});
+    o.add("targets", targets, "training ends once all of these scores are reached",
+          all_score_names(), {.min = 0, .max = 1});
     o.add("weights", weights,
           "whose scores: the trained ones, or the name of a callback that keeps others, such as "
           "average_weights; its name then stands before those of the scores")

@@ -14,7 +14,7 @@
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

@@ -16,7 +16,7 @@
 #include "millrace/callbacks/common/scalar_writer.h"
 #include "millrace/report/report.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

@@ -18,7 +18,7 @@
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/cluster/gather_values.h"
 #include "millrace/trainer/device_numbers.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

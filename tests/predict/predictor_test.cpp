@@ -6,7 +6,7 @@
 #include "millrace/coco/data/annotations.h"
 #include "millrace/coco/data/detections.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "tests/predict/trained.h"
 #include "tests/support/thrown.h"
 

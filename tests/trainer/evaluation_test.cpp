@@ -1,5 +1,5 @@
 // Scores of a detector over the validation split, as a whole and in parts.
-#include "millrace/trainer/detector_evaluation.h"
+#include "millrace/trainer/evaluation/detector_evaluation.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/running_ap.h"
+#include "millrace/trainer/evaluation/running_ap.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/log.h"
 #include "tests/support/python.h"

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 
 namespace millrace {
 

@@ -12,7 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
 #include "millrace/base/text.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 
 namespace millrace {
 

@@ -12,9 +12,9 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/predict/prediction.h"
 #include "millrace/cli/voc_output.h"
+#include "millrace/trainer/evaluation/running_ap.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/run/trained_model.h"
-#include "millrace/trainer/running_ap.h"
 
 namespace millrace::cli {
 namespace {

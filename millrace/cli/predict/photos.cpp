@@ -13,7 +13,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/detector/make_detector.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/device.h"
 #include "millrace/weights/formats.h"
 

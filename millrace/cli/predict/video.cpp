@@ -16,7 +16,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/appended_file.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/video/open_video.h"
 
 namespace millrace::cli {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "millrace/dataflow/sources/train_data.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace {

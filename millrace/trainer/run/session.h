@@ -12,7 +12,7 @@
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/processors.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/recipe.h"
 #include "millrace/trainer/run/trained_weights.h"
 #include "millrace/trainer/trainer.h"

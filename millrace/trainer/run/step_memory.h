@@ -9,7 +9,7 @@
 #include "millrace/dataflow/largest_batch.h"
 #include "millrace/detector/detector.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace {

@@ -8,7 +8,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/coco/evaluation/evaluate.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 
 namespace millrace {
 

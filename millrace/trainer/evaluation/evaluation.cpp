@@ -1,4 +1,4 @@
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/detector_evaluation.h"
+#include "millrace/trainer/evaluation/detector_evaluation.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "millrace/trainer/detector_evaluation.h"
+#include "millrace/trainer/evaluation/detector_evaluation.h"
 
 #include <fmt/format.h>
 

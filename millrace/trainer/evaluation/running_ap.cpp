@@ -1,4 +1,4 @@
-#include "millrace/trainer/running_ap.h"
+#include "millrace/trainer/evaluation/running_ap.h"
 
 #include <algorithm>
 
