@@ -100,7 +100,12 @@ class UploadingFlow final : public DataFlow<Batch> {
 
 at::Device open_device(const std::string& kind, std::int64_t local_rank) {
   if (kind == "cpu") return at::kCPU;
-  if (kind != "cuda") return {device_type(kind), static_cast<at::DeviceIndex>(local_rank)};
+  if (kind != "cuda") {
+    const auto type = device_type(kind);
+    const auto count = c10::impl::getDeviceGuardImpl(type)->deviceCount();
+    const auto own = gpu_of_rank(local_rank, count).value_or(local_rank);
+    return {type, static_cast<at::DeviceIndex>(own)};
+  }
   if (!c10::impl::hasDeviceGuardImpl(at::kCUDA))
     throw ConfigError(
         "train.device = \"cuda\": this libtorch is for processors alone; install the CUDA half "

@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-/// The device of one of device_kinds(), as the host's process `local_rank` uses it: "cpu"; a
-/// plug-in's of that number; or "cuda", the GPU of that process (gpu_of_rank), made the calling
-/// thread's current one. Throws ConfigError saying what is missing.
+/// The device of one of device_kinds(), as the host's process `local_rank` uses it: "cpu"; that of
+/// a plug-in; or "cuda", made the calling thread's current one. Of several devices it is that of
+/// the process (gpu_of_rank). Throws ConfigError saying what is missing.
 at::Device open_device(const std::string& kind, std::int64_t local_rank);
 
 /// From now on batches are made in memory that the device copies fast.
