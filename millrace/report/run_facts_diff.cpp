@@ -25,6 +25,9 @@ std::string values_text(const Values& values) {
 }
 
 std::string fact_text(const ordered_json& value) {
+  if (value.is_array() &&
+      std::ranges::all_of(value, [](const auto& one) { return one.is_string(); }))
+    return joined(value.get<std::vector<std::string>>(), " ");
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
@@ -210,7 +213,6 @@ FactsDiff facts_diff(const RunFiles& a, const RunFiles& b, const DecidesResults&
   all.add("configuration file", false, text_of(a.record, "config_file"),
           text_of(b.record, "config_file"));
   all.starts("revision of the configuration", false, {"repository", "revision"});
-  all.starts("price per hour", false, {"price_per_hour"});
   return all.take();
 }
 

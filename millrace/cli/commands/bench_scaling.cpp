@@ -220,6 +220,7 @@ void add_bench_scaling(CLI::App& bench, Action& action) {
   arguments.config.add_to(command);
   command.add_option("--ranks", arguments.ranks, "numbers of ranks")
       ->delimiter(',')
+      ->allow_extra_args(false)  // CONFIG may follow
       ->type_name("N,N")
       ->capture_default_str()
       ->check(positive());

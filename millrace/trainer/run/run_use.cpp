@@ -52,11 +52,8 @@ RunUse& RunUse::operator+=(const RunUse& more) {
 }
 
 std::string RunUse::text() const {
-  constexpr double kHour = 3600;
-  auto text = duration_text(wall_s);
-  text += cpu_s < kHour ? fmt::format(", {:.1f} min of CPU time", cpu_s / 60)
-                        : fmt::format(", {:.1f} h of CPU time", cpu_s / kHour);
-  if (energy_j) text += fmt::format(", {:.3g} kWh of the processors", *energy_j / (kHour * 1e3));
+  auto text = fmt::format("{}, {} of CPU time", duration_text(wall_s), duration_text(cpu_s));
+  if (energy_j) text += fmt::format(", {:.3g} kWh of the processors", *energy_j / 3.6e6);
   if (price) text += fmt::format(", price {:.2f}", *price);
   return text;
 }

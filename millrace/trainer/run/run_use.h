@@ -46,7 +46,7 @@ struct RunUse {
   /// Energy and price are known if they are of both; memory is the larger.
   RunUse& operator+=(const RunUse& more);
 
-  /// "1:02:03, 2.5 h of CPU time, 0.41 kWh of the processors, price 3.12"
+  /// "1:02:03, 2:31:04 of CPU time, 0.41 kWh of the processors, price 3.12"
   std::string text() const;
 };
 
