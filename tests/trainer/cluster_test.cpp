@@ -71,7 +71,7 @@ at::Tensor values_of(std::int64_t rank, std::int64_t count) {
 
 TEST(GradientSync, AddsAsATreeOfTheRanksAndAllHaveTheSameBits) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
-  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
+  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster, SumOrder::tree);
   for (int repeat = 0; repeat < 2; ++repeat) {
     std::vector<at::Tensor> sums, expected;
     for (const std::int64_t count : {1, 3, 1000, 1 << 18}) {
@@ -88,7 +88,7 @@ TEST(GradientSync, AddsAsATreeOfTheRanksAndAllHaveTheSameBits) {
 
 TEST(GradientSync, RefusesWhatItCannotAdd) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
-  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
+  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster, SumOrder::tree);
   sync->begin_sum(at::empty({4}, at::kLong), "numbers");
   EXPECT_THROW(sync->wait(), Error);
   auto after = at::empty({4}).fill_(1);

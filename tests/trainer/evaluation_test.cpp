@@ -96,8 +96,12 @@ TEST(Evaluation, ItsApSoFarIsLoggedForATenthOfTheImagesAtMost) {
     say(boxes);
     const auto said = log.take();
     EXPECT_LE(std::ranges::count(said, '\n'), 1);
-    if (id == 1) EXPECT_EQ(said, "info 1 of 10 images, box AP 1.000 (1.000 .. 1.000)\n");
-    if (id == kEpochImages) EXPECT_EQ(said, "") << "the figures follow";
+    if (id == 1) {
+      EXPECT_EQ(said, "info 1 of 10 images, box AP 1.000 (1.000 .. 1.000)\n");
+    }
+    if (id == kEpochImages) {
+      EXPECT_EQ(said, "") << "the figures follow";
+    }
   }
 }
 
