@@ -44,10 +44,11 @@ void PredictionProgress::show(std::int64_t done, const std::string& note) {
                   : std::string();
   text += fmt::format("{} {}", noun_, done);
   if (all_ > 0) text += fmt::format("/{}", all_);
-  text += fmt::format("  {:.1f} {}s/s", speed, noun_);
+  const auto speed_text = fmt::format("  {:.1f} {}s/s", speed, noun_);
+  if (note.empty()) text += speed_text;
   if (all_ > done && speed > 0)
     text += fmt::format("  {} left", duration_text(static_cast<double>(all_ - done) / speed));
-  if (!note.empty()) text += "  " + note;
+  if (!note.empty()) text += "  " + note + speed_text;  // a narrow terminal cuts the last
   show_terminal_line(std::move(text));
 }
 

@@ -38,7 +38,7 @@ class PredictionProgress {
   /// Whether lines on standard output would tear the bar.
   bool owns_terminal() const;
 
-  /// `note`: what stands at the end of the line.
+  /// `note`: what else there is to say.
   void show(std::int64_t done, const std::string& note = "");
 
  private:
