@@ -112,7 +112,8 @@ StepRecord read_step_record(const fs::path& folder) {
   try {
     record = from_json(json::parse(read_file(folder / kRecord)));
   } catch (const json::exception& problem) {
-    throw Error(fmt::format("{}: {}", (folder / kRecord).string(), problem.what()));
+    throw Error(
+        fmt::format("{} is no record of a step: {}: {}", folder.string(), kRecord, problem.what()));
   } catch (const Error& problem) {
     throw Error(fmt::format("{} is no record of a step: {}", folder.string(), problem.what()));
   }

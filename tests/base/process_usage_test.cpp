@@ -46,7 +46,7 @@ class Limited {
 };
 
 TEST(FreeMemory, IsWhatALimitOfTheProcessLeaves) {
-  constexpr double kMore = 64 << 20;
+  constexpr double kMore = 256 << 20;
   std::int64_t mapped = 0;  // pages
   std::ifstream("/proc/self/statm") >> mapped;
   const auto limit = static_cast<double>(mapped * sysconf(_SC_PAGESIZE)) + kMore;

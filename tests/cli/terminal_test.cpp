@@ -154,9 +154,9 @@ TEST_F(Terminal, SentencesAreBrokenBetweenWordsAndWhatIsTypedIsNot) {
     }
   }
   const auto whole = successful(trainer(training()));  // a log is searched
-  EXPECT_THAT(whole.err, HasSubstr("MiB for weights, gradients and the optimizer, "));
+  EXPECT_THAT(whole.err, HasSubstr("; the optimizer and checkpoints "));
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")),
-              HasSubstr("MiB for weights, gradients and the optimizer, "));
+              HasSubstr("; the optimizer and checkpoints "));
 }
 
 TEST_F(Terminal, WhatToDoNextIsSaidToPeopleAlone) {

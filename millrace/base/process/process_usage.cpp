@@ -61,13 +61,15 @@ std::optional<double> left_in_groups(const fs::path& root, const std::string& pa
 }
 
 /// What a limit of this process (`ulimit -v`, `-d`) leaves besides what it has mapped, which
-/// /proc/self/status tells under `key`. Nothing: no limit.
+/// /proc/self/status tells under `key`, and the stacks of threads that are still to be started:
+/// they count as a whole there, used or not. Nothing: no limit.
 std::optional<double> left_of(__rlimit_resource limited, const std::string& key) {
   rlimit limit{};
   const auto used = number("/proc/self/status", key);
   if (::getrlimit(limited, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !used)
     return std::nullopt;
-  return std::max(0.0, static_cast<double>(limit.rlim_cur) - 1024 * *used);
+  constexpr double kThreads = 10, kStack = 8 << 20;
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - 1024 * *used - kThreads * kStack);
 }
 
 }  // namespace

@@ -188,9 +188,10 @@ void add_coco_eval(CLI::App& app, Action& action) {
   command
       .add_option("--style", arguments.style,
                   "whose rules and figures: COCO's or LVIS's (federated: 300 detections per image, "
-                  "APr, APc, APf)")
+                  "APr, APc, APf); LVIS's where images have neg_category_ids or "
+                  "not_exhaustive_category_ids")
       ->check(CLI::IsMember({"coco", "lvis"}))
-      ->default_str("lvis where images have neg_category_ids or not_exhaustive_category_ids");
+      ->default_str("by images");
   command.add_flag("--class-agnostic", arguments.class_agnostic, "all categories count as one");
   add_voc_flag(command, arguments.voc);
   command
