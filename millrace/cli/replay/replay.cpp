@@ -90,11 +90,11 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
 
   HyperParameters hyper(recipe.optimizer);
   hyper.load(record.hyper);
-  TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
-  auto scale = record.loss_scale;
   const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
     look_at(name, gradient, gradients);
   });
+  TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
+  auto scale = record.loss_scale;
   const BadOperatorWatch watch(named_values(*model));
   Figures figures;
   auto info = record.info;

@@ -107,7 +107,8 @@ GradientBuckets::GradientBuckets(const Parameters& parameters, GradientSync& syn
     torch::autograd::impl::set_post_acc_grad_hooks(slot.value, std::make_unique<Hook>(*this, i));
     auto taker = std::make_unique<Taker>(*this, i);
     slot.taker = taker.get();
-    torch::autograd::impl::add_hook(slot.value, std::move(taker));
+    // Not add_hook, which lets no other hook be there.
+    torch::autograd::impl::hooks(slot.value).push_back(std::move(taker));
   }
 }
 
