@@ -143,11 +143,11 @@ void Fleet::watch(const std::stop_token& stop, const serving::KeyPair& keys) try
       }
   };
   std::unique_lock lock(mutex);
-  while (!wake.wait_for(lock, stop, kAskEvery, [&] { return stop.stop_requested(); })) {
+  do {
     note(file_.ranks, ranks, stop);
     if (!file_.servers.empty()) note(file_.servers, servers, stop);
     write();
-  }
+  } while (!wake.wait_for(lock, stop, kAskEvery, [&] { return stop.stop_requested(); }));
 } catch (const std::exception& problem) {  // an observer's failure ends no training
   spdlog::warn("`trainer status` will not know what ranks said last: {}", problem.what());
 }
