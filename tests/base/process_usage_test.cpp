@@ -1,12 +1,12 @@
 #include "millrace/base/process/process_usage.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <vector>
 
+#include "tests/support/limited.h"
 #include "tests/support/wait.h"
 
 namespace millrace {
@@ -29,29 +29,13 @@ TEST(FreeMemory, IsSomeOfWhatTheMachineHas) {
                        static_cast<double>(sysconf(_SC_PAGESIZE)));
 }
 
-/// While it lives, the process has this limit; it may be raised again.
-class Limited {
- public:
-  Limited(__rlimit_resource resource, rlim_t most) : resource_(resource) {
-    getrlimit(resource, &before_);
-    const rlimit limit{most, before_.rlim_max};
-    setrlimit(resource, &limit);
-  }
-  Limited(const Limited&) = delete;
-  ~Limited() { setrlimit(resource_, &before_); }
-
- private:
-  __rlimit_resource resource_;
-  rlimit before_{};
-};
-
 TEST(FreeMemory, IsWhatALimitOfTheProcessLeaves) {
   constexpr double kMore = 256 << 20;
   std::int64_t mapped = 0;  // pages
   std::ifstream("/proc/self/statm") >> mapped;
   const auto limit = static_cast<double>(mapped * sysconf(_SC_PAGESIZE)) + kMore;
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
-    const Limited limited(resource, static_cast<rlim_t>(limit));
+    const testing::Limited limited(resource, static_cast<rlim_t>(limit));
     const auto free = free_memory();
     EXPECT_GT(free, 0);
     EXPECT_LE(free, resource == RLIMIT_AS ? kMore : limit);

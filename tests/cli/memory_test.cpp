@@ -1,10 +1,9 @@
 // Steps that do not fit into memory: refused before they begin, computed in passes, or ended with
 // one sentence.
-#include <sys/resource.h>
-
 #include <regex>
 
 #include "tests/cli/trainer.h"
+#include "tests/support/limited.h"
 
 namespace millrace::testing {
 namespace {
@@ -48,23 +47,6 @@ TEST_F(Memory, ABatchOfMoreThanAllImagesIsToldOf) {
   EXPECT_THAT(done.err,
               HasSubstr("batches of 9 images (data.batch_size) from 8 images: images repeat"));
 }
-
-/// What the processes that are started while this lives may have, bytes: of address space, or of
-/// memory that is theirs alone (RLIMIT_DATA).
-class Limited {
- public:
-  Limited(__rlimit_resource resource, rlim_t most) : resource_(resource) {
-    getrlimit(resource, &before_);
-    const rlimit limit{most, before_.rlim_max};
-    setrlimit(resource, &limit);
-  }
-  Limited(const Limited&) = delete;
-  ~Limited() { setrlimit(resource_, &before_); }
-
- private:
-  __rlimit_resource resource_;
-  rlimit before_{};
-};
 
 TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
   const auto data = make_data();
