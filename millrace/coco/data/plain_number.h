@@ -62,13 +62,13 @@ class PlainNumber {
   /// Appends the digits at a place to `value`. How many they are; of more than 19 the value is
   /// wrong.
   static std::size_t digits(const char*& at, std::uint64_t& value) {
-    constexpr std::uint64_t kPowers[] = {1,      10,      100,      1000,     10000,
-                                         100000, 1000000, 10000000, 100000000};
+    constexpr std::uint64_t kTenTo[] = {1,      10,      100,      1000,     10000,
+                                        100000, 1000000, 10000000, 100000000};
     const char* begin = at;
     for (unsigned count = kBytes; count == kBytes; at += count) {
       const std::uint64_t next = eight(at);
       count = bytes_below(others(next));
-      if (count > 0) value = value * kPowers[count] + value_of(next, count);
+      if (count > 0) value = value * kTenTo[count] + value_of(next, count);
     }
     return static_cast<std::size_t>(at - begin);
   }

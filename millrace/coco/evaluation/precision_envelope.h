@@ -20,7 +20,7 @@ class Recalls {
     for (const double recall : given)
       if (recall > 0) values_.push_back(recall);
     std::ranges::sort(values_);
-    values_.erase(std::ranges::unique(values_).begin(), values_.end());
+    values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
     for (const double recall : given) {
       const auto at = std::ranges::lower_bound(values_, recall);
       positions_.push_back(static_cast<std::size_t>(at - values_.begin()));
