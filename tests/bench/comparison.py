@@ -1,7 +1,9 @@
-"""What comparisons with peers share: arguments, measuring programs by turns, finding the peers."""
+"""What comparisons with peers share: arguments, measuring programs by turns, tables, finding the
+peers."""
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -63,6 +65,31 @@ def take_turns(measures, rounds, once=()):
                 del measures[name]
                 answers.pop(name, None)
     return answers
+
+
+def show(name, title, header, rows, note=""):
+    """Prints a table of text as Markdown that is aligned for a terminal, `note` below it. In the
+    folder that `make bench` names, MILLRACE_BENCH_TABLES, it goes into NAME.md, for
+    docs/benchmarks.md (tables.py).
+    """
+    widths = [max(3, *(len(row[i]) for row in [header, *rows])) for i in range(len(header))]
+
+    def line(cells):
+        return "| " + " | ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                                 for i, (cell, width) in enumerate(zip(cells, widths))) + " |"
+
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    text = "\n".join([line(header), line(rule), *map(line, rows)] + ["", note] * bool(note))
+    print(f"\n{title}\n\n{text}", flush=True)
+    if folder := os.environ.get("MILLRACE_BENCH_TABLES"):
+        with open(os.path.join(folder, f"{name}.md"), "w") as out:
+            out.write(f"**{title}**\n\n{text}\n")
+
+
+def ratio(others, own):
+    """"median x (least to most)" of a peer's figures over ours, round by round."""
+    each = sorted(other / mine for other, mine in zip(others, own))
+    return f"{statistics.median(each):.2f}x ({each[0]:.2f} to {each[-1]:.2f})"
 
 
 def interpreter():
