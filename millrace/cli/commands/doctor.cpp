@@ -22,6 +22,7 @@
 #include "millrace/dataflow/stage_tables.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/doctor/checks.h"
+#include "millrace/trainer/run/published_accuracy.h"
 
 namespace millrace::cli {
 namespace {
@@ -139,6 +140,8 @@ class Doctor {
     } catch (const ConfigError& problem) {
       findings.add(kRefused, {.what = problem.what()});
     }
+    for (const auto& warning : published_warnings(recipe_, recipe_.images_per_step()))
+      findings.add(kDoubtful, {.what = warning});
     report_.add("the model", findings);
   }
 

@@ -24,6 +24,7 @@
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/data_facts.h"
 #include "millrace/trainer/run/divergence.h"
+#include "millrace/trainer/run/published_accuracy.h"
 #include "millrace/trainer/run/run_facts.h"
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/trainer/run/run_record.h"
@@ -191,6 +192,9 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   }
 
   auto plan = session.plan(*detector, train);
+  if (cluster.is_chief())
+    for (const auto& warning : published_warnings(recipe, plan.images_per_step))
+      spdlog::warn(warning);
   plan.train.passes = passes;
   plan.config = to_toml(tree);
   plan.validation = validation ? &*validation : nullptr;
