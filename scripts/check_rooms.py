@@ -50,7 +50,7 @@ FOLDERS = {
     "formats/files": ["coco/data", "dataflow/image"],
     "formats": ["formats/files"],
     "formats/writers": ["formats"],
-    "weights": ["base"],
+    "weights": ["base/disk"],
     "onnx": ["weights"],
     "detector": ["dataflow/detection", "onnx"],
     "export": ["detector"],

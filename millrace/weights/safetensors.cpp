@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/shared_blocks.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/weights/tensor_types.h"
@@ -143,7 +144,7 @@ Metadata read_metadata(const std::filesystem::path& file) {
 }
 
 std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
-                                const Metadata& metadata) {
+                                const Metadata& metadata, const std::filesystem::path& like) {
   // Wide types first, so that every tensor is aligned.
   NamedTensors ordered;
   for (const auto& [name, tensor] : tensors)
@@ -164,14 +165,19 @@ std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTe
     size += tensor.nbytes();
   }
   auto text = header.empty() ? "{}" : header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  // The values begin at the same byte whatever the metadata say, for blocks to be shared.
+  const std::size_t unit = metadata.empty() ? 8 : 4096, head = sizeof(std::uint64_t);
+  text.resize((head + text.size() + unit - 1) / unit * unit - head, ' ');
   const std::uint64_t length = text.size();
 
   std::vector<std::string_view> parts = {{reinterpret_cast<const char*>(&length), sizeof length},
                                          text};
   for (const auto& [name, tensor] : ordered)
     parts.emplace_back(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
-  write_file_atomically(file, parts);
+  if (like.empty())
+    write_file_atomically(file, parts);
+  else
+    write_sharing(file, parts, like);
   return digest_of_parts(parts);
 }
 

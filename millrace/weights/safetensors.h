@@ -29,8 +29,10 @@ NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metad
 Metadata read_metadata(const std::filesystem::path& file);
 
 /// Writes tensors (made contiguous, on the CPU) atomically; returns the file's digest
-/// (millrace/base/digest.h). The same tensors give the same bytes.
+/// (millrace/base/digest.h). The same tensors give the same bytes. With `like`, an earlier file of
+/// such tensors, not atomically: blocks that are the same are shared with it (write_sharing).
 std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
-                                const Metadata& metadata = {});
+                                const Metadata& metadata = {},
+                                const std::filesystem::path& like = {});
 
 }  // namespace millrace

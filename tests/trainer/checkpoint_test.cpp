@@ -1,5 +1,6 @@
 #include "millrace/trainer/checkpoint/checkpoint.h"
 
+#include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/sealed_folder.h"
+#include "tests/support/reflink_disk.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 
@@ -61,6 +63,21 @@ TEST(Checkpoint, ComesBackAsItWas) {
   EXPECT_TRUE(same(read.model.at(0).second, wanted.model.at(0).second));
   EXPECT_TRUE(same(read.optimizer.at(0).second, wanted.optimizer.at(0).second));
   EXPECT_EQ(read.config, wanted.config);
+}
+
+TEST(Checkpoint, TakesRoomForWhatHasChangedAloneWhereTheFileSystemSharesBlocks) {
+  const ReflinkDisk disk;
+  if (!disk.ready()) GTEST_SKIP() << "needs root, mkfs.xfs and a loop device";
+  auto checkpoint = sample(9);
+  checkpoint.metadata = {{"detector", "maskrcnn"}};
+  checkpoint.model = {{"frozen", at::randn({4 << 20})}, {"trained", at::randn({1 << 18})}};
+  write_checkpoint(disk.path() / "c", checkpoint);
+  const auto used = disk.used();
+  checkpoint.at.step = 100000;  // the header is longer
+  checkpoint.model.at(1).second.add_(1);
+  const auto folder = write_checkpoint(disk.path() / "c", checkpoint);
+  EXPECT_LT(disk.used() - used, std::uint64_t{2} << 20) << "of 17 MiB, 1 MiB of them trained";
+  EXPECT_TRUE(same(read_checkpoint(folder).model.at(0).second, checkpoint.model.at(0).second));
 }
 
 TEST(Checkpoint, FallsBackToTheOneBeforeWhereAFileIsDamagedCutShortOrMissing) {

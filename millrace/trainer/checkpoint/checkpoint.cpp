@@ -51,14 +51,16 @@ std::vector<std::string> payload(const Checkpoint& checkpoint) {
   return names;
 }
 
-/// Writes the files except state.json; their digests by name.
+/// Writes the files except state.json; their digests by name. What has not changed since `before`,
+/// a checkpoint or empty, is shared with it where the file system can.
 std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
-                                                 const fs::path& folder) {
+                                                 const fs::path& folder, const fs::path& before) {
   std::map<std::string, std::string> digests;
   const auto write = [&](const std::string& name, const NamedTensors& tensors,
                          const Metadata& metadata) {
     digests[name] = hex(write_safetensors(folder / name, tensors,
-                                          metadata.empty() ? metadata : sealed(metadata, tensors)));
+                                          metadata.empty() ? metadata : sealed(metadata, tensors),
+                                          before.empty() ? before : before / name));
   };
   write(kModel, checkpoint.model, metadata_of(checkpoint));
   write(kOptimizer, checkpoint.optimizer, {});
@@ -180,8 +182,11 @@ fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) 
   try {
     make_writable_folder(folder);
     remove_parts(folder);
+    const auto before = list_checkpoints(folder);
     PartFolder part(whole, PartFolder::Existing::replace);
-    write_sealed_state(part.path(), state_of(checkpoint, write_payload(checkpoint, part.path())));
+    const auto files =
+        write_payload(checkpoint, part.path(), before.empty() ? fs::path() : before.back());
+    write_sealed_state(part.path(), state_of(checkpoint, files));
     part.publish();
     point_latest_at(whole);
     return whole;
