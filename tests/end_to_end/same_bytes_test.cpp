@@ -35,12 +35,11 @@ TEST_F(SameBytes, OfARunThatOtherNumbersOfRanksGoOnWith) {
 TEST_F(SameBytes, OfADevice) {
   make_data();
   const auto recipe = [&](const Words& norms) {
-    return Recipe{
-        "configs/maskrcnn.toml",
-        on_samples(Words{"plugins=['" OTHER_DEVICE_PLUGIN "', '" OTHER_DEVICE_SYNC_PLUGIN "']",
-                         "train.device='other'", "model.backbone.width=16"} +
-                   norms),
-        /*images=*/4, /*steps=*/2};
+    return Recipe{"configs/maskrcnn.toml",
+                  on_samples(Words{"plugins=['" OTHER_DEVICE_PLUGIN "']", "train.device='other'",
+                                   "model.backbone.width=16"} +
+                             norms),
+                  /*images=*/4, /*steps=*/2};
   };
   expect_same(recipe({"model.backbone.norm='gn'", "model.fpn.norm='gn'"}), {2, 4});
 

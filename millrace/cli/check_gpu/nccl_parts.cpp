@@ -77,8 +77,7 @@ void check_nccl(PartRun& run) {
 }
 
 void check_nccl_sync(PartRun& run) {
-  Cluster::run([&](const Cluster& cluster) {
-    if (!cluster.world()) throw Error("nccl_sync is for mpirun -n 1");
+  Cluster::run_with_world([&](const Cluster& cluster) {
     const auto device = run.device();
     const auto values = values_on(device, run.options.small);
     const auto sync = make_gradient_sync(device.type(), cluster);

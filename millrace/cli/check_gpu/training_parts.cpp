@@ -80,18 +80,20 @@ void check_determinism(PartRun& run) {
   if (run.options.small)
     settings.insert(settings.end(),
                     {"data.short_side=96", "data.max_side=160", "model.backbone.width=16"});
-  for (const auto* precision : {"fp32", "bf16"}) {
-    auto all = words;
-    auto own = settings;
-    own.push_back(fmt::format("train.precision='{}'", precision));
-    const auto more = run.on_device(own);
-    all.insert(all.end(), more.begin(), more.end());
-    const auto end = run.trainer(precision, all);
-    run.report.check(fmt::format("trained twice in {}", precision), end.ok(),
+  const std::vector<std::pair<std::string, std::vector<std::string>>> ways = {
+      {"fp32", {}},
+      {"micro_batches", {"train.micro_batch=1", "data.test_batch_size=1"}},
+      {"bf16", {"train.precision='bf16'"}}};
+  for (const auto& [way, more] : ways) {
+    if (run.options.small && way == "bf16") break;
+    auto all = words, own = settings;
+    own.insert(own.end(), more.begin(), more.end());
+    for (const auto& word : run.on_device(own)) all.push_back(word);
+    const auto end = run.trainer(way, all);
+    run.report.check("trained twice: " + way, end.ok(),
                      end.ok() || end.exit_code == kFailed
-                         ? last_words(run.log(precision))
-                         : end.failure() + ": " + last_words(run.log(precision).string() + ".err"));
-    if (run.options.small) break;
+                         ? last_words(run.log(way))
+                         : end.failure() + ": " + last_words(run.log(way).string() + ".err"));
   }
 }
 

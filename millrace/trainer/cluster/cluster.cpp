@@ -31,7 +31,10 @@ const Cluster& Cluster::alone() {
 }
 
 int Cluster::run(const std::function<int(const Cluster&)>& work) {
-  if (!MpiWorld::is_here()) return work(alone());
+  return MpiWorld::is_here() ? run_with_world(work) : work(alone());
+}
+
+int Cluster::run_with_world(const std::function<int(const Cluster&)>& work) {
   const Cluster cluster(std::make_unique<MpiWorld>());
   log_as(cluster.name(), cluster.is_chief());
   const auto fail = [&](const char* what, int exit_code) {

@@ -29,6 +29,9 @@ class Cluster {
   /// Returns the highest value of all ranks. Once per process.
   static int run(const std::function<int(const Cluster&)>& work);
 
+  /// The same, with MPI also where mpirun has started one process alone: `world` is never nullptr.
+  static int run_with_world(const std::function<int(const Cluster&)>& work);
+
   std::int64_t rank() const { return rank_; }
   std::int64_t size() const { return size_; }
   bool is_chief() const { return rank_ == 0; }
@@ -58,7 +61,7 @@ class Cluster {
   /// Where this rank stands, for messages: "step 12".
   void set_place(std::string place) const;
 
-  /// The connection of the ranks, for other uses of MPI; nullptr if there is one rank.
+  /// The connection of the ranks, for other uses of MPI; nullptr if `run` has one rank.
   MpiWorld* world() const { return world_.get(); }
 
  private:
