@@ -1,7 +1,7 @@
 # The short way to everything; `make` alone lists it. Each target does what it needs first.
 #   PRESET=release|dev|asan|tsan   the CMake preset (default release)
-#   CONFIG=FILE                    what run and bench use (default configs/maskrcnn.toml)
-#   ARGS=...                       further arguments for the trainer (run, bench) or ctest (test, test-all)
+#   CONFIG=FILE                    what run uses (default configs/maskrcnn.toml)
+#   ARGS=...                       further arguments for the trainer (run), ctest (test, test-all) or the benchmarks (bench)
 
 PRESET ?= release
 CONFIG ?= configs/maskrcnn.toml
@@ -70,17 +70,11 @@ fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) 
 	cmake --build --preset fuzz --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
 	scripts/fuzz
 
-bench: all ## measure the data flow, the evaluator, the operators and the model, beside their peers where they are installed, and their parts
+bench: export MILLRACE_PEERS_PYTHON ?= $(CURDIR)/.deps/bench/bin/python
+bench: all ## measure everything beside its peers, and put the tables into docs/benchmarks.md; under an hour
+	@scripts/setup_python bench
 	test -d data/sample || $(trainer) sample --out data/sample --train 2048 --val 128
-	$(trainer) bench dataflow $(CONFIG) $(ARGS)
-	tests/bench/dataflow.py $(trainer)
-	tests/bench/coco_eval.py $(trainer)
-	$(folder)/bin/bench_engine
-	$(folder)/bin/bench_masks
-	tests/bench/ops.py $(folder)/bin/bench_ops
-	tests/bench/step.py $(trainer)
-	tests/bench/predict.py $(trainer) $(folder)/bin/bench_predict
-	tests/bench/serving.py $(folder)/bin/bench_serving
+	tests/bench/everything.py $(folder)/bin $(ARGS)
 
 wheel: ## write a wheel of the Python package into build/, for other machines
 	@scripts/wheel

@@ -2,18 +2,17 @@
 """Our evaluator beside its peers, side by side in one run: load, evaluate and summarise, whole
 processes.
 
-    tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm]
-                             [--gt G --dt-bbox B --dt-segm S] [--slow] [--json]
-    tests/bench/coco_eval.py TRAINER --iou keypoints --gt G --dt-keypoints K --load-images 0
+    tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm keypoints]
+                             [--gt G --dt-bbox B --dt-segm S --dt-keypoints K] [--slow] [--json]
 
-Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100
-detections each) under build/, and one of 118,287 images whose annotations alone are loaded. The
-peers are those of scripts/python-peers.txt that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow
-adds one round of faster-coco-eval and of pycocotools. Missing ones are left out with a message.
-Rounds are interleaved. A peer's clock starts after its imports, ours with the process. CPU and peak
-memory are of the whole process, less, for peers, what an interpreter with the same imports takes.
-The last columns are the ratios of a peer's time to ours of the same round: their median, least and
-most.
+Without files of one's own, sets like val2017 are made under build/: 5,000 images with 100
+detections each (`trainer bench eval`), with 20 of persons with keypoints (made_keypoints.py), and
+118,287 images whose annotations alone are loaded. The peers are those of scripts/python-bench.txt
+that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow adds one round of faster-coco-eval and of
+pycocotools. Missing ones are left out with a message. Rounds are interleaved. A peer's clock starts
+after its imports, ours with the process. CPU and peak memory are of the whole process, less, for
+peers, what an interpreter with the same imports takes.
+"times ours" is the ratio of a peer's time to ours of the same round: its median, least and most.
 """
 import functools
 import json
@@ -22,7 +21,8 @@ import statistics
 import subprocess
 import sys
 
-from comparison import interpreter, parser, run, take_turns
+import made_keypoints
+from comparison import interpreter, parser, ratio, run, show, take_turns
 
 # module -> how its COCO and COCOeval are called
 COCO_EVALS = {
@@ -113,17 +113,32 @@ def peer(python, name):
     return measure if empty else None
 
 
-def made_set(trainer, folder, images, detections):
-    """The files of a set of this size, made once."""
+def made_once(folder, make):
+    """The folder of a set, which `make` has made."""
     done = os.path.join(folder, "made")
     if not os.path.exists(done):
-        print(f"making {images} images with {detections} detections each in {folder}",
-              file=sys.stderr)
-        subprocess.run([trainer, "bench", "eval", "--folder", folder, "--images", str(images),
-                        "--detections",
-                        str(detections), "--rounds", "0"], check=True, stdout=subprocess.DEVNULL)
+        print(f"making a set in {folder}", file=sys.stderr)
+        make()
         open(done, "w").close()
+    return folder
+
+
+def made_set(trainer, images, detections):
+    """The files of a set of this size."""
+    folder = f"build/bench-eval-{images}"
+    words = [trainer, "bench", "eval", "--folder", folder, "--images", str(images), "--detections",
+             str(detections), "--rounds", "0"]
+    made_once(folder, lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL))
     return [os.path.join(folder, f + ".json") for f in ("instances", "boxes", "masks")]
+
+
+def made_sets(trainer, images):
+    """kind of IoU -> truth and detections."""
+    truth, boxes, masks = made_set(trainer, images, 100)
+    folder = f"build/bench-keypoints-{images}"
+    made_once(folder, lambda: made_keypoints.make(folder, images, 20))
+    return {"bbox": (truth, boxes), "segm": (truth, masks),
+            "keypoints": (f"{folder}/instances.json", f"{folder}/keypoints.json")}
 
 
 def compare(runners, rounds, *job):
@@ -135,33 +150,40 @@ def compare(runners, rounds, *job):
 def figures(answers, own):
     """Of a program; `own`: the answers of ours in the same rounds."""
     column = {key: [a[key] for a in answers] for key in ("seconds", "cpu", "mib")}
-    ratios = [a["seconds"] / o["seconds"] for a, o in zip(answers, own)]
     return {"min_s": min(column["seconds"]), "median_s": statistics.median(column["seconds"]),
             "cpu_s": statistics.median(column["cpu"]), "mib": statistics.median(column["mib"]),
-            "ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
+            "times_ours": ratio(column["seconds"], [a["seconds"] for a in own])}
 
 
-def table(title, answers):
-    """Prints it and gives the same as data."""
-    print(f"\n{title}\n"
-          f"  {'':<24}{'min s':>8}{'median':>8}{'CPU s':>8}{'MiB':>7}{'x ours':>8}   (spread)")
-    result = {}
-    for name, each in answers.items():
-        f = result[name] = figures(each, answers["millrace"])
-        stats, ours = each[0].get("stats"), answers["millrace"][0].get("stats")
-        same = ""
-        if stats and name != "millrace":
-            far = max(abs(a - b) for a, b in zip(stats, ours))
-            f["difference"] = far
-            same = "the same bits" if far == 0 else f"differ by {far:.1g}"
-        print(f"  {name:<24}{f['min_s']:>8.3f}{f['median_s']:>8.3f}"
-              f"{f['cpu_s']:>8.2f}{f['mib']:>7.0f}{f['ratio']:>8.2f}"
-              f"   ({f['ratio_min']:.2f} to {f['ratio_max']:.2f})   {same}", flush=True)
-    peers = [n for n in answers if n.partition(",")[0] != "millrace" and n not in SLOW]
-    if peers:
-        best = min(peers, key=lambda n: result[n]["median_s"])
-        print(f"  the fastest peer, {best}, takes {result[best]['ratio']:.2f} times our time")
+def bits(answers, own):
+    """How far the 12 figures of a peer are from ours."""
+    stats, ours = answers[0].get("stats"), own[0].get("stats")
+    if not stats or answers is own:
+        return ""
+    far = max(abs(a - b) for a, b in zip(stats, ours))
+    return "the same bits" if far == 0 else f"differ by {far:.1g}"
+
+
+def table(name, title, answers):
+    """Shows it and gives the same as data."""
+    own = answers["millrace"]
+    result = {program: figures(each, own) for program, each in answers.items()}
+    rows = [[program, f"{f['median_s']:.3f}", f"{f['min_s']:.3f}", f"{f['cpu_s']:.2f}",
+             f"{f['mib']:.0f}", f["times_ours"] if answers[program] is not own else "",
+             bits(answers[program], own)] for program, f in result.items()]
+    show(name, title, ["", "s", "least", "CPU s", "MiB", "times ours", "figures"], rows)
     return result
+
+
+def scaling(result, kinds):
+    """How much faster each is with two threads: least over least."""
+    names = [name for name in result[f"{kinds[0]}-2"] if name not in SLOW]
+    faster = {name: [result[f"{iou}-1"][name]["min_s"] / result[f"{iou}-2"][name]["min_s"]
+                     if name in result[f"{iou}-1"] and name in result[f"{iou}-2"] else None
+                     for iou in kinds] for name in names}
+    show("evaluation-scaling", "From one to two threads", ["", *kinds],
+         [[name, *(f"{one:.2f}x" if one else "" for one in each)] for name, each in faster.items()])
+    return faster
 
 
 def load(runners, gt, rounds):
@@ -171,14 +193,15 @@ def load(runners, gt, rounds):
     answers = compare(runners, rounds, "load", gt, "", "", 2)
     answers["millrace, from the cache"] = [a | {"seconds": a["cached_s"], "cpu": a["cached_cpu_s"]}
                                            for a in answers["millrace"]]
-    return table(f"{os.path.getsize(gt) / 1e6:.0f} MB of annotations, 2 threads: {rounds} rounds",
+    return table("evaluation-load",
+                 f"{os.path.getsize(gt) / 1e6:.0f} MB of annotations, 2 threads: {rounds} rounds",
                  answers)
 
 
 def main():
     arguments = parser(__doc__, "trainer", rounds=5)
     arguments.add_argument("--iou", nargs="+", choices=["bbox", "segm", "keypoints"],
-                           default=["bbox", "segm"])
+                           default=["bbox", "segm", "keypoints"])
     arguments.add_argument("--threads", nargs="+", type=int, default=[2, 1])
     arguments.add_argument("--images", type=int, default=5000)
     arguments.add_argument("--load-images", type=int, default=118287,
@@ -186,20 +209,19 @@ def main():
     arguments.add_argument("--gt")
     arguments.add_argument("--dt-bbox")
     arguments.add_argument("--dt-segm")
-    arguments.add_argument("--dt-keypoints", help="of your own; no set of keypoints is made")
+    arguments.add_argument("--dt-keypoints")
     arguments.add_argument("--load", help="annotations of your own to load")
     arguments.add_argument("--slow", action="store_true",
                         help="faster-coco-eval and pycocotools too, once")
     arguments.add_argument("--json", action="store_true", help="one line of JSON at the end")
     a = arguments.parse_args()
     trainer = os.path.abspath(a.trainer)
-    gt, found = a.gt, {"bbox": a.dt_bbox, "segm": a.dt_segm, "keypoints": a.dt_keypoints}
-    if not gt:
-        gt, *made = made_set(trainer, f"build/bench-eval-{a.images}", a.images, 100)
-        found = dict(zip(("bbox", "segm"), made))
-    for iou in a.iou:
-        if not found.get(iou):
-            arguments.error(f"--iou {iou} needs --gt and --dt-{iou}")
+    own = {"bbox": a.dt_bbox, "segm": a.dt_segm, "keypoints": a.dt_keypoints}
+    for iou in a.iou if a.gt else ():
+        if not own[iou]:
+            arguments.error(f"--iou {iou} with --gt needs --dt-{iou}")
+    sets = ({iou: (a.gt, found) for iou, found in own.items()} if a.gt
+            else made_sets(trainer, a.images))
     python = interpreter()
     runners = {"millrace": millrace(trainer)}
     for name in PEERS if python else ():
@@ -209,18 +231,13 @@ def main():
     result = {}
     for iou in a.iou:
         for threads in a.threads:
-            answers = compare(runners, a.rounds, "evaluate", gt, found[iou], iou, threads)
+            answers = compare(runners, a.rounds, "evaluate", *sets[iou], iou, threads)
             title = f"{iou}, {threads} thread{'s' if threads > 1 else ''}: {a.rounds} rounds"
-            result[f"{iou}-{threads}"] = table(title, answers)
-        if {1, 2} <= set(a.threads):
-            scaling = {n: result[f"{iou}-1"][n]["min_s"] / result[f"{iou}-2"][n]["min_s"]
-                       for n in result[f"{iou}-2"]
-                       if n in result[f"{iou}-1"] and n not in SLOW}
-            result[f"{iou}-scaling"] = scaling
-            print("  from 1 to 2 threads: " + ", ".join(f"{n} {s:.2f}x" for n,
-                                                        s in scaling.items()))
+            result[f"{iou}-{threads}"] = table(f"evaluation-{iou}-{threads}", title, answers)
+    if {1, 2} <= set(a.threads):
+        result["scaling"] = scaling(result, a.iou)
     if a.load_images or a.load:
-        gt = a.load or made_set(trainer, f"build/bench-eval-{a.load_images}", a.load_images, 0)[0]
+        gt = a.load or made_set(trainer, a.load_images, 0)[0]
         fast = {name: runners[name] for name in ("millrace", "hotcoco", "vernier")
                 if name in runners}
         result["load"] = load(fast, gt, min(a.rounds, 3))
