@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-from comparison import interpreter, parser
+from comparison import interpreter, parser, show
 
 # Prints name -> [milliseconds, CPU milliseconds, check] for the names in the last argument.
 PEER = r'''
@@ -138,6 +138,18 @@ def least(rounds):
                    rounds[0][name][2]] for name in rounds[0]}
 
 
+def row(name, own, other):
+    """Of the table; `other`: torchvision's, or None."""
+    wall, cpu, check = own
+    cells = [name, f"{wall:.2f}", f"{cpu:.2f}"]
+    if not other:
+        return cells + [""] * 4
+    differs = abs(other[2] - check) > 1e-4 * abs(check)
+    cells[0] += f" (checks {check:g}, {other[2]:g})" * differs
+    return cells + [f"{other[0]:.2f}", f"{other[1]:.2f}", f"{other[0] / wall:.2f}x",
+                    f"{other[1] / cpu:.2f}x"]
+
+
 def main():
     arguments = parser(__doc__, "bench", rounds=3)
     arguments.add_argument("--filter", default=".", help="which benchmarks, a regular expression")
@@ -158,18 +170,11 @@ def main():
                 job = json.dumps({"threads": threads, "names": list(mine[0])})
                 theirs.append(output([python, "-c", PEER, job], threads))
         mine, theirs = least(mine), least(theirs) if theirs else {}
-        print(f"\n{threads} thread{'s' * (threads > 1)}: least of {a.rounds} rounds\n"
-              f"  {'':<30}{'ours ms':>9}{'CPU':>9}"
-              f"{'torchvision':>13}{'CPU':>9}{'x ours':>8}{'x CPU':>8}")
-        for name, (wall, cpu, check) in mine.items():
-            line = f"  {name:<30}{wall:>9.2f}{cpu:>9.2f}"
-            if name in theirs:
-                peer_wall, peer_cpu, peer_check = theirs[name]
-                line += f"{peer_wall:>13.2f}{peer_cpu:>9.2f}"
-                line += f"{peer_wall / wall:>8.2f}{peer_cpu / cpu:>8.2f}"
-                if abs(peer_check - check) > 1e-4 * abs(check):
-                    line += f"   check {check:g}, theirs {peer_check:g}"
-            print(line, flush=True)
+        rows = [row(name, figures, theirs.get(name)) for name, figures in mine.items()]
+        show(f"ops-{threads}",
+             f"Operators, {threads} thread{'s' * (threads > 1)}: ms, least of {a.rounds} rounds",
+             ["", "ours", "CPU", "torchvision", "CPU", "times ours", "of CPU"], rows,
+             "Where the results differ, both checks are said.")
         everything[threads] = {"millrace": mine, "torchvision": theirs}
     if a.json:
         print(json.dumps(everything))

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import step
-from comparison import interpreter, parser, photos, run, take_turns
+from comparison import interpreter, parser, photos, ratio, run, show, take_turns
 from steps import make_data
 
 SETTINGS = list(itertools.product(("fp32", "bf16"), (1, 2), (1, 4)))
@@ -162,20 +162,25 @@ def measures(a: argparse.Namespace, python: str, folder: str, model: str, files:
 
 
 def compare(a: argparse.Namespace, python: str, folder: str, model: str, files: list[str]) -> None:
+    peers = ["torchvision", "onnxruntime"] if a.onnx else ["torchvision"]
+    rows = []
     for setting in SETTINGS:
         precision, threads, batch = setting
         answers = take_turns(dict(measures(a, python, folder, model, files, setting)), a.rounds)
-        print(f"\n{precision}, {threads} thread{'s' * (threads > 1)}, "
-              f"{'one image' if batch == 1 else f'batches of {batch}'} (medians of {a.rounds})")
-        print(f"  {'':<18}" + "".join(f"{name:>14}" for name in answers)
-              + "".join(f"{'ours / ' + name:>22}" for name in list(answers)[1:]))
+        what = (f"{precision}, {threads} thread{'s' * (threads > 1)}, "
+                f"{'one image' if batch == 1 else f'batches of {batch}'}: ")
         for title, key in ROWS:
-            row = [statistics.median(one[key] for one in each) for each in answers.values()]
-            print(f"  {title:<18}" + "".join(f"{value:>14.3f}" for value in row)
-                  + "".join(f"{row[0] / value:>21.2f}x" for value in row[1:]))
+            values = {name: [one[key] for one in each] for name, each in answers.items()}
+            rows.append([what + title, f"{statistics.median(values['millrace']):.3f}"])
+            for name in peers:
+                rows[-1] += ([f"{statistics.median(values[name]):.3f}",
+                              ratio(values[name], values["millrace"])] if name in values
+                             else ["", ""])
         found = {name: each[0]["objects"] for name, each in answers.items()}
-        print("  objects an image: " + ", ".join(f"{name} {n:.1f}" for name, n in found.items()),
+        print("objects an image: " + ", ".join(f"{name} {n:.1f}" for name, n in found.items()),
               flush=True)
+    show("predict", f"Detection of one image by the predictor library, medians of {a.rounds}",
+         ["", "millrace", *(word for name in peers for word in (name, "times ours"))], rows)
 
 
 def main() -> None:
