@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = "build/bench"
 # name -> the words of its command; {} is the folder of the programs
 BENCHMARKS = {
+    "start": ["start.py", "{}/trainer"],
     "dataflow": ["dataflow.py", "{}/trainer"],
     "evaluation": ["coco_eval.py", "{}/trainer"],
     "serving": ["serving.py", "{}/bench_serving"],

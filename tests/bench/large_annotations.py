@@ -45,6 +45,18 @@ def write_annotations(out, like, images, objects, size):
     out.write(f'],"categories":{json.dumps(like["categories"])}}}')
 
 
+def sample_with_annotations(trainer, folder, images, objects, size):
+    """A data folder: a few photos of the sample data set, and annotations that repeat them."""
+    subprocess.run([trainer, "sample", "--out", folder, "--train", "64", "--val", "8"], check=True,
+                   stdout=subprocess.DEVNULL)
+    truth = os.path.join(folder, "annotations", "instances_train2017.json")
+    with open(truth) as file:
+        like = json.load(file)
+    with open(truth, "w", buffering=1 << 22) as out:
+        write_annotations(out, like, images, objects, size)
+    return truth
+
+
 def memory_of(process):
     """RssAnon and VmHWM in MiB; nothing once it has ended."""
     try:
@@ -87,13 +99,8 @@ def main():
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         data = os.path.join(folder, "data")
-        subprocess.run([given.trainer, "sample", "--out", data, "--train", "64", "--val", "8"],
-                       check=True, stdout=subprocess.DEVNULL)
-        truth = os.path.join(data, "annotations", "instances_train2017.json")
-        with open(truth) as file:
-            like = json.load(file)
-        with open(truth, "w", buffering=1 << 22) as out:
-            write_annotations(out, like, given.images, given.objects, given.gigabytes * 1e9)
+        truth = sample_with_annotations(given.trainer, data, given.images, given.objects,
+                                        given.gigabytes * 1e9)
         print(f"{given.images} images, {given.images * given.objects} objects, "
               f"{os.path.getsize(truth) / 1e9:.1f} GB; limit {given.limit_mib} MiB")
         config = os.path.join(os.path.dirname(__file__), "../../configs/maskrcnn.toml")
