@@ -52,16 +52,16 @@ struct Had {
 Had read(Way& way, const Load& load, double seconds, std::barrier<>& in_step) {
   const auto take = way.connect();
   Had had;
-  const Pace pace(load.taken);
-  std::int64_t k = 0;
-  const auto next = [&] {
-    std::this_thread::sleep_until(pace.at(++k));
-    return take();
-  };
-  while (k < kFirst) next();
+  const Pace first(4 * load.taken);
+  for (int k = 1; k <= kFirst; ++k) {
+    std::this_thread::sleep_until(first.at(k));
+    take();
+  }
   in_step.arrive_and_wait();
+  const Pace pace(load.taken);
   for (const auto start = Clock::now(); seconds_since(start) < seconds;) {
-    const auto taken = next();
+    std::this_thread::sleep_until(pace.at(had.batches + 1));
+    const auto taken = take();
     ++had.batches;
     had.bytes += taken.bytes;
     had.ms.push_back(1e3 * seconds_since(taken.ready));
