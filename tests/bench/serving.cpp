@@ -1,7 +1,7 @@
 // bench_serving WAY SECONDS [made=RATE] [taken=RATE] [consumers=N] [servers=N]: reads batches of
 // 4 x 800 x 1216 x 3 bytes and their boxes from servers in other processes, as fast as they come,
 // as a server makes them or as a consumer takes them (RATE batches/s), and prints a line of JSON.
-// WAY: tcp, curve, ipc, shared; socket, checked: what the kernel takes of it (serving_ways.h).
+// WAY: tcp, curve, ipc, shared; socket, checked: what the kernel takes of it (serving/ways.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,8 +17,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
-#include "tests/bench/serving_batches.h"
-#include "tests/bench/serving_ways.h"
+#include "tests/bench/serving/batches.h"
+#include "tests/bench/serving/ways.h"
 
 namespace {
 

@@ -2,14 +2,15 @@
 """Our data server beside its peers: MB/s of batches of 4 x 800 x 1216 x 3 bytes from one process to
 another, what 100 images/s cost both of them, and how long a batch takes.
 
-    tests/bench/serving.py BENCH_SERVING [--rounds 5] [--seconds 1]
+    tests/bench/serving.py BENCH_SERVING [--rounds 5] [--seconds 2]
 
 All run by turns; the medians of the rounds are shown. The floors are a bare TCP socket, with and
 without our checksums, and memcpy within one process. The peers are serve.py of MILLRACE_PEERS
 (default ../shared/peers): tensorpack's send and receive, raw pyzmq and memcpy, run by
 MILLRACE_PEERS_PYTHON, an interpreter that has them; missing ones are left out with a message.
-Where the machine does other work, measure with priority by `nice -n -20`: with `chrt` the kernel
-stops the processes for 50 ms of each second, and the slowest batches show it.
+Where the machine does other work, measure with priority: rates and shares by `chrt -r 1`, but
+latencies by `nice -n -20`, since what has taken all cores by `chrt` is stopped for 50 ms of each
+second, and the slowest batches show it.
 """
 import itertools
 import os
@@ -45,7 +46,7 @@ def percentiles(answers):
 
 def main():
     arguments = parser(__doc__, "bench", rounds=5)
-    arguments.add_argument("--seconds", type=float, default=1)
+    arguments.add_argument("--seconds", type=float, default=2)
     a = arguments.parse_args()
     bench, seconds = os.path.abspath(a.bench), str(a.seconds)
     folder, ports = peers_folder("serve.py"), itertools.count(5789)

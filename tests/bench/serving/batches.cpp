@@ -1,4 +1,4 @@
-#include "tests/bench/serving_batches.h"
+#include "tests/bench/serving/batches.h"
 
 #include <cstring>
 #include <utility>

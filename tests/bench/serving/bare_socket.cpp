@@ -7,6 +7,8 @@
 
 #include <array>
 #include <deque>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -15,8 +17,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/dataflow/serving/assignment.h"
-#include "tests/bench/serving_batches.h"
-#include "tests/bench/serving_ways.h"
+#include "tests/bench/serving/batches.h"
+#include "tests/bench/serving/process.h"
+#include "tests/bench/serving/ways.h"
 
 namespace millrace::bench {
 namespace {
@@ -56,9 +59,8 @@ class BareSocket final : public Way {
                 ::listen(listening_.get(), 1) == 0 &&
                 ::getsockname(listening_.get(), address, &size) == 0,
             "listen");
-    servers_.push_back(fork_server([this] { serve(); }));
+    server_.emplace([this] { serve(); });
   }
-  ~BareSocket() override { end_servers(servers_); }
 
   Take connect() override {
     const auto connection = std::make_shared<UniqueFd>(::socket(AF_INET, SOCK_STREAM, 0));
@@ -79,7 +81,7 @@ class BareSocket final : public Way {
       return Taken{head.bytes, Clock::time_point(Clock::duration(head.ready))};
     };
   }
-  const std::vector<pid_t>& servers() const override { return servers_; }
+  std::vector<pid_t> servers() const override { return {server_->id()}; }
 
  private:
   bool is_checked() const { return load_.way == "checked"; }
@@ -106,7 +108,7 @@ class BareSocket final : public Way {
   const Load load_;
   const UniqueFd listening_;
   sockaddr_in address_{};
-  std::vector<pid_t> servers_;
+  std::optional<ServingProcess> server_;
 };
 
 }  // namespace

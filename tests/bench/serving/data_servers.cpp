@@ -1,11 +1,8 @@
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.h>
 
 #include <array>
-#include <csignal>
 #include <deque>
 #include <filesystem>
 #include <stop_token>
@@ -15,8 +12,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/serving/remote_flow.h"
 #include "millrace/dataflow/serving/server.h"
-#include "tests/bench/serving_batches.h"
-#include "tests/bench/serving_ways.h"
+#include "tests/bench/serving/batches.h"
+#include "tests/bench/serving/process.h"
+#include "tests/bench/serving/ways.h"
 
 namespace millrace::bench {
 namespace {
@@ -80,12 +78,12 @@ class DataServers final : public Way {
     if (load.way == "curve") keys_ = {new_key_pair(), new_key_pair()};
     for (int k = 0; k < load.servers; ++k) {
       const auto endpoint = this->endpoint(k);
-      servers_.push_back(fork_server([&] { serve(endpoint); }));
+      servers_.emplace_back([&] { serve(endpoint); });
       endpoints_.push_back(endpoint);
     }
   }
   ~DataServers() override {
-    end_servers(servers_);
+    servers_.clear();
     for (const auto& endpoint : endpoints_)
       if (endpoint.starts_with("ipc://")) std::filesystem::remove(endpoint.substr(6));
   }
@@ -101,7 +99,11 @@ class DataServers final : public Way {
                    Clock::time_point(Clock::duration(batch->epoch))};
     };
   }
-  const std::vector<pid_t>& servers() const override { return servers_; }
+  std::vector<pid_t> servers() const override {
+    std::vector<pid_t> ids;
+    for (const auto& server : servers_) ids.push_back(server.id());
+    return ids;
+  }
 
  private:
   std::string endpoint(int k) const {
@@ -129,31 +131,13 @@ class DataServers final : public Way {
   const Load load_;
   std::optional<std::pair<serving::KeyPair, serving::KeyPair>> keys_;  // a server's, a consumer's
   std::vector<std::string> endpoints_;
-  std::vector<pid_t> servers_;
+  std::vector<ServingProcess> servers_;
 };
 
 }  // namespace
 
 std::unique_ptr<Way> open_data_servers(const Load& load) {
   return std::make_unique<DataServers>(load);
-}
-
-pid_t fork_server(const std::function<void()>& serve) {
-  const pid_t child = ::fork();
-  if (child < 0) throw Error("no process can be started");
-  if (child > 0) return child;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  try {
-    serve();
-  } catch (const std::exception& problem) {
-    fmt::print(stderr, "bench_serving: a server: {}\n", problem.what());
-  }
-  ::_exit(1);
-}
-
-void end_servers(const std::vector<pid_t>& servers) {
-  for (const auto server : servers) ::kill(server, SIGKILL);
-  for (const auto server : servers) ::waitpid(server, nullptr, 0);
 }
 
 }  // namespace millrace::bench

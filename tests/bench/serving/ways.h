@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,7 +34,7 @@ struct Way {
   virtual ~Way() = default;
   /// A consumer's connection to all servers; any thread.
   virtual Take connect() = 0;
-  virtual const std::vector<pid_t>& servers() const = 0;
+  virtual std::vector<pid_t> servers() const = 0;
 };
 
 /// Data servers by "tcp", "curve" (the same with keys), "ipc" or "shared" memory.
@@ -44,9 +44,5 @@ std::unique_ptr<Way> open_data_servers(const Load& load);
 /// as a consumer of data servers has. "checked": both ends compute the digest of the pixels as
 /// well. One consumer and one server.
 std::unique_ptr<Way> open_bare_socket(const Load& load);
-
-/// Runs `serve` in a process that ends with this one.
-pid_t fork_server(const std::function<void()>& serve);
-void end_servers(const std::vector<pid_t>& servers);
 
 }  // namespace millrace::bench
