@@ -1,151 +1,155 @@
-// bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]: reads batches of 4 x 800 x 1216 x 3 bytes
-// and their boxes from a data server in another process, as fast as they come or at that rate, and
-// prints a line of JSON. The server has eight ready, more than a last-level cache holds.
+// bench_serving WAY SECONDS [made=RATE] [taken=RATE] [consumers=N] [servers=N]: reads batches of
+// 4 x 800 x 1216 x 3 bytes and their boxes from servers in other processes, as fast as they come,
+// as a server makes them or as a consumer takes them (RATE batches/s), and prints a line of JSON.
+// WAY: tcp, curve, ipc, shared; socket, checked: what the kernel takes of it (serving/ways.h).
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
-#include <csignal>
+#include <algorithm>
+#include <barrier>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
-#include <deque>
-#include <filesystem>
-#include <string>
+#include <ctime>
+#include <exception>
+#include <string_view>
 #include <thread>
 
-#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
-#include "millrace/base/random.h"
-#include "millrace/dataflow/serving/remote_flow.h"
-#include "millrace/dataflow/serving/server.h"
+#include "tests/bench/serving/batches.h"
+#include "tests/bench/serving/ways.h"
 
 namespace {
 
 using namespace millrace;
+using namespace millrace::bench;
 
-constexpr int kImages = 4, kHeight = 800, kWidth = 1216, kDistinct = 8;
+// Until as many wait for the consumer as ever will: from then on one comes for each that goes.
+constexpr int kFirst = 32;
 
-Batch make_batch(Rng& rng, const BufferPool& pool) {
-  Batch batch;
-  batch.height = kHeight;
-  batch.width = kWidth;
-  for (int i = 0; i < kImages; ++i) {
-    batch.images.push_back({i, kWidth, kHeight, kWidth, kHeight, 1, 1});
-    Instances objects;
-    for (auto count = rng.between(1, 19); count > 0; --count)
-      append(objects, {{{1, 2, 30, static_cast<float>(rng.uniform(3, 800))}},
-                       {0},
-                       {0},
-                       {coco::Segmentation{}}});
-    batch.objects.push_back(std::move(objects));
-  }
-  batch.pixels = pool.acquire(batch.bytes());
-  for (std::size_t k = 0; k < batch.bytes(); k += 8) {
-    const auto bits = rng();
-    std::memcpy(batch.pixels.get() + k, &bits, 8);
-  }
-  return batch;
+/// User and system time of another process.
+double cpu_seconds_of(pid_t process) {
+  clockid_t clock{};
+  timespec spent{};
+  if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &spent) != 0)
+    throw Error("a server has ended");
+  return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
-/// Gives ready batches in turn.
-class Ready final : public NumberedFlow<Batch> {
- public:
-  Ready(const std::vector<Batch>& batches, WakeUp wake)
-      : batches_(batches), wake_(std::move(wake)) {}
-  void ask(std::int64_t number) override {
-    asked_.push_back(number);
-    wake_();
-  }
-  std::optional<Made<Batch>> take() override {
-    if (asked_.empty()) return std::nullopt;
-    const auto k = asked_.front();
-    asked_.pop_front();
-    return Made<Batch>{
-        k,
-        Delivery<Batch>{batches_[static_cast<std::size_t>(k) % kDistinct], {k, {}}, 0, 0, k},
-        nullptr,
-        {}};
-  }
-  std::int64_t epoch_size() const override { return 1000; }
-  FlowReport report() const override { return {}; }
+double cpu_seconds_of(const Way& way) {
+  double sum = 0;
+  for (const auto server : way.servers()) sum += cpu_seconds_of(server);
+  return sum;
+}
 
- private:
-  const std::vector<Batch>& batches_;
-  const WakeUp wake_;
-  std::deque<std::int64_t> asked_;
+/// What one consumer has had.
+struct Had {
+  std::int64_t batches = 0, bytes = 0;
+  std::vector<double> ms;  // from when a batch was ready until it was there
 };
 
-/// Serves until the parent has ended or kills this process.
-[[noreturn]] void serve(const std::string& endpoint, bool shared) {
-  const auto memory = shared ? std::make_shared<serving::SharedMemory>() : nullptr;
-  const auto pool = shared ? BufferPool(memory->source()) : BufferPool();
-  Rng rng{1};
-  std::vector<Batch> batches;
-  for (int k = 0; k < kDistinct; ++k) batches.push_back(make_batch(rng, pool));
-  serving::BatchServer server(
-      [&](const serving::Stream&, WakeUp wake) {
-        return std::make_unique<Ready>(batches, std::move(wake));
-      },
-      {}, 1000, {.door = {.bind = endpoint}, .memory = memory});
-  server.run([] { return ::getppid() != 1; });
-  ::_exit(0);
+Had read(Way& way, const Load& load, double seconds, std::barrier<>& in_step) {
+  const auto take = way.connect();
+  Had had;
+  const Pace first(4 * load.taken);
+  for (int k = 1; k <= kFirst; ++k) {
+    std::this_thread::sleep_until(first.at(k));
+    take();
+  }
+  in_step.arrive_and_wait();
+  const Pace pace(load.taken);
+  for (const auto start = Clock::now(); seconds_since(start) < seconds;) {
+    std::this_thread::sleep_until(pace.at(had.batches + 1));
+    const auto taken = take();
+    ++had.batches;
+    had.bytes += taken.bytes;
+    had.ms.push_back(1e3 * seconds_since(taken.ready));
+  }
+  in_step.arrive_and_wait();  // before the connections close
+  return had;
 }
 
-int read(const std::string& way, double seconds, double rate) {
-  const auto name = std::to_string(::getpid());
-  const auto endpoint = way == "tcp"
-                            ? "tcp://127.0.0.1:" + std::to_string(20'000 + ::getpid() % 20'000)
-                            : "ipc:///tmp/bench-serving-" + name;
-  const pid_t child = ::fork();
-  if (child < 0) {
-    std::perror("bench_serving: fork");
-    return 1;
+void measure(const Load& load, double seconds) {
+  const auto way = load.way == "socket" || load.way == "checked" ? open_bare_socket(load)
+                                                                 : open_data_servers(load);
+  std::vector<Had> had(static_cast<std::size_t>(load.consumers));
+  std::barrier in_step(load.consumers + 1);
+  std::vector<std::jthread> threads;
+  for (auto& each : had)
+    threads.emplace_back([&] {
+      try {
+        each = read(*way, load, seconds, in_step);
+      } catch (const std::exception& problem) {
+        fmt::print(stderr, "bench_serving: {}\n", problem.what());
+        std::_Exit(1);
+      }
+    });
+  in_step.arrive_and_wait();
+  const auto start = Clock::now();
+  const auto own = cpu_seconds(), theirs = cpu_seconds_of(*way);
+  in_step.arrive_and_wait();
+  const auto wall = seconds_since(start);
+  const auto consumer = cpu_seconds() - own, server = cpu_seconds_of(*way) - theirs;
+  threads.clear();
+  Had all;
+  for (const auto& each : had) {
+    all.batches += each.batches;
+    all.bytes += each.bytes;
+    all.ms.insert(all.ms.end(), each.ms.begin(), each.ms.end());
   }
-  if (child == 0) serve(endpoint, way == "shared");
-  std::int64_t batches = 0, bytes = 0;
-  double wall = 0, cpu = 0;
-  {
-    const auto flow = serving::connect_flow({.servers = {endpoint}});
-    auto due = Clock::now();
-    const auto take = [&] {
-      const auto item = flow->next();
-      if (rate > 0)
-        std::this_thread::sleep_until(
-            due += std::chrono::round<Clock::duration>(std::chrono::duration<double>(1 / rate)));
-      return static_cast<std::int64_t>(item->value.bytes());
-    };
-    // Until as many wait for the consumer as ever will: from then on one comes for each that goes.
-    for (int k = 0; k < 4 * kDistinct; ++k) take();
-    const auto cpu_before = cpu_seconds();
-    const auto start = Clock::now();
-    while (wall < seconds) {
-      bytes += take();
-      ++batches;
-      wall = seconds_since(start);
-    }
-    cpu = cpu_seconds() - cpu_before;
-  }
-  ::kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  if (way != "tcp") std::filesystem::remove(endpoint.substr(6));
-  const auto per_batch = [&](double value) { return value / static_cast<double>(batches); };
+  const auto [least, most] = std::ranges::minmax(had, {}, &Had::batches);
   fmt::print(
       "{{\"peer\": \"millrace\", \"transport\": \"{}\", \"value\": {:.1f}, \"unit\": \"MB/s\", "
-      "\"batches_per_s\": "
-      "{:.1f}, \"consumer_cpu_ms_per_batch\": {:.3f}, \"consumer_core_share\": {:.4f}}}\n",
-      way, 1e-6 * static_cast<double>(bytes) / wall, static_cast<double>(batches) / wall,
-      per_batch(1e3 * cpu), cpu / wall);
-  return 0;
+      "\"batches\": {}, \"consumer_core_share\": {:.4f}, \"server_core_share\": {:.4f}, "
+      "\"cpu_ms_per_batch\": {:.3f}, \"least_over_most\": {:.3f}, \"ms\": [{:.3f}]}}\n",
+      load.way, 1e-6 * static_cast<double>(all.bytes) / wall, all.batches, consumer / wall,
+      server / wall, 1e3 * (consumer + server) / static_cast<double>(all.batches),
+      static_cast<double>(least.batches) / static_cast<double>(most.batches),
+      fmt::join(all.ms, ", "));
+}
+
+/// A positive number, whole for an integer.
+template <class T>
+T number_in(std::string_view text) {
+  T value{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || !(value > 0))
+    throw ConfigError(fmt::format("'{}' is no number above 0", text));
+  return value;
+}
+
+void read_option(std::string_view argument, Load& load) {
+  const auto equals = std::min(argument.find('='), argument.size() - 1);
+  const auto name = argument.substr(0, equals), value = argument.substr(equals + 1);
+  if (name == "made")
+    load.made = number_in<double>(value);
+  else if (name == "taken")
+    load.taken = number_in<double>(value);
+  else if (name == "consumers")
+    load.consumers = number_in<int>(value);
+  else if (name == "servers")
+    load.servers = number_in<int>(value);
+  else
+    throw ConfigError(fmt::format("'{}' is no option", argument));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
-  if (argc < 3) {
-    fmt::print(stderr, "usage: bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]\n");
+  constexpr std::string_view kWays[] = {"tcp", "curve", "ipc", "shared", "socket", "checked"};
+  try {
+    if (argc < 3 || !std::ranges::count(kWays, argv[1]))
+      throw ConfigError(
+          fmt::format("usage: bench_serving {} SECONDS [made=RATE] [taken=RATE] [consumers=N] "
+                      "[servers=N]",
+                      fmt::join(kWays, "|")));
+    Load load{argv[1]};
+    for (int i = 3; i < argc; ++i) read_option(argv[i], load);
+    measure(load, number_in<double>(argv[2]));
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "{}\n", problem.what());
     return 2;
   }
-  return read(argv[1], std::atof(argv[2]), argc > 3 ? std::atof(argv[3]) : 0);
 }

@@ -70,6 +70,7 @@ void Link::start_over(Clock::time_point now, std::string why) {
   word_ = std::move(why);
   state_ = State::down;
   heard_ = now;
+  gathering_.close();
   events_.reset();
   socket_.reset();
   if (wire_) wire_->clear();
@@ -101,6 +102,7 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
     refused_for_good_ = !has_gone && ++bad_messages_ >= kMostBadMessages;
     if (refused_for_good_) state_ = State::refused;
   }
+  if (gathering_.is_over(now) || asked_.empty()) gathering_.end();
   if (state_ == State::refused && !refused_for_good_ && now - heard_ > kHelloAgainAfter) greet(now);
   if ((state_ == State::greeting || state_ == State::live) && now - heard_ > kGiveUpAfter)
     start_over(now, fmt::format("has been silent for {} s: given up", kGiveUpAfter.count()));
@@ -116,10 +118,14 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
 
 void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
   switch (event.what) {
+    case ZMQ_EVENT_CONNECTED:
+      if (endpoint_.starts_with("tcp://")) gathering_.open(event.value);
+      break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
       greet(now);
       break;
     case ZMQ_EVENT_DISCONNECTED:
+      gathering_.close();
       if (state_ == State::live) spdlog::warn("data server {}: closed the connection", endpoint_);
       if (state_ != State::down) word_ = "closed the connection";
       state_ = State::down;
@@ -238,8 +244,10 @@ Link::Answer Link::take(const BatchHead& head, Frames& frames) {
           head.skipped, std::nullopt};
 }
 
-void Link::ask(std::int64_t number) {
-  asked_[number] = Clock::now();
+void Link::ask(std::int64_t number, std::size_t spare) {
+  const auto now = Clock::now();
+  asked_[number] = now;
+  if (spare > 0 && !view_) gathering_.begin(spare, now);
   send(Ask{{number}, view_ ? ::getpid() : 0});
 }
 

@@ -13,6 +13,7 @@
 #include <zmq.hpp>
 
 #include "millrace/dataflow/serving/faulty_wire.h"
+#include "millrace/dataflow/serving/gathering.h"
 #include "millrace/dataflow/serving/keys.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
@@ -43,7 +44,10 @@ class Link {
   /// Handles all messages and timeouts.
   void look(Clock::time_point now, const std::function<void(Answer)>& answered);
 
-  void ask(std::int64_t number);
+  /// `spare`: bytes of a batch that nobody waits for yet, which may gather; 0: it is waited for.
+  void ask(std::int64_t number, std::size_t spare);
+  /// To be looked at again after Gathering::kFor.
+  bool is_gathering() const { return gathering_.is_on(); }
   /// What the server does not owe any more though it has not come: to be asked for again. Once.
   std::vector<std::int64_t> take_lost() { return std::exchange(lost_, {}); }
   /// Says goodbye; the last call.
@@ -102,6 +106,7 @@ class Link {
   std::map<std::int64_t, Clock::time_point> asked_;  // since the last hello, and not answered
   std::vector<std::int64_t> lost_;
   std::optional<FaultyWire> wire_;
+  Gathering gathering_;
 };
 
 }  // namespace millrace::serving

@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPollEvery{200};
 constexpr std::chrono::seconds kLogEvery{10};
+constexpr std::ptrdiff_t kPlenty = Assignment::kCredit / 2;  // batches that wait: no haste
 
 /// A name that no other consumer has.
 std::string new_name() {
@@ -173,7 +174,10 @@ class RemoteFlow final : public ServedFlow {
       items.push_back({link->socket().handle(), 0, ZMQ_POLLIN, 0});
       items.push_back({link->events().handle(), 0, ZMQ_POLLIN, 0});
     }
-    zmq_poll(items.data(), static_cast<int>(items.size()), kPollEvery.count());
+    const bool gathers =
+        std::ranges::any_of(links_, [](const auto& link) { return link->is_gathering(); });
+    zmq_poll(items.data(), static_cast<int>(items.size()),
+             (gathers ? Gathering::kFor : kPollEvery).count());
     call_.answer();
   }
 
@@ -223,8 +227,15 @@ class RemoteFlow final : public ServedFlow {
 
   void ask(Clock::time_point now) {
     const std::lock_guard lock(mutex_);
+    const auto spare = is_plenty() ? static_cast<std::size_t>(largest_) : 0;
     while (const auto task = assignment_.next(window(), now))
-      links_[static_cast<std::size_t>(task->server)]->ask(task->number);
+      links_[static_cast<std::size_t>(task->server)]->ask(task->number, spare);
+  }
+
+  /// Whether the next `kPlenty` batches are there.
+  bool is_plenty() const {
+    return std::ssize(ready_) >= kPlenty &&
+           std::next(ready_.begin(), kPlenty - 1)->first == assignment_.head() + kPlenty - 1;
   }
 
   /// Numbers from the head on that may be asked for or wait.

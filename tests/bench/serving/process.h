@@ -1,0 +1,24 @@
+// A server in a process of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+
+namespace millrace::bench {
+
+/// Ends with this, or with the process that made it.
+class ServingProcess {
+ public:
+  /// Runs `serve` there. Throws Error if no process can be started.
+  explicit ServingProcess(const std::function<void()>& serve);
+  ServingProcess(ServingProcess&& other) noexcept;
+  ServingProcess& operator=(ServingProcess&&) = delete;
+  ~ServingProcess();
+  pid_t id() const { return id_; }
+
+ private:
+  pid_t id_ = 0;
+};
+
+}  // namespace millrace::bench
