@@ -1,6 +1,8 @@
 // trainer bench dataflow: how fast the training flow delivers batches, where its time goes, and how
 // far it is from decoding, resizing and copying alone.
 #include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,13 +13,12 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/arguments.h"
 #include "millrace/cli/bench/flow_floors.h"
+#include "millrace/cli/bench/flow_recipe.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
-#include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {
 namespace {
@@ -26,7 +27,7 @@ constexpr double kFloorSeconds = 1.0;       // per floor
 constexpr std::int64_t kFloorImages = 128;  // maximum images to measure the floors on
 
 struct BenchDataflowArguments {
-  ConfigArguments config;
+  ConfigFileArguments config;
   std::int64_t batches = 0, from = 0, threads = 0;
   double seconds = 0;
   bool digest = false, json = false;
@@ -72,7 +73,7 @@ struct FlowMeasurement {
     return fmt::format(
         "the consumer waits {:.0f} % of the time; {} takes {:.0f} % of the busy time: {}", waits,
         stage->name, 100 * stage->busy_s / busy_s,
-        threads < static_cast<int>(allowed_processor_count())
+        threads < oneapi::tbb::info::default_concurrency()
             ? "add threads"
             : "all cores have a thread, so only more cores or less work help");
   }
@@ -201,13 +202,17 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
 int bench_dataflow(const BenchDataflowArguments& arguments) {
   if (arguments.seconds == 0 && arguments.from >= arguments.last())
     throw ConfigError("--from: leaves none of the batches that --batches asks for");
-  auto recipe = arguments.config.load();
+  auto recipe = read_flow(arguments.config);
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
-  const Threads threads(recipe.train.threads, recipe.data.threads);
+  const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
+                                           : oneapi::tbb::info::default_concurrency();
+  // One more, since the thread that takes batches counts.
+  using oneapi::tbb::global_control;
+  const global_control threads(global_control::max_allowed_parallelism,
+                               static_cast<std::size_t>(used) + 1);
   const auto train = open_train_data(recipe.data, recipe.sources);
   const auto start = [&](const Cursor& cursor) {
-    return start_train_flow(recipe.data, recipe.stages, train,
-                            static_cast<std::uint64_t>(recipe.train.seed), {}, cursor);
+    return start_train_flow(recipe.data, recipe.stages, train, recipe.seed, {}, cursor);
   };
   Cursor cursor;
   if (arguments.from > 0) {
@@ -218,8 +223,6 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const auto result =
       drain(*start(cursor), arguments.last() - arguments.from, arguments.seconds, arguments.digest);
 
-  const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
-                                           : static_cast<int>(allowed_processor_count());
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) {
     print_measurement(result, floors, used);
