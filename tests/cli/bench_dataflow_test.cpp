@@ -28,8 +28,8 @@ TEST_F(BenchDataflow, JsonHasEveryFigure) {
   const auto json =
       successful(trainer(on(make_data(), {"bench", "dataflow", "--batches", "4", "--json"})))
           .json();
-  for (const char* key :
-       {"images_per_s", "images_per_cpu_s", "decode_floor_images_per_s", "peak_rss_bytes"})
+  for (const char* key : {"images_per_s", "images_per_cpu_s", "decode_floor_images_per_s",
+                          "first_batch_s", "peak_rss_bytes"})
     EXPECT_GT(json.at(key).get<double>(), 0) << key;
   EXPECT_EQ(json.at("images"), 16);
   EXPECT_FALSE(json.at("stages").empty());

@@ -41,6 +41,7 @@ struct FlowMeasurement {
   std::int64_t batches = 0, images = 0;
   std::int64_t bytes = 0, image_bytes = 0;  // of pixels, with and without padding
   double wall_s = 0, cpu_s = 0;             // CPU: of the whole process
+  double first_batch_s = 0;                 // from the command's start, data opened and all
   double busy_s = 0;                        // all stages together
   std::int64_t peak_rss_bytes = 0;          // the process's, up to the end of the drain
   std::vector<double> mean_waiting;  // items in front of each stage of `flow`, seen at each batch
@@ -79,8 +80,9 @@ struct FlowMeasurement {
   }
 };
 
-/// Takes batches from a flow for so many seconds, or so many batches.
-FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double seconds, bool digests) {
+/// Takes batches from a flow for so many seconds, or so many batches. `start`: of the command.
+FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double seconds, bool digests,
+                      Clock::time_point start) {
   FlowMeasurement result;
   const auto began = Clock::now();
   const double cpu_before = cpu_seconds();
@@ -88,7 +90,7 @@ FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double second
     const auto delivery = flow.next();
     if (!delivery) break;
     const auto& batch = delivery->value;
-    ++result.batches;
+    if (result.batches++ == 0) result.first_batch_s = seconds_since(start);
     result.images += static_cast<std::int64_t>(batch.size());
     result.bytes += static_cast<std::int64_t>(batch.bytes());
     for (const auto& image : batch.images) {
@@ -160,6 +162,7 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
           {"skipped", m.flow.skipped},
           {"wall_s", m.wall_s},
           {"cpu_s", m.cpu_s},
+          {"first_batch_s", m.first_batch_s},
           {"consumer_wait_s", m.flow.wait_s},
           {"threads", threads},
           {"stages", std::move(stages)},
@@ -185,8 +188,8 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
         cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
         100 * share(floors.sum_ms(), cpu_ms));
   }
-  fmt::print("  peak memory {}, {} skipped\n", byte_text(static_cast<double>(m.peak_rss_bytes)),
-             m.flow.skipped);
+  fmt::print("  first batch after {}, peak memory {}, {} skipped\n", duration_text(m.first_batch_s),
+             byte_text(static_cast<double>(m.peak_rss_bytes)), m.flow.skipped);
   print_lines(fmt::format("  {}\n\n", m.verdict(threads)));
   fmt::print("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy", "queue");
   for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
@@ -200,6 +203,7 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
 }
 
 int bench_dataflow(const BenchDataflowArguments& arguments) {
+  const auto began = Clock::now();
   if (arguments.seconds == 0 && arguments.from >= arguments.last())
     throw ConfigError("--from: leaves none of the batches that --batches asks for");
   auto recipe = read_flow(arguments.config);
@@ -220,8 +224,8 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
     for (std::int64_t i = 0; i < arguments.from; ++i)
       if (const auto delivery = flow->next()) cursor = delivery->cursor;
   }
-  const auto result =
-      drain(*start(cursor), arguments.last() - arguments.from, arguments.seconds, arguments.digest);
+  const auto result = drain(*start(cursor), arguments.last() - arguments.from, arguments.seconds,
+                            arguments.digest, began);
 
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) {

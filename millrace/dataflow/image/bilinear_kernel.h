@@ -8,6 +8,7 @@ namespace millrace {
 
 /// How a row is widened: in windows of neighbouring values, each made of bytes that lie close
 /// together. Value v of window w is the sum of two bytes of the row times two weights of 11 bits.
+/// Arrays, but for `starts`, and the rows that are made begin at a multiple of 64 bytes.
 struct WidePlan {
   std::size_t windows = 0;
   const std::int32_t* starts = nullptr;  // (windows): the byte of the row where each begins
