@@ -188,7 +188,7 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
         cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
         100 * share(floors.sum_ms(), cpu_ms));
   }
-  fmt::print("  first batch after {}, peak memory {}, {} skipped\n", duration_text(m.first_batch_s),
+  fmt::print("  first batch after {:.0f} ms, peak memory {}, {} skipped\n", 1e3 * m.first_batch_s,
              byte_text(static_cast<double>(m.peak_rss_bytes)), m.flow.skipped);
   print_lines(fmt::format("  {}\n\n", m.verdict(threads)));
   fmt::print("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy", "queue");
