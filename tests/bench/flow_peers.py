@@ -148,22 +148,22 @@ def by_spdl(a, records):
         yield from pipeline
 
 
-# name -> its own stages (module and variant of MILLRACE_PEERS), if any, else OpenCV's in its threads
-# or processes; what makes mosaics
+# name -> its module and variant of MILLRACE_PEERS, if any; with OpenCV's stages, for mosaics and for
+# what has no module
 PEERS = {
     "torchdata nodes": (("flow_torch", "nodes"), by_nodes),
     "torchdata nodes, OpenCV": (None, by_nodes),
-    "torch DataLoader": (("flow_torch", "tvio"), None),
     "torch DataLoader, OpenCV": (("flow_torch", "cv2"), by_data_loader),
     "tensorpack threads": (("flow_tensorpack", "thread"), by_tensorpack),
-    "tensorpack processes": (("flow_tensorpack", "image"), None),
     "SPDL threads, OpenCV": (None, by_spdl),
     "DALI": (("flow_dali", "grouped"), None),
 }
 
 
+# What is imported only when batches are made: imports do not count as the start of a flow.
 LATE = {"torchdata nodes": ["torchdata.nodes"],
         "torchdata nodes, OpenCV": ["flow_opencv_serial", "torch", "torchdata.nodes"],
+        "tensorpack threads": ["flow_opencv_serial"],
         "SPDL threads, OpenCV": ["flow_opencv_serial", "spdl.pipeline"]}
 
 
@@ -201,7 +201,7 @@ def main():
     name, settings = sys.argv[1], json.loads(sys.argv[2])
     own, mosaics = PEERS[name]
     module = __import__(own[0]) if own else None
-    for late in LATE.get(name, ()):  # imports count as the start of the program
+    for late in LATE.get(name, ()):
         __import__(late)
     cv2.setNumThreads(1)
     memory, results = Memory(), {}
