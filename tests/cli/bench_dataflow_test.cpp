@@ -47,6 +47,24 @@ TEST_F(BenchDataflow, JsonHasEveryFigure) {
   EXPECT_FALSE(json.contains("digests"));
 }
 
+TEST_F(BenchDataflow, RunsWithoutTheTorchHalfWhatDataAloneDecides) {
+  const auto alone = in_folder("trainer");
+  fs::copy_file(MILLRACE_TRAINER, alone);
+  const auto command =
+      on(make_data(), {"bench", "dataflow", "--batches", "4", "--digest", "--json"});
+  const auto torch = std::string(MILLRACE_TRAINER) + "-torch";
+  for (const Words& more : {Words{}, {"--set", "train.seed=5"}})
+    EXPECT_EQ(successful(run(alone, command + more)).json().at("digests"),
+              successful(run(torch, command + more)).json().at("digests"));
+
+  const auto is_missing = in_folder("trainer-torch").string() + ": No such file";
+  for (const auto* key : {"plugins=['some.so']", "unheard.of=1"})
+    expect_error(run(alone, command + Words{"--set", key}), 1, is_missing);
+  expect_error(run(alone, {"bench", "--help"}), 1, is_missing);
+  EXPECT_THAT(successful(run(alone, {"bench", "dataflow", "--help"})).out, HasSubstr("--digest"));
+  expect_error(run(alone, command + Words{"--set", "data.short_sid=64"}), 2, "short_side");
+}
+
 TEST_F(BenchDataflow, StartingAfterTheEndIsWrongUsage) {
   expect_error(
       trainer({"bench", "dataflow", "configs/maskrcnn.toml", "--batches", "4", "--from", "4"}), 2,
