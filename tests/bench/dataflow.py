@@ -128,8 +128,8 @@ def show_tables(answers):
     rows.append(floor_row(own))
     show("dataflow", "Input pipeline: images a second of CPU",
          ["two threads, batches of 4; how many times that is ours", *TITLES], rows,
-         "libjpeg-turbo alone decodes the same files from memory into one buffer, which no pipeline "
-         "that uses it can pass; four files make a mosaic.")
+         "libjpeg-turbo alone decodes the same files from memory into one buffer, which no pipeline"
+         " that uses it can pass; four files make a mosaic.")
     rows = []
     for name, each in answers.items():
         first = f"{statistics.median(answer['first'] for answer in each):.0f}"
@@ -139,8 +139,8 @@ def show_tables(answers):
         rows.append([name, first, *(f"{statistics.median(m):.0f}" if m else "" for m in memory)])
     show("dataflow-start", "Input pipeline: the first batch, and peak memory",
          ["", f"first of {MANY:,} images, ms", *(f"{title}, MiB" for title in TITLES)], rows,
-         "The first batch: from the start of the command, the peers' imports left out. Memory: of all "
-         "processes, libraries and all.")
+         "The first batch: from the start of the command, the peers' imports left out. Memory: of"
+         " all processes, libraries and all.")
 
 
 def main():

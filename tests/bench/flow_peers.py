@@ -148,8 +148,8 @@ def by_spdl(a, records):
         yield from pipeline
 
 
-# name -> its module and variant of MILLRACE_PEERS, if any; with OpenCV's stages, for mosaics and for
-# what has no module
+# name -> its module and variant of MILLRACE_PEERS, if any; what runs OpenCV's stages in it, for
+# mosaics, and for all where it has no module
 PEERS = {
     "torchdata nodes": (("flow_torch", "nodes"), by_nodes),
     "torchdata nodes, OpenCV": (None, by_nodes),
