@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Our data flow beside its peers: images a second of CPU, memory and the time to the first batch.
 
-    tests/bench/dataflow.py TRAINER [--rounds 5] [--seconds 1.2]
+    tests/bench/dataflow.py TRAINER [--rounds 5] [--seconds 1]
 
 All run on COCO photos (MILLRACE_TEST_DATA, default ../shared/data) with two threads or workers and
 batches of four, by turns, each peer in one process for all settings (flow_peers.py); medians are
 printed. The peers' stages are those of MILLRACE_PEERS (default ../shared/peers), run by
 MILLRACE_PEERS_PYTHON, an interpreter that has them; missing ones are left out with a message. Ours
 always carries polygons and run lengths along; the peers rasterise full-image masks where the
-setting says masks. With five rounds it takes eight minutes.
+setting says masks. It takes six minutes.
 """
 import json
 import os
@@ -127,8 +127,9 @@ def show_tables(answers):
             for name, each in answers.items()]
     rows.append(floor_row(own))
     show("dataflow", "Input pipeline: images a second of CPU",
-         ["two threads, batches of 4; how many times that is ours", *TITLES], rows,
-         "libjpeg-turbo alone decodes the same files from memory into one buffer, which no pipeline"
+         ["", *TITLES], rows,
+         "After a peer's rate, how many times as many ours makes: median of the rounds (least to"
+         " most). libjpeg-turbo alone decodes the same files from memory into one buffer, which no pipeline"
          " that uses it can pass; four files make a mosaic.")
     rows = []
     for name, each in answers.items():
@@ -145,7 +146,7 @@ def show_tables(answers):
 
 def main():
     arguments = parser(__doc__, "trainer", rounds=5)
-    arguments.add_argument("--seconds", type=float, default=1.2)
+    arguments.add_argument("--seconds", type=float, default=1)
     a = arguments.parse_args()
     data, folder = photos(), peers_folder("flow_torch.py")
     with tempfile.TemporaryDirectory() as temporary:
