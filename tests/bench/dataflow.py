@@ -129,8 +129,8 @@ def show_tables(answers):
     show("dataflow", "Input pipeline: images a second of CPU",
          ["", *TITLES], rows,
          "After a peer's rate, how many times as many ours makes: median of the rounds (least to"
-         " most). libjpeg-turbo alone decodes the same files from memory into one buffer, which no pipeline"
-         " that uses it can pass; four files make a mosaic.")
+         " most). libjpeg-turbo alone decodes the same files from memory into one buffer, which no"
+         " pipeline that uses it can pass; four files make a mosaic.")
     rows = []
     for name, each in answers.items():
         first = f"{statistics.median(answer['first'] for answer in each):.0f}"
