@@ -13,14 +13,6 @@
 namespace millrace::cli {
 namespace {
 
-void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
-  command
-      .add_option("--set", overrides,
-                  "set a key of the configuration, such as train.seed=7; may be repeated")
-      ->type_name("K=V")
-      ->allow_extra_args(false);
-}
-
 /// Throws ConfigError that names the plug-ins of the training, in whose checkpoint `file` is, if
 /// the detector is unknown without them. They are not loaded: a model is data.
 void refuse_without_plugins(const std::string& file, const Config& tree) {
@@ -41,15 +33,8 @@ void refuse_without_plugins(const std::string& file, const Config& tree) {
 
 }  // namespace
 
-CLI::Option* ConfigArguments::add_to(CLI::App& command) {
-  auto* config = command.add_option("CONFIG", file, "the TOML file, such as configs/maskrcnn.toml");
-  config->required();
-  add_overrides(command, overrides);
-  return config;
-}
-
 Recipe ConfigArguments::load() const {
-  auto tree = load_config(file, overrides);
+  auto tree = this->tree();
   load_plugins(tree);
   return resolve(std::move(tree));
 }

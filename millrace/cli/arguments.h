@@ -6,17 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "millrace/cli/config_file.h"
 #include "millrace/trainer/run/trained_weights.h"
 
 namespace millrace::cli {
 
-/// The arguments CONFIG and --set K=V.
-struct ConfigArguments {
-  std::string file;
-  std::vector<std::string> overrides;
-
-  /// Returns CONFIG, which is required.
-  CLI::Option* add_to(CLI::App& command);
+/// A configuration of a training.
+struct ConfigArguments : ConfigFileArguments {
   /// Reads the file, loads the plug-ins that it names and checks every key. Throws ConfigError.
   Recipe load() const;
 };

@@ -30,13 +30,21 @@ int without_libtorch(const std::exception& why, bool asks_for_version) {
   return cli::output_fault() ? kFailed : kDone;
 }
 
+/// Of `bench`, what needs no tensors.
+void add_data_bench(CLI::App& app, cli::Action& action) {
+  auto* command = app.add_subcommand("bench");
+  command->require_subcommand(1);
+  cli::add_bench_dataflow(*command, action);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   hold_stop_signals();
   survive_file_size_limit();
   if (const auto exit_code = cli::run(
-          argc, argv, {cli::add_coco_eval, cli::add_import, cli::add_report, cli::add_study},
+          argc, argv,
+          {cli::add_coco_eval, cli::add_import, cli::add_report, cli::add_study, add_data_bench},
           /*all=*/false))
     return *exit_code;
   if (const auto exit_code = cli::answer_what_is_known(argc, argv)) return *exit_code;

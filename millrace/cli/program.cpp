@@ -40,6 +40,14 @@ std::string explain(const CLI::ParseError& problem, const CLI::App& app,
   return fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, names));
 }
 
+/// Whether the command line names one command to the end, and not a group of them: a program that
+/// lacks some must not list the others.
+bool names_a_command(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  if (!named.empty()) return names_a_command(*named.front());
+  return app.get_subcommands([](const CLI::App*) { return true; }).empty();
+}
+
 /// Opens standard streams that the caller has closed, so that no other file gets their number and
 /// what is printed. Reading from them ends at once, writing fails and is reported.
 void occupy_closed_streams() {
@@ -78,7 +86,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
     const bool is_help = dynamic_cast<const CLI::CallForHelp*>(&problem) != nullptr;
-    if (!all && !(is_help && !app.get_subcommands().empty())) return std::nullopt;
+    if (!all && !(is_help && names_a_command(app))) return std::nullopt;
     if (problem.get_exit_code() != 0)
       return complain(
           explain(problem, app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1)),
@@ -93,6 +101,9 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
   if (!action.handles_signals) release_stop_signals();
   try {
     return with_output(action.work());
+  } catch (const NeedsLibtorch&) {
+    hold_stop_signals();
+    return std::nullopt;
   } catch (const ConfigError& problem) {
     return complain(problem.what(), kWrongUse);
   } catch (const std::system_error& problem) {

@@ -12,10 +12,14 @@
 
 namespace millrace::cli {
 
+/// What a command throws that finds out, before it has printed anything, that trainer-torch has to
+/// run it.
+struct NeedsLibtorch {};
+
 /// Runs a command line and returns the exit code. `all`: whether these are all the commands there
-/// are. If not, a command line that they do not understand, or that asks for help with none of
-/// them, is for another program: prints nothing and returns nothing. `more_version`: what --version
-/// prints after the program's own.
+/// are. If not, a command line that they do not understand, that asks for help with none of them,
+/// or whose command throws NeedsLibtorch, is for another program: prints nothing and returns
+/// nothing. `more_version`: what --version prints after the program's own.
 std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all,
                        const std::function<std::string()>& more_version = {});
 

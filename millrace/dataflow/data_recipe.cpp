@@ -19,7 +19,20 @@ bool is_for(const Config& sample, const Config& root) {
                              [&](const auto& key) { return key.second.origin.source == file; });
 }
 
+struct SeedOptions {
+  std::int64_t seed = 1;
+  void describe(Options& o) {
+    o.add("seed", seed, "of the order and all random draws", {.min = 0, .max = kAnySeed});
+  }
+};
+
 }  // namespace
+
+std::uint64_t seed_of(const Config& from) {
+  Config own;
+  if (const auto* seed = from.find_path("train.seed")) own.set("seed", *seed);
+  return static_cast<std::uint64_t>(read_options<SeedOptions>(own).seed);
+}
 
 DataRecipe resolve_data(const Config& from, Config& tree) {
   DataRecipe recipe;

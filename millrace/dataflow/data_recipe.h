@@ -1,6 +1,7 @@
 // The part of a configuration that says what a flow is made of.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "millrace/base/config.h"
@@ -18,5 +19,9 @@ struct DataRecipe {
 /// Reads and checks [data] of a configuration and puts it, complete, into `tree`. No data is
 /// opened. Throws ConfigError.
 DataRecipe resolve_data(const Config& from, Config& tree);
+
+/// train.seed of a configuration, of which nothing else is read, or its default. Throws
+/// ConfigError.
+std::uint64_t seed_of(const Config& from);
 
 }  // namespace millrace

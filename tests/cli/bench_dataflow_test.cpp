@@ -28,8 +28,8 @@ TEST_F(BenchDataflow, JsonHasEveryFigure) {
   const auto json =
       successful(trainer(on(make_data(), {"bench", "dataflow", "--batches", "4", "--json"})))
           .json();
-  for (const char* key :
-       {"images_per_s", "images_per_cpu_s", "decode_floor_images_per_s", "peak_rss_bytes"})
+  for (const char* key : {"images_per_s", "images_per_cpu_s", "decode_floor_images_per_s",
+                          "first_batch_s", "peak_rss_bytes"})
     EXPECT_GT(json.at(key).get<double>(), 0) << key;
   EXPECT_EQ(json.at("images"), 16);
   EXPECT_FALSE(json.at("stages").empty());
@@ -45,6 +45,24 @@ TEST_F(BenchDataflow, JsonHasEveryFigure) {
   EXPECT_GE(padding, 0);
   EXPECT_LT(padding, 1);
   EXPECT_FALSE(json.contains("digests"));
+}
+
+TEST_F(BenchDataflow, RunsWithoutTheTorchHalfWhatDataAloneDecides) {
+  const auto alone = in_folder("trainer");
+  fs::copy_file(MILLRACE_TRAINER, alone);
+  const auto command =
+      on(make_data(), {"bench", "dataflow", "--batches", "4", "--digest", "--json"});
+  const auto torch = std::string(MILLRACE_TRAINER) + "-torch";
+  for (const Words& more : {Words{}, {"--set", "train.seed=5"}})
+    EXPECT_EQ(successful(run(alone, command + more)).json().at("digests"),
+              successful(run(torch, command + more)).json().at("digests"));
+
+  const auto is_missing = in_folder("trainer-torch").string() + ": No such file";
+  for (const auto* key : {"plugins=['some.so']", "unheard.of=1"})
+    expect_error(run(alone, command + Words{"--set", key}), 1, is_missing);
+  expect_error(run(alone, {"bench", "--help"}), 1, is_missing);
+  EXPECT_THAT(successful(run(alone, {"bench", "dataflow", "--help"})).out, HasSubstr("--digest"));
+  expect_error(run(alone, command + Words{"--set", "data.short_sid=64"}), 2, "short_side");
 }
 
 TEST_F(BenchDataflow, StartingAfterTheEndIsWrongUsage) {

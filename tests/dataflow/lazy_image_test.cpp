@@ -10,6 +10,7 @@
 
 #include "millrace/base/random.h"
 #include "millrace/dataflow/image/bilinear.h"
+#include "millrace/dataflow/image/bilinear_kernel.h"
 
 namespace millrace {
 namespace {
@@ -42,13 +43,18 @@ cv::Mat noise(cv::Size size, Rng& rng) {
   return image;
 }
 
+/// By each of the kernels that this processor has, as the first of those that may be taken.
 void expect_as_opencv(const cv::Mat& image, cv::Size size) {
-  cv::Mat target(size, CV_8UC3);
-  resize_bilinear(image, target);
-  ASSERT_EQ(cv::norm(resized(image, size), target, cv::NORM_INF), 0) << image.size() << size;
-  resize_bilinear(image, target, /*mirrored=*/true);
-  ASSERT_EQ(cv::norm(resized(mirrored(image), size), target, cv::NORM_INF), 0)
-      << "mirrored, " << image.size() << size;
+  const auto kernels = bilinear_kernels();
+  for (std::size_t k = 0; k <= kernels.size(); ++k)
+    for (const bool mirror : {false, true}) {
+      cv::Mat target(size, CV_8UC3);
+      resize_bilinear(image, target, mirror, kernels.subspan(k));
+      const auto expected = resized(mirror ? mirrored(image) : image, size);
+      ASSERT_EQ(cv::norm(expected, target, cv::NORM_INF), 0)
+          << (k < kernels.size() ? kernels[k].name : "opencv") << ", mirrored: " << mirror << ", "
+          << image.size() << size;
+    }
 }
 
 TEST(ResizeBilinear, GivesTheBytesOfOpenCv) {
@@ -58,6 +64,8 @@ TEST(ResizeBilinear, GivesTheBytesOfOpenCv) {
     expect_as_opencv(noise({side(90), side(90)}, rng), {side(200), side(200)});
   for (const auto size : {cv::Size(60, 40), cv::Size(15, 10), cv::Size(10, 40), cv::Size(30, 20)})
     expect_as_opencv(noise({30, 20}, rng), size);
+  for (const int to : {100, 213, 640, 1200})  // as wide as photos
+    expect_as_opencv(noise({640, 9}, rng), {to, 12});
   for (const int width : {1, 2, 3})  // the smallest images
     for (const int height : {1, 2, 3})
       for (const auto size : {cv::Size(1, 1), cv::Size(7, 2), cv::Size(2, 7), cv::Size(40, 40)})

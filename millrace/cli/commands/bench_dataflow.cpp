@@ -1,6 +1,8 @@
 // trainer bench dataflow: how fast the training flow delivers batches, where its time goes, and how
 // far it is from decoding, resizing and copying alone.
 #include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,13 +13,12 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/arguments.h"
 #include "millrace/cli/bench/flow_floors.h"
+#include "millrace/cli/bench/flow_recipe.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
-#include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {
 namespace {
@@ -26,7 +27,7 @@ constexpr double kFloorSeconds = 1.0;       // per floor
 constexpr std::int64_t kFloorImages = 128;  // maximum images to measure the floors on
 
 struct BenchDataflowArguments {
-  ConfigArguments config;
+  ConfigFileArguments config;
   std::int64_t batches = 0, from = 0, threads = 0;
   double seconds = 0;
   bool digest = false, json = false;
@@ -40,6 +41,7 @@ struct FlowMeasurement {
   std::int64_t batches = 0, images = 0;
   std::int64_t bytes = 0, image_bytes = 0;  // of pixels, with and without padding
   double wall_s = 0, cpu_s = 0;             // CPU: of the whole process
+  double first_batch_s = 0;                 // from the command's start, data opened and all
   double busy_s = 0;                        // all stages together
   std::int64_t peak_rss_bytes = 0;          // the process's, up to the end of the drain
   std::vector<double> mean_waiting;  // items in front of each stage of `flow`, seen at each batch
@@ -72,14 +74,15 @@ struct FlowMeasurement {
     return fmt::format(
         "the consumer waits {:.0f} % of the time; {} takes {:.0f} % of the busy time: {}", waits,
         stage->name, 100 * stage->busy_s / busy_s,
-        threads < static_cast<int>(allowed_processor_count())
+        threads < oneapi::tbb::info::default_concurrency()
             ? "add threads"
             : "all cores have a thread, so only more cores or less work help");
   }
 };
 
-/// Takes batches from a flow for so many seconds, or so many batches.
-FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double seconds, bool digests) {
+/// Takes batches from a flow for so many seconds, or so many batches. `start`: of the command.
+FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double seconds, bool digests,
+                      Clock::time_point start) {
   FlowMeasurement result;
   const auto began = Clock::now();
   const double cpu_before = cpu_seconds();
@@ -87,7 +90,7 @@ FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double second
     const auto delivery = flow.next();
     if (!delivery) break;
     const auto& batch = delivery->value;
-    ++result.batches;
+    if (result.batches++ == 0) result.first_batch_s = seconds_since(start);
     result.images += static_cast<std::int64_t>(batch.size());
     result.bytes += static_cast<std::int64_t>(batch.bytes());
     for (const auto& image : batch.images) {
@@ -159,6 +162,7 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
           {"skipped", m.flow.skipped},
           {"wall_s", m.wall_s},
           {"cpu_s", m.cpu_s},
+          {"first_batch_s", m.first_batch_s},
           {"consumer_wait_s", m.flow.wait_s},
           {"threads", threads},
           {"stages", std::move(stages)},
@@ -184,8 +188,8 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
         cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
         100 * share(floors.sum_ms(), cpu_ms));
   }
-  fmt::print("  peak memory {}, {} skipped\n", byte_text(static_cast<double>(m.peak_rss_bytes)),
-             m.flow.skipped);
+  fmt::print("  first batch after {:.0f} ms, peak memory {}, {} skipped\n", 1e3 * m.first_batch_s,
+             byte_text(static_cast<double>(m.peak_rss_bytes)), m.flow.skipped);
   print_lines(fmt::format("  {}\n\n", m.verdict(threads)));
   fmt::print("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy", "queue");
   for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
@@ -199,15 +203,20 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
 }
 
 int bench_dataflow(const BenchDataflowArguments& arguments) {
+  const auto began = Clock::now();
   if (arguments.seconds == 0 && arguments.from >= arguments.last())
     throw ConfigError("--from: leaves none of the batches that --batches asks for");
-  auto recipe = arguments.config.load();
+  auto recipe = read_flow(arguments.config);
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
-  const Threads threads(recipe.train.threads, recipe.data.threads);
+  const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
+                                           : oneapi::tbb::info::default_concurrency();
+  // One more, since the thread that takes batches counts.
+  using oneapi::tbb::global_control;
+  const global_control threads(global_control::max_allowed_parallelism,
+                               static_cast<std::size_t>(used) + 1);
   const auto train = open_train_data(recipe.data, recipe.sources);
   const auto start = [&](const Cursor& cursor) {
-    return start_train_flow(recipe.data, recipe.stages, train,
-                            static_cast<std::uint64_t>(recipe.train.seed), {}, cursor);
+    return start_train_flow(recipe.data, recipe.stages, train, recipe.seed, {}, cursor);
   };
   Cursor cursor;
   if (arguments.from > 0) {
@@ -215,11 +224,9 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
     for (std::int64_t i = 0; i < arguments.from; ++i)
       if (const auto delivery = flow->next()) cursor = delivery->cursor;
   }
-  const auto result =
-      drain(*start(cursor), arguments.last() - arguments.from, arguments.seconds, arguments.digest);
+  const auto result = drain(*start(cursor), arguments.last() - arguments.from, arguments.seconds,
+                            arguments.digest, began);
 
-  const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
-                                           : static_cast<int>(allowed_processor_count());
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) {
     print_measurement(result, floors, used);

@@ -207,7 +207,7 @@ class Init {
   }
 
   void measure() {
-    const auto whole = ConfigArguments{.file = draft_.file, .overrides = {}}.load();
+    const auto whole = ConfigArguments{{.file = draft_.file, .overrides = {}}}.load();
     const auto level = spdlog::get_level();
     spdlog::set_level(spdlog::level::err);  // the training itself will warn
     const auto time = measure_steps(whole);

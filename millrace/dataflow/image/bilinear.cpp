@@ -1,32 +1,27 @@
-// With SSE2, which every x86-64 has; elsewhere OpenCV does it.
 // Rows first: a row of the image becomes a row of 15-bit numbers as wide as the target; two of
-// these make a row of the target. The last two are kept: neighbouring rows mostly need them.
+// these make a row of the target. The last two are kept: neighbouring rows mostly need them. Where
+// the processor is no x86-64, OpenCV does it.
 #include "millrace/dataflow/image/bilinear.h"
-
-#include <stdexcept>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <opencv2/imgproc.hpp>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
-#else
-#include <opencv2/imgproc.hpp>
-#endif
+
+#include "millrace/dataflow/image/bilinear_kernel.h"
 
 namespace millrace {
-
-#ifdef __SSE2__
 namespace {
 
 constexpr int kChannels = 3;
-constexpr int kRead = 8;  // bytes that `widen` reads at a time: two pixels and two bytes more
 constexpr float kOne = 2048;
+constexpr std::uint8_t kNothing = 0x80;
 
 /// A place between two neighbours, `first` and the next: weights of 11 bits.
 struct Tap {
@@ -66,49 +61,90 @@ std::vector<Tap> columns(int from, int to, bool mirrored) {
   return result;
 }
 
-/// One row of the image at the target's width, in sixteenths of 11 bits: 0 .. 32640.
-/// `row` is readable for kRead bytes from its last pixel; `out` has room for a value more.
-void widen(const std::uint8_t* row, const std::vector<Tap>& columns, std::int16_t* out) {
-  for (const auto& [first, weights] : columns) {
-    const auto* pixel = row + first;
-    const auto zero = _mm_setzero_si128();
-    const auto bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(pixel));
-    const auto pairs =  // R R' G G' B B' of the pixel and the next
-        _mm_unpacklo_epi8(_mm_unpacklo_epi8(bytes, _mm_srli_epi64(bytes, 8 * kChannels)), zero);
-    std::int32_t both = 0;
-    std::memcpy(&both, weights.data(), sizeof both);
-    const auto sums = _mm_srli_epi32(_mm_madd_epi16(pairs, _mm_set1_epi32(both)), 4);
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_packs_epi32(sums, sums));
-    out += kChannels;
+/// Memory at whole cache lines: loads of 64 bytes that cross them take twice the time.
+template <class T>
+class Lines {
+ public:
+  void assign(std::size_t values, T value) {
+    lines_.resize((values * sizeof(T) + sizeof(Line) - 1) / sizeof(Line));
+    std::fill_n(data(), values, value);
   }
-}
+  T* data() { return reinterpret_cast<T*>(lines_.data()); }
+  const T* data() const { return reinterpret_cast<const T*>(lines_.data()); }
+  T& operator[](std::size_t i) { return data()[i]; }
 
-/// One row of the target from two widened ones.
-void blend(const std::int16_t* upper, const std::int16_t* lower,
-           const std::array<std::int16_t, 2>& weights, std::uint8_t* out, int size) {
-  const auto upper_weight = _mm_set1_epi16(weights[0]), lower_weight = _mm_set1_epi16(weights[1]);
-  const auto eight = [&](int at) {
-    const auto load = [at](const std::int16_t* row) {
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + at));
-    };
-    const auto sum = _mm_add_epi16(_mm_mulhi_epi16(load(upper), upper_weight),
-                                   _mm_mulhi_epi16(load(lower), lower_weight));
-    return _mm_srai_epi16(_mm_add_epi16(sum, _mm_set1_epi16(2)), 2);
+ private:
+  struct alignas(64) Line {
+    std::uint8_t bytes[64];
   };
-  int i = 0;
-  for (; i + 16 <= size; i += 16)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm_packus_epi16(eight(i), eight(i + 8)));
-  for (; i < size; ++i)
-    out[i] = static_cast<std::uint8_t>(
-        ((upper[i] * weights[0] >> 16) + (lower[i] * weights[1] >> 16) + 2) >> 2);
-}
+  std::vector<Line> lines_;
+};
+
+/// A kernel and its windows for one width of an image and one of the target.
+class Widening {
+ public:
+  /// The first kernel that can.
+  Widening(std::span<const BilinearKernel> kernels, int from, int to, bool mirrored) {
+    const auto places = columns(from, to, mirrored);
+    for (const auto& kernel : kernels)
+      if (takes(kernel, places, from * kChannels)) {
+        kernel_ = &kernel;
+        return;
+      }
+    throw std::invalid_argument("resize_bilinear: no kernel takes such images");
+  }
+
+  const BilinearKernel& kernel() const { return *kernel_; }
+  /// Values that the kernel writes: no less than three times the target's width.
+  std::size_t values() const {
+    return starts_.size() * static_cast<std::size_t>(kernel_->values) + 1;
+  }
+  void operator()(const std::uint8_t* row, std::int16_t* out) const {
+    kernel_->widen(row, {starts_.size(), starts_.data(), picks_.data(), weights_.data()}, out);
+  }
+
+ private:
+  /// Plans for this kernel, if all bytes that a window needs lie in it, and it in the row.
+  bool takes(const BilinearKernel& kernel, const std::vector<Tap>& places, int row) {
+    const auto values = static_cast<std::size_t>(kernel.values);
+    const auto together = values * static_cast<std::size_t>(kernel.together);
+    const auto size = places.size() * kChannels;
+    const auto padded = (size + together - 1) / together * together;
+    starts_.assign(padded / values, 0);
+    picks_.assign(4 * padded, kNothing);
+    weights_.assign(2 * padded, 0);
+    if (row < kernel.window && kernel.reads_after == 0) return false;
+    for (std::size_t begin = 0; begin < size; begin += values) {
+      const auto end = std::min(begin + values, size);
+      // Places run one way, so the first or the last pixel is the leftmost.
+      auto start = std::min(places[begin / kChannels].first, places[(end - 1) / kChannels].first);
+      if (kernel.reads_after == 0) start = std::min(start, row - kernel.window);
+      starts_[begin / values] = start;
+      for (auto i = begin; i < end; ++i) {
+        const auto& place = places[i / kChannels];
+        const auto at = place.first - start + static_cast<int>(i % kChannels);
+        const auto next = at + (place.weights[1] != 0 ? kChannels : 0);
+        if (next >= kernel.window) return false;
+        picks_[4 * i] = static_cast<std::uint8_t>(at);
+        picks_[4 * i + 2] = static_cast<std::uint8_t>(next);
+        weights_[2 * i] = place.weights[0];
+        weights_[2 * i + 1] = place.weights[1];
+      }
+    }
+    return true;
+  }
+
+  const BilinearKernel* kernel_ = nullptr;
+  std::vector<std::int32_t> starts_;
+  Lines<std::uint8_t> picks_;
+  Lines<std::int16_t> weights_;
+};
 
 /// Rows of the image at the target's width; the two last ones asked for stay.
 class WideRows {
  public:
-  WideRows(const cv::Mat& image, int width, bool mirrored)
-      : image_(image), columns_(columns(image.cols, width, mirrored)) {
-    for (auto& row : rows_) row.values.resize(static_cast<std::size_t>(width) * kChannels + 1);
+  WideRows(const cv::Mat& image, const Widening& widening) : image_(image), widening_(widening) {
+    for (auto& row : rows_) row.values.assign(widening.values(), 0);
   }
 
   /// Rows `first` and the next, borders repeated; valid until the next call.
@@ -123,7 +159,7 @@ class WideRows {
   const std::int16_t* row(std::size_t slot, int y) {
     auto& row = rows_[slot];
     if (row.y != y) {
-      widen(readable(y), columns_, row.values.data());
+      widening_(readable(y), row.values.data());
       row.y = y;
     }
     return row.values.data();
@@ -132,42 +168,50 @@ class WideRows {
   /// Row `y`, or a copy if there may be nothing to read after it.
   const std::uint8_t* readable(int y) {
     const auto size = static_cast<std::ptrdiff_t>(image_.cols) * kChannels;
+    const auto after = widening_.kernel().reads_after;
     const auto *row = image_.ptr(y), *end = image_.ptr(image_.rows - 1) + size;
-    if (end - row >= size + kRead) return row;
-    copy_.resize(static_cast<std::size_t>(size + kRead));
+    if (end - row >= size + after) return row;
+    copy_.resize(static_cast<std::size_t>(size + after));
     std::memcpy(copy_.data(), row, static_cast<std::size_t>(size));
     return copy_.data();
   }
 
   struct Row {
     int y = -1;
-    std::vector<std::int16_t> values;
+    Lines<std::int16_t> values;
   };
   const cv::Mat& image_;
-  const std::vector<Tap> columns_;
+  const Widening& widening_;
   std::array<Row, 2> rows_;
   std::vector<std::uint8_t> copy_;
 };
 
-}  // namespace
-#endif
+void resize_by_opencv(const cv::Mat& image, cv::Mat& target, bool mirrored) {
+  cv::Mat source = image;
+  if (mirrored) cv::flip(image, source = cv::Mat(), 1);
+  cv::resize(source, target, target.size(), 0, 0, cv::INTER_LINEAR);
+}
 
-void resize_bilinear(const cv::Mat& image, cv::Mat& target, bool mirrored) {
+}  // namespace
+
+void resize_bilinear(const cv::Mat& image, cv::Mat& target, bool mirrored,
+                     std::span<const BilinearKernel> kernels) {
   if (image.empty() || target.empty() || image.type() != CV_8UC3 || target.type() != CV_8UC3)
     throw std::invalid_argument("resize_bilinear: takes 8-bit RGB images that are not empty");
-#ifdef __SSE2__
-  WideRows rows(image, target.cols, mirrored);
+  if (kernels.empty()) return resize_by_opencv(image, target, mirrored);
+  const Widening widening(kernels, image.cols, target.cols, mirrored);
+  WideRows rows(image, widening);
   const auto places = taps(image.rows, target.rows);
   for (int y = 0; y < target.rows; ++y) {
     const auto& [first, weights] = places[static_cast<std::size_t>(y)];
     const auto [upper, lower] = rows.from(first);
-    blend(upper, lower, weights, target.ptr(y), target.cols * kChannels);
+    widening.kernel().blend(upper, lower, weights.data(), target.ptr(y),
+                            static_cast<std::size_t>(target.cols) * kChannels);
   }
-#else
-  cv::Mat source = image;
-  if (mirrored) cv::flip(image, source = cv::Mat(), 1);
-  cv::resize(source, target, target.size(), 0, 0, cv::INTER_LINEAR);
-#endif
+}
+
+void resize_bilinear(const cv::Mat& image, cv::Mat& target, bool mirrored) {
+  resize_bilinear(image, target, mirrored, bilinear_kernels());
 }
 
 }  // namespace millrace

@@ -25,20 +25,6 @@
 namespace millrace::python {
 namespace {
 
-struct SeedOptions {
-  std::int64_t seed = 1;
-  void describe(Options& o) {
-    o.add("seed", seed, "of the order and all random draws", {.min = 0, .max = kAnySeed});
-  }
-};
-
-/// The seed of [train], as the trainer reads it.
-std::uint64_t seed_of(const Config& tree) {
-  Config own;
-  if (const auto* seed = tree.find_path("train.seed")) own.set("seed", *seed);
-  return static_cast<std::uint64_t>(read_options<SeedOptions>(own).seed);
-}
-
 /// A flow of this process: its data, opened, and its options.
 class LocalFlow final : public Stream {
  public:
