@@ -75,7 +75,7 @@ OpWorkCount::OpWorkCount(const at::RecordFunction& call)
 
 OpWork OpWorkCount::with_outputs(const at::RecordFunction& call) const {
   auto work = of_inputs_;
-  const auto& outputs = call.outputs();
+  const Values outputs(call.outputs().data(), call.outputs().size());
   for (const auto& output : outputs) work.bytes += bytes_of(output);
   if (flops_per_value_ > 0 && is_tensor(outputs, 0))
     work.flops += flops_per_value_ * values(outputs[0].toTensor());
