@@ -10,9 +10,9 @@ weights, in bf16 under its autocast, and as `torch.compile` makes the backbone (
 timed). The others run alone: Cascade Mask R-CNN, and at squares of 512 YOLOX-s and RT-DETR R18-vd,
 whose packages yolox_step.py and rtdetr.py run.
 
-Without --all, ten minutes on an idle machine: what takes longest is left out, 8 images but for one case, 2 of
-800/1333, and most of what is compiled. Peers are run by MILLRACE_PEERS_PYTHON, an interpreter that
-has torchvision and pycocotools.
+Without --all, ten minutes on an idle machine: what takes longest is left out, 8 images but for one
+case, 2 of 800/1333, and most of what is compiled. Peers are run by MILLRACE_PEERS_PYTHON, an
+interpreter that has torchvision and pycocotools.
 """
 import argparse
 import itertools
