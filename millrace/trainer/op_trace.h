@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
+#include "millrace/trainer/op_work.h"
 
 namespace millrace {
 
@@ -15,6 +16,7 @@ struct OpSpan {
   std::string name;  // "aten::convolution"
   std::uint64_t thread = 0;
   Clock::time_point begin, end;
+  OpWork work;  // if it is counted
 };
 
 /// Records every operator of every thread, backward passes included, while it lives. One at a time;
@@ -24,7 +26,8 @@ struct OpSpan {
 /// queueing it: steps take longer meanwhile, since the host works when the device does not.
 class OpTrace {
  public:
-  explicit OpTrace(c10::Device device = c10::DeviceType::CPU);
+  /// `counts_work`: of each operator, which takes it a microsecond longer.
+  explicit OpTrace(c10::Device device = c10::DeviceType::CPU, bool counts_work = false);
   OpTrace(const OpTrace&) = delete;
   ~OpTrace();
 

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import step
+import torchvision_peer
 from comparison import interpreter, parser, photos, ratio, run, show, take_turns
 from steps import make_data
 
@@ -54,7 +55,7 @@ def make_model(trainer: str, folder: str) -> str:
     """model.safetensors with the weights that torchvision wrote: a training of rate 0."""
     sets = {"data.root": f'"{folder}"', "data.short_side": 64, "data.max_side": 96,
             "data.test_short_side": 800, "data.test_max_side": 1333, "data.batch_size": 16,
-            "model.style": '"torchvision"', "model.weights": f'"{folder}/weights.pth"',
+            "model.style": '"torchvision"', "model.weights": f'"{folder}/maskrcnn.pth"',
             "optimizer.lr": 0.0, "schedule.warmup": '"0 steps"', "train.epochs": 1,
             "schedule.milestones": "[0.5]", "data.resize_style": '"torchvision"',
             "callbacks.evaluate.enabled": "false", "callbacks.pictures.enabled": "false"}
@@ -77,10 +78,8 @@ def torchvision_answers(folder: str, precision: str, threads: int) -> Callable[[
     import torch
     from pycocotools import mask as rle
     from torchvision.io import ImageReadMode, decode_jpeg, read_file
-    step.peer_folder = folder  # type: ignore[attr-defined]
-    step.THREADS = threads
-    model = step.peer_model(800, 1333).eval()
-    model.load_state_dict(torch.load(os.path.join(folder, "weights.pth"), weights_only=True))
+    model = torchvision_peer.loaded("maskrcnn", folder, 800, 1333).eval()
+    torch.set_num_threads(threads)
 
     def answer(files: list[str]) -> int:
         images = [decode_jpeg(read_file(file), mode=ImageReadMode.RGB).float() / 255

@@ -23,6 +23,7 @@ import statistics
 import tempfile
 
 import steps
+import torchvision_peer
 from comparison import interpreter, parser, photos, run, take_turns
 from steps import THREADS, make_data, medians, timed
 
@@ -36,7 +37,7 @@ def ours(trainer, folder, count, inference, short, longest, precision="fp32"):
             "data.flip": 0.0,
             "data.test_short_side": short, "data.test_max_side": longest, "data.batch_size": BATCH,
             "data.test_batch_size": 1, "model.style": '"torchvision"', "train.threads": THREADS,
-            "model.weights": f'"{folder}/weights.pth"', "train.precision": f'"{precision}"'}
+            "model.weights": f'"{folder}/maskrcnn.pth"', "train.precision": f'"{precision}"'}
     return steps.ours(trainer, "configs/coco/mask_rcnn_R50_FPN_1x.toml", sets, count, inference)
 
 
@@ -48,85 +49,14 @@ def theirs(python, folder, count, inference, short, longest):
 
 # ------------------------------------------------ torchvision, in a process of its own
 
-def peer_model(short, longest):
-    import torch
-    from torchvision.models.detection import MaskRCNN
-    from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
-    from torchvision.ops import FrozenBatchNorm2d
-    torch.manual_seed(0)
-    torch.set_num_threads(THREADS)
-    backbone = resnet_fpn_backbone(backbone_name="resnet50", weights=None,
-                                   norm_layer=FrozenBatchNorm2d,
-                                   trainable_layers=3)
-    return MaskRCNN(backbone, num_classes=len(categories()) + 1, min_size=short, max_size=longest)
-
-
-def categories():
-    with open(os.path.join(peer_folder, "annotations", "instances_train2017.json")) as f:
-        return sorted(c["id"] for c in json.load(f)["categories"])
-
-
-def peer_photos():
-    """(image (3, H, W) in 0..1, target) of each photo."""
-    import numpy as np
-    import torch
-    from pycocotools.coco import COCO
-    from torchvision.io import ImageReadMode, decode_jpeg, read_file
-    coco = COCO(os.path.join(peer_folder, "annotations", "instances_train2017.json"))
-    label = {c: k + 1 for k, c in enumerate(categories())}
-    for i in coco.getImgIds():
-        own = coco.loadAnns(coco.getAnnIds(i))
-        boxes = torch.tensor([a["bbox"] for a in own], dtype=torch.float32)
-        boxes[:, 2:] += boxes[:, :2]
-        file = os.path.join(peer_folder, "train2017", coco.imgs[i]["file_name"])
-        yield (decode_jpeg(read_file(file), mode=ImageReadMode.RGB).float() / 255,
-               {"boxes": boxes, "labels": torch.tensor([label[a["category_id"]] for a in own]),
-                "masks": torch.from_numpy(np.stack([coco.annToMask(a) for a in own]))})
-
-
-def peer_weights():
-    """Writes weights.pth: norms with the statistics of the photos, class scores that give
-    detections.
-    """
-    import torch
-    from torch import nn
-    from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
-    model = peer_model(800, 1333).eval()
-    free = resnet_fpn_backbone(backbone_name="resnet50", weights=None, norm_layer=nn.BatchNorm2d)
-    free.load_state_dict(model.backbone.state_dict(), strict=False)
-    for module in free.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.momentum = None  # the average of all forward passes
-    photos = [image for image, _ in peer_photos()]
-    with torch.no_grad():
-        free.train()(nn.functional.interpolate(torch.stack(photos[:4]) * 4 - 2, size=(384, 512)))
-        model.backbone.load_state_dict(free.state_dict(), strict=False)
-        for _ in range(12):
-            if sum(len(found["labels"]) for found in model(photos[:2])) >= 180:
-                break
-            model.roi_heads.box_predictor.cls_score.weight *= 2
-    torch.save(model.state_dict(), os.path.join(peer_folder, "weights.pth"))
-    return {}
-
-
-def peer_measure(count, inference, short, longest):
+def peer_measure(folder, count, inference, short, longest):
     import numpy as np
     import torch
     from pycocotools import mask as rle
-    model = peer_model(short, longest)
-    model.load_state_dict(torch.load(os.path.join(peer_folder, "weights.pth"), weights_only=True))
+    model = torchvision_peer.loaded("maskrcnn", folder, short, longest)
     model.train(not inference)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1e-4,
-                                momentum=0.9)
     regions = []
     model.roi_heads.mask_head.register_forward_pre_hook(lambda _, x: regions.append(x[0].shape[0]))
-
-    def train(photos):
-        losses = model([image for image, _ in photos], [target for _, target in photos])
-        optimizer.zero_grad(set_to_none=True)
-        sum(losses.values()).backward()
-        optimizer.step()
-        return {k: v.item() for k, v in losses.items()}
 
     def detect(photos):
         with torch.no_grad():
@@ -135,8 +65,9 @@ def peer_measure(count, inference, short, longest):
         return {"detections": len([rle.encode(np.asfortranarray(m[0, :, :, None], np.uint8))[0]
                                    for m in masks])}
 
-    found = timed(detect if inference else train,
-                  itertools.chain.from_iterable(peer_photos() for _ in itertools.count()),
+    every = itertools.chain.from_iterable(torchvision_peer.examples(folder)
+                                          for _ in itertools.count())
+    found = timed(detect if inference else torchvision_peer.train_step(model), every,
                   1 if inference else BATCH, count)
     return found | {"mask_regions": statistics.mean(regions[2:]) if regions else 0}
 
@@ -170,7 +101,6 @@ def compare_precisions(trainer, folder, a):
 
 
 def main():
-    global peer_folder
     arguments = parser(__doc__, "trainer", rounds=3)
     arguments.add_argument("--steps", type=int, default=8)
     arguments.add_argument("--peer", help=argparse.SUPPRESS)
@@ -179,12 +109,12 @@ def main():
     arguments.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
     a = arguments.parse_args()
     if a.peer:
-        peer_folder = a.peer
         out = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)  # what libraries print
-        result = peer_measure(a.steps, a.inference, a.short,
-                              a.longest) if a.short else peer_weights()
-        return print(json.dumps(result), file=out)
+        result = peer_measure(a.peer, a.steps, a.inference, a.short,
+                              a.longest) if a.short else torchvision_peer.write_weights(
+                                  "maskrcnn", a.peer)
+        return print(json.dumps(result or {}), file=out)
     data, python = photos(), interpreter()
     if not python:
         return

@@ -1,5 +1,7 @@
 #include "millrace/trainer/optimizer/optimizer.h"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
@@ -29,6 +31,28 @@ struct OneParameter {
 at::Tensor pair(double a, double b) { return at::tensor({a, b}); }
 
 void give(at::Tensor& value, double a, double b) { value.mutable_grad() = pair(a, b); }
+
+/// The value after two steps, of a parameter and gradients that lie like `format` in memory.
+at::Tensor stepped(const std::string& type, at::MemoryFormat format) {
+  const auto counted = [&](double scale) {
+    return (at::arange(2 * 3 * 2 * 2, at::kFloat).view({2, 3, 2, 2}) * scale).contiguous(format);
+  };
+  Parameters parameters;
+  auto value = parameters.add("p", counted(0.1), ParameterKind::weight);
+  const auto optimizer = make_optimizer(parameters, {.type = type, .weight_decay = 0.1});
+  for (const double scale : {0.01, -0.02}) {
+    value.mutable_grad() = counted(scale);
+    optimizer->step(0.1);
+  }
+  return value.detach().contiguous();
+}
+
+TEST(Optimizer, TakesTheSameStepsInEveryLayoutOfMemory) {
+  for (const std::string type : {"sgd", "adamw"})
+    EXPECT_TRUE(at::equal(stepped(type, at::MemoryFormat::Contiguous),
+                          stepped(type, at::MemoryFormat::ChannelsLast)))
+        << type;
+}
 
 // The figures are torch.optim.SGD's, worked by hand.
 TEST(Sgd, FollowsTorch) {

@@ -47,6 +47,7 @@ std::vector<OpTime> summed(const std::unordered_map<std::string, OpTime>& times,
     sum.name = name_of(name);
     sum.seconds += time.seconds;
     sum.calls += time.calls;
+    sum.work += time.work;
   }
   const auto all = sums | std::views::values;
   std::vector<OpTime> sorted(all.begin(), all.end());
@@ -74,6 +75,7 @@ void OpProfile::add_step() {
     auto& time = times_[span.name];
     time.seconds += whole - inside;
     time.calls += 1;
+    time.work += span.work;
   }
 }
 

@@ -15,6 +15,7 @@ struct OpTime {
   std::string name;
   double seconds = 0;  // without the operators that it called
   std::int64_t calls = 0;
+  OpWork work;  // if it is counted
 };
 
 /// Sums up the operators that steps run, their backward passes included, while this exists; one at
@@ -22,8 +23,9 @@ struct OpTime {
 /// passes on a thread of its own while the caller waits: those of all threads count.
 class OpProfile {
  public:
-  /// On a device every operator is waited for (OpTrace).
-  explicit OpProfile(c10::Device device) : one_thread_(device.is_cpu()), trace_(device) {}
+  /// On a device every operator is waited for, and counting work takes time (OpTrace).
+  OpProfile(c10::Device device, bool counts_work)
+      : one_thread_(device.is_cpu()), trace_(device, counts_work) {}
 
   /// Adds what has run since the last call. Call it outside operators.
   void add_step();

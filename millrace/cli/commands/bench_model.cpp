@@ -12,12 +12,14 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
+#include "millrace/cli/bench/machine_peaks.h"
 #include "millrace/cli/bench/op_profile.h"
 #include "millrace/cli/bench/ready_batches.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/detector/device_memory.h"
 #include "millrace/detector/make_detector.h"
+#include "millrace/detector/precision.h"
 #include "millrace/trainer/device_numbers.h"
 #include "millrace/trainer/run/session.h"
 
@@ -31,22 +33,25 @@ constexpr std::size_t kOperators = 15;  // maximum number printed
 struct BenchModelArguments {
   ConfigArguments config;
   std::int64_t steps = 10;
-  bool inference = false, json = false;
+  bool inference = false, roofline = false, json = false;
 };
 
 /// Measures steps, from the (kWarmUp + 1)th on. On a device the operators are those of as many
 /// steps more, since watching them makes the host wait for each.
 struct Measurement {
-  Measurement(at::Device on, std::int64_t timed) : computes_on(on), steps(timed) {}
+  Measurement(at::Device on, const BenchModelArguments& arguments)
+      : computes_on(on), steps(arguments.steps), counts_work(arguments.roofline) {}
 
   at::Device computes_on;
   std::int64_t steps;  // that are timed
+  bool counts_work;    // of operators
   std::vector<double> step_s;
   double watched_s = 0;  // of the steps whose operators were watched
   double cpu_s = 0;      // of the process, over all timed steps
   double images = 0;     // likewise
   std::int64_t peak_rss_bytes = 0;
   std::optional<DeviceMemory> device;    // its peaks
+  std::optional<MachinePeaks> peaks;     // if work is counted
   std::vector<OpTime> kinds, operators;  // over all watched steps
   StepFigures first;                     // losses of the first step, to compare weights and data by
 
@@ -58,7 +63,7 @@ struct Measurement {
     // overlap the next, as it does in training.
     if (done_ == kWarmUp || done_ == kWarmUp + steps) wait_for(computes_on);
     if (done_ == (computes_on == at::kCPU ? kWarmUp : kWarmUp + steps))
-      profile_ = std::make_unique<OpProfile>(computes_on);
+      profile_ = std::make_unique<OpProfile>(computes_on, counts_work);
     start_cpu_ = cpu_seconds();
     start_ = Clock::now();
   }
@@ -120,14 +125,14 @@ class TimeSteps final : public Callback {
   std::int64_t seen_ = 0;
 };
 
-Measurement measure_training(const Session& session, std::int64_t steps) {
+Measurement measure_training(const Session& session, const BenchModelArguments& arguments) {
   const auto data = open_train_data(session.recipe().data, session.recipe().sources);
   const auto detector = session.make_initial_detector(data.classes);
-  Measurement result(session.device(), steps);
+  Measurement result(session.device(), arguments);
   CallbackList callbacks;
   callbacks.add("time", std::make_unique<TimeSteps>(result));
   auto plan = session.plan(*detector, data, [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
-    return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + steps));
+    return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + arguments.steps));
   });
   plan.train.max_steps = result.all_steps();
   plan.train.epochs = 1e9;
@@ -135,15 +140,15 @@ Measurement measure_training(const Session& session, std::int64_t steps) {
   return result;
 }
 
-Measurement measure_inference(const Session& session, std::int64_t steps) {
+Measurement measure_inference(const Session& session, const BenchModelArguments& arguments) {
   const auto& options = session.recipe().data;
   const auto validation = session.passes_over(
       open_split(options, options.val), [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
-        return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + steps));
+        return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + arguments.steps));
       });
   const auto detector = session.make_initial_detector(validation.split.classes);
   const auto batches = validation.start({});
-  Measurement result(session.device(), steps);
+  Measurement result(session.device(), arguments);
   for (std::int64_t step = 0; step < result.all_steps(); ++step) {
     result.begin();
     const auto batch = batches->next();
@@ -166,11 +171,15 @@ void add_rest(Measurement& m) {
 
 Json to_json(const std::vector<OpTime>& times, const Measurement& m) {
   Json list = Json::array();
-  for (const auto& time : times)
-    list.push_back({{"name", time.name},
-                    {"step_s", m.per_step(time.seconds)},
-                    {"share", time.seconds / m.watched_s},
-                    {"calls", m.per_step(static_cast<double>(time.calls))}});
+  for (const auto& time : times) {
+    auto& one = list.emplace_back(Json{{"name", time.name},
+                                       {"step_s", m.per_step(time.seconds)},
+                                       {"share", time.seconds / m.watched_s},
+                                       {"calls", m.per_step(static_cast<double>(time.calls))}});
+    if (!m.counts_work) continue;
+    one["flops"] = m.per_step(time.work.flops);
+    one["bytes"] = m.per_step(time.work.bytes);
+  }
   return list;
 }
 
@@ -185,6 +194,8 @@ Json to_json(const Measurement& m) {
               {"first", std::move(first)},
               {"profile", to_json(m.kinds, m)},
               {"operators", to_json(m.operators, m)}};
+  if (m.peaks)
+    all["peaks"] = {{"flops_per_s", m.peaks->flops_per_s}, {"bytes_per_s", m.peaks->bytes_per_s}};
   if (m.device) {
     all["peak_device_bytes"] = m.device->tensors_bytes;
     all["peak_device_reserved_bytes"] = m.device->reserved_bytes;
@@ -199,11 +210,32 @@ void print_table(const std::string& title, const std::vector<OpTime>& times, con
                100 * time.seconds / m.watched_s, m.per_step(static_cast<double>(time.calls)));
 }
 
+/// Each operator beside what the machine can do: a product beside the peak of products, others
+/// beside the memory's.
+void print_roofline(const Measurement& m) {
+  fmt::print("\n  the machine at best: {:.0f} GFLOP/s, {:.1f} GB/s\n", 1e-9 * m.peaks->flops_per_s,
+             1e-9 * m.peaks->bytes_per_s);
+  fmt::print("  {:<44}{:>10}{:>10}{:>10}{:>9}{:>10}\n", "operator", "ms a step", "GFLOP/s",
+             "of best", "GB/s", "of best");
+  for (const auto& [name, seconds, calls, work] : m.operators) {
+    const auto flops = work.flops / seconds, bytes = work.bytes / seconds;
+    const auto products = flops > 0 ? fmt::format("{:>10.0f}{:>8.0f} %", 1e-9 * flops,
+                                                  100 * flops / m.peaks->flops_per_s)
+                                    : fmt::format("{:>20}", "");
+    fmt::print("  {:<44}{:>10.2f}{}{:>9.1f}{:>8.0f} %\n", name, 1e3 * m.per_step(seconds), products,
+               1e-9 * bytes, 100 * bytes / m.peaks->bytes_per_s);
+  }
+}
+
 int bench_model(const BenchModelArguments& arguments) {
   const Session session(arguments.config.load());
-  auto m = arguments.inference ? measure_inference(session, arguments.steps)
-                               : measure_training(session, arguments.steps);
+  auto m = arguments.inference ? measure_inference(session, arguments)
+                               : measure_training(session, arguments);
   m.device = peak_memory(session.device());
+  if (arguments.roofline)
+    m.peaks = measure_peaks(
+        session.device(), precision_type(arguments.inference ? session.recipe().train.eval_precision
+                                                             : session.recipe().train.precision));
   add_rest(m);
   if (m.operators.size() > kOperators) m.operators.resize(kOperators);
   if (arguments.json) return print(to_json(m)), kDone;
@@ -217,6 +249,7 @@ int bench_model(const BenchModelArguments& arguments) {
                byte_text(static_cast<double>(m.device->reserved_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
+  if (m.peaks) print_roofline(m);
   suggest_next(fmt::format("trainer bench dataflow {}: the slower of the two decides",
                            arguments.config.file));
   return kDone;
@@ -235,8 +268,12 @@ void add_bench_model(CLI::App& bench, Action& action) {
       ->check(positive());
   command.add_flag("--inference", arguments.inference,
                    "detect in the validation images, up to run-length masks, instead of training");
+  command.add_flag("--roofline", arguments.roofline,
+                   "arithmetic and bytes of each operator, beside the best of this machine, which "
+                   "is measured");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer bench model configs/maskrcnn.toml --steps 20",
+                         "trainer bench model configs/maskrcnn.toml --roofline",
                          "trainer bench model configs/maskrcnn.toml --inference --set "
                          "data.test_batch_size=1 --json"});
 }

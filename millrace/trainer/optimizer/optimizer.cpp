@@ -50,6 +50,15 @@ at::Tensor aligned_gradient(const at::Tensor& value) {
   return at::empty_like(value).copy_(gradient);
 }
 
+/// The same memory in one dimension: on a CPU, libtorch's fused kernels begin with a contiguous
+/// copy of each gradient, a transposition where it is channels last, which they never read.
+std::vector<at::Tensor> in_one_dimension(std::vector<at::Tensor> gradients) {
+  for (auto& gradient : gradients)
+    if (gradient.is_cpu() && !gradient.is_contiguous())
+      gradient = gradient.as_strided({gradient.numel()}, {1});
+  return gradients;
+}
+
 /// Stochastic gradient descent, as torch.optim.SGD with dampening 0: d = g + decay v;
 /// m = momentum m + d; v -= lr m (nesterov: v -= lr (d + momentum m)). Keeps m, under the
 /// parameters' own names.
@@ -77,7 +86,8 @@ class Sgd final : public Optimizer {
         at::_foreach_zero_(momenta);
       momenta = {};
     }
-    at::_fused_sgd_(work.values, work.gradients, momenta, decay, options().momentum, lr,
+    at::_fused_sgd_(work.values, in_one_dimension(work.gradients), momenta, decay,
+                    options().momentum, lr,
                     /*dampening=*/0, options().nesterov, /*maximize=*/false,
                     /*is_first_step=*/false, decided.divisor, decided.bad);
   }
@@ -116,10 +126,10 @@ class AdamW final : public Optimizer {
       at::_foreach_add_(steps, 1 - *decided.bad);
     else
       at::_foreach_add_(steps, at::Scalar(1));
-    at::_fused_adamw_(work.values, work.gradients, mean, square, /*max_exp_avg_sqs=*/{}, steps, lr,
-                      options().momentum, options().beta2, work.group->weight_decay(options()),
-                      options().epsilon, /*amsgrad=*/false, /*maximize=*/false, decided.divisor,
-                      decided.bad);
+    at::_fused_adamw_(work.values, in_one_dimension(work.gradients), mean, square,
+                      /*max_exp_avg_sqs=*/{}, steps, lr, options().momentum, options().beta2,
+                      work.group->weight_decay(options()), options().epsilon, /*amsgrad=*/false,
+                      /*maximize=*/false, decided.divisor, decided.bad);
   }
 };
 

@@ -1,0 +1,85 @@
+#include "millrace/trainer/op_work.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <string_view>
+
+namespace millrace {
+namespace {
+
+using Values = c10::ArrayRef<const c10::IValue>;
+
+double bytes_of(const c10::IValue& value) {
+  double sum = 0;
+  if (value.isTensor() && value.toTensor().defined())
+    sum = static_cast<double>(value.toTensor().nbytes());
+  if (value.isTensorList())
+    for (const at::Tensor& tensor : value.toTensorVector())
+      sum += static_cast<double>(tensor.nbytes());
+  return sum;
+}
+
+bool is_tensor(Values inputs, std::size_t i) {
+  return i < inputs.size() && inputs[i].isTensor() && inputs[i].toTensor().defined();
+}
+
+double values(const at::Tensor& tensor) { return static_cast<double>(tensor.numel()); }
+
+/// Products that a value takes part in: on the side of a convolution that has the weight's first
+/// dimension as channels.
+double products_per_value(const at::Tensor& weight) {
+  return weight.numel() == 0 ? 0 : values(weight) / static_cast<double>(weight.size(0));
+}
+
+/// Of each value of the output; 0 for operators that are not known.
+double flops_per_value(std::string_view name, Values inputs) {
+  const auto side = [&](std::size_t input, std::int64_t dim) {
+    return is_tensor(inputs, input) ? static_cast<double>(inputs[input].toTensor().size(dim)) : 0;
+  };
+  if (name == "mkldnn::_linear_pointwise") return 2 * side(0, -1);
+  if (name == "aten::mm") return 2 * side(0, 1);
+  if (name == "aten::addmm") return 2 * side(1, 1);
+  if (name == "aten::bmm") return 2 * side(0, 2);
+  if ((name == "mkldnn::_convolution_pointwise" || name == "aten::mkldnn_convolution" ||
+       name == "aten::cudnn_convolution" || name == "aten::_slow_conv2d_forward") &&
+      is_tensor(inputs, 1))
+    return 2 * products_per_value(inputs[1].toTensor());
+  return 0;
+}
+
+/// Of the call, known from its inputs.
+double flops_of_call(std::string_view name, Values inputs) {
+  const bool backward = name == "aten::convolution_backward";
+  // Of others an operator inside counts.
+  const bool transposed =
+      name == "aten::_convolution" && inputs.size() > 6 && inputs[6].isBool() && inputs[6].toBool();
+  if (!backward && !transposed) return 0;
+  const std::size_t x = backward ? 1 : 0, weight = x + 1;
+  if (!is_tensor(inputs, x) || !is_tensor(inputs, weight)) return 0;
+  const auto per_value = 2 * products_per_value(inputs[weight].toTensor());
+  if (transposed) return per_value * values(inputs[x].toTensor());
+  if (inputs.size() < 11 || !inputs[7].isBool() || !inputs[10].isBoolList()) return 0;
+  const auto wanted = inputs[10].toBoolList();  // gradients of input, weight, bias
+  const auto& with_channels = inputs[inputs[7].toBool() ? x : 0].toTensor();
+  return per_value * values(with_channels) * (int{wanted.get(0)} + int{wanted.get(1)});
+}
+
+}  // namespace
+
+OpWorkCount::OpWorkCount(const at::RecordFunction& call)
+    : flops_per_value_(flops_per_value(call.name(), call.inputs())) {
+  of_inputs_.flops = flops_of_call(call.name(), call.inputs());
+  for (const auto& input : call.inputs()) of_inputs_.bytes += bytes_of(input);
+}
+
+OpWork OpWorkCount::with_outputs(const at::RecordFunction& call) const {
+  auto work = of_inputs_;
+  const Values outputs(call.outputs().data(), call.outputs().size());
+  for (const auto& output : outputs) work.bytes += bytes_of(output);
+  if (flops_per_value_ > 0 && is_tensor(outputs, 0))
+    work.flops += flops_per_value_ * values(outputs[0].toTensor());
+  return work;
+}
+
+}  // namespace millrace

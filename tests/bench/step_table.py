@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""A training step of every detector by size, precision and images, beside torchvision's.
+
+    tests/bench/step_table.py TRAINER [--rounds 1] [--steps 2] [--all]
+
+R50-FPN, 80 classes, stem and C2 frozen, SGD, two threads; images of one size, cut to 512 on the
+longer side or to 800/1333, from the same COCO photos (640x480 of MILLRACE_TEST_DATA, default
+../shared/data). Mask R-CNN, Faster R-CNN and RetinaNet stand beside torchvision's on the same
+weights, in bf16 under its autocast, and as `torch.compile` makes the backbone (compiling is not
+timed). The others run alone: Cascade Mask R-CNN, and at squares of 512 YOLOX-s and RT-DETR R18-vd,
+whose packages yolox_step.py and rtdetr.py run.
+
+Without --all, ten minutes on an idle machine: what takes longest is left out, 8 images but for one
+case, 2 of 800/1333, and most of what is compiled. Peers are run by MILLRACE_PEERS_PYTHON, an
+interpreter that has torchvision and pycocotools.
+"""
+import argparse
+import itertools
+import json
+import os
+import sys
+import tempfile
+
+import rtdetr
+import steps
+import torchvision_peer
+import yolox_step
+from comparison import interpreter, parser, photos, run, show, take_turns
+
+COCO = "configs/coco/"
+PEERED = {"maskrcnn": ("Mask R-CNN", "mask_rcnn_R50_FPN_1x.toml"),
+          "fasterrcnn": ("Faster R-CNN", "faster_rcnn_R50_FPN_1x.toml"),
+          "retinanet": ("RetinaNet", "retinanet_R50_FPN_1x.toml")}
+ALONE = {"cascade": ("Cascade Mask R-CNN", "cascade_mask_rcnn_R50_FPN_1x.toml"),
+         "yolox": ("YOLOX-s", yolox_step.our_sets),
+         "rtdetr": ("RT-DETR R18-vd", rtdetr.our_sets)}
+TITLES = {name: title for name, (title, _) in (PEERED | ALONE).items()}
+SIZES = {"512": (512, 512), "800/1333": (800, 1333)}
+
+
+def cases(everything):
+    """(detector, size, precision, images), in the table's order."""
+    for case in itertools.product(TITLES, SIZES, ("fp32", "bf16"), (1, 2, 8)):
+        detector, size, precision, images = case
+        if detector in ("yolox", "rtdetr") and size != "512":
+            continue
+        short = (images == 2 if size == "512" else images == 1 and detector in PEERED
+                 ) or case in (("maskrcnn", "512", "fp32", 1), ("maskrcnn", "512", "fp32", 8))
+        if everything or short:
+            yield case
+
+
+def compiles(case, everything):
+    return everything or case in (("maskrcnn", "512", "fp32", 2), ("retinanet", "512", "fp32", 2))
+
+
+def ours(trainer, folder, case, count, shares_weights):
+    detector, size, precision, images = case
+    short, longest = SIZES[size]
+    sets = {"data.root": f'"{folder}"', "data.flip": 0.0, "data.short_side": short,
+            "data.max_side": longest}
+    _, config = (PEERED | ALONE)[detector]
+    if callable(config):
+        config, sets = config(folder, short)
+        del sets["model.weights"]
+    else:
+        config = COCO + config
+        if shares_weights:
+            sets |= {"model.style": '"torchvision"',
+                     "model.weights": f'"{torchvision_peer.weights_file(detector, folder)}"'}
+        else:
+            sets["unset"] = '["model.weights"]'
+    sets |= {"data.batch_size": images, "train.precision": f'"{precision}"',
+             "train.threads": steps.THREADS}
+    return steps.ours(trainer, config, sets, count, inference=False)
+
+
+def theirs(folder, case, count, compiled):
+    detector, size, precision, images = case
+    return steps.theirs(interpreter(), __file__,
+                        ["--peer", folder, "--detector", detector, "--size", size, "--precision",
+                         precision, "--images", str(images), "--steps", str(count)]
+                        + ["--compiled"] * compiled)
+
+
+def peer_measure(a):
+    import torch
+    short, longest = SIZES[a.size]
+    model = torchvision_peer.loaded(a.detector, a.peer, short, longest).train()
+    if a.compiled:
+        model.backbone = torch.compile(model.backbone)
+    step = torchvision_peer.train_step(model)
+
+    def with_precision(batch):
+        with torch.autocast("cpu", torch.bfloat16, enabled=a.precision == "bf16"):
+            return step(batch)
+
+    every = list(torchvision_peer.examples(a.peer))
+    return steps.timed(with_precision, itertools.cycle(every), a.images, a.steps)
+
+
+def compare(trainer, folder, case, has_peer, a):
+    """The case's row."""
+    measures = {"millrace": lambda: ours(trainer, folder, case, a.steps, has_peer)}
+    if has_peer:
+        measures["eager"] = lambda: theirs(folder, case, a.steps, compiled=False)
+        if compiles(case, a.all):
+            measures["compiled"] = lambda: theirs(folder, case, a.steps, compiled=True)
+    found = steps.medians(take_turns(measures, a.rounds))
+    detector, size, precision, images = case
+    row = [TITLES[detector], f"{images} x {size}", precision]
+    for name in "millrace", "eager", "compiled":
+        row += [f"{found[name][0]:.2f}", f"{found[name][2]:.0f}"] if name in found else ["", ""]
+    own, peers = found.pop("millrace"), list(found.values())
+    row += ([f"{own[k] / min(peer[k] for peer in peers):.2f}x" for k in (0, 2)] if peers
+            else ["", ""])
+    print("  ".join(row), file=sys.stderr, flush=True)
+    return row
+
+
+def main():
+    arguments = parser(__doc__, "trainer", rounds=1)
+    arguments.add_argument("--steps", type=int, default=2, help="that are timed, after two")
+    arguments.add_argument("--all", action="store_true", help="every case, for hours")
+    arguments.add_argument("--peer", help=argparse.SUPPRESS)
+    for name in "--detector", "--size", "--precision":
+        arguments.add_argument(name, help=argparse.SUPPRESS)
+    arguments.add_argument("--images", type=int, help=argparse.SUPPRESS)
+    arguments.add_argument("--compiled", action="store_true", help=argparse.SUPPRESS)
+    a = arguments.parse_args()
+    if a.peer:
+        out = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)  # what libraries print
+        return print(json.dumps(peer_measure(a) if a.size else torchvision_peer.write_weights(
+            a.detector, a.peer) or {}), file=out)
+    data, python = photos(), interpreter()
+    with tempfile.TemporaryDirectory() as folder:
+        steps.make_data(data, folder)
+        peered = set()
+        for detector in PEERED if python else ():
+            made, why = run([python, os.path.abspath(__file__), "peer", "--peer", folder,
+                             "--detector", detector])
+            if made is None:
+                print(f"torchvision's {detector} is left out: {why}", file=sys.stderr)
+            else:
+                peered.add(detector)
+        rows = [compare(a.trainer, folder, case, case[0] in peered, a) for case in cases(a.all)]
+    return show("step", "A training step, R50-FPN but for the last two, 2 threads",
+                ["detector", "images", "precision", "ours, s", "MiB", "torchvision, s", "MiB",
+                 "compiled, s", "MiB", "time", "memory"], rows,
+                "time and memory: ours as a share of the better of torchvision's, eager and "
+                "compiled.")
+
+
+if __name__ == "__main__":
+    main()
