@@ -5,8 +5,8 @@
 
 Data sets are made for it, in a temporary folder. The last column says how the cost grows between
 the two largest sizes: 1 is in proportion to the input, 0 not at all, 2 with its square. CPU times
-are those of all threads, memory is the peak of the process. Networks are the small ones of configs/,
-from random weights; ten minutes on two cores.
+are those of all threads, memory is the peak of the process. Networks are the small ones of
+configs/, from random weights. Four minutes on two idle cores.
 """
 import contextlib
 import math

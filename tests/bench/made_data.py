@@ -40,8 +40,8 @@ def write_annotations(path, images, objects, classes, side, pictures):
             x, y, w, h = box_of(i, side)
             out.write(f'{"," if i else ""}{{"id":{i + 1},"image_id":{i // objects + 1},'
                       f'"category_id":{i % classes + 1},"bbox":[{x},{y},{w},{h}],"area":{w * h},'
-                      f'"iscrowd":0,"segmentation":[[{x},{y},{x + w},{y},{x + w},{y + h},{x},{y + h}'
-                      ']]}')
+                      f'"iscrowd":0,"segmentation":[[{x},{y},{x + w},{y},{x + w},{y + h},{x},'
+                      f'{y + h}]]}}')
         names = [{"id": k + 1, "name": f"class {k + 1}"} for k in range(classes)]
         out.write(f'],"categories":{json.dumps(names)}}}')
 
