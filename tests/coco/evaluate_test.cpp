@@ -202,19 +202,6 @@ TEST(Evaluate, LimitsAscendAndTheLastIsTakenForThoseThatAreMissing) {
   EXPECT_THAT(table(without_hundred, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
 }
 
-TEST(Evaluate, AllOfVeryManyObjectsOfAnImageAreFound) {
-  // More pairs of a detection and an object than are measured at once.
-  constexpr int kSide = 50, kObjects = kSide * kSide;
-  ResultSet set(1, 1);
-  for (int i = 0; i < kObjects; ++i) {
-    const Rectangle box{6.0 * (i % kSide), 6.0 * (i / kSide), 5, 5};
-    set.object(1, 1, box);
-    set.detection(1, 1, box, (i * 7919 % kObjects) / double{kObjects});
-  }
-  const auto result = evaluate(set.truth, set.found, {.max_detections = {1, 10, kObjects}});
-  EXPECT_EQ(result.stats[8], 1);  // AR of the last limit
-}
-
 TEST(Evaluate, RefusesMissingLimitsAndAreasOfMissingMasks) {
   const Records set = row_of(1);
   EXPECT_THROW(evaluate(set, {}, {.max_detections = {}}), std::invalid_argument);

@@ -101,37 +101,31 @@ void ImageMatcher::list(const Image& image) {
 
 void ImageMatcher::measure(const Image& image, const Detections& all) {
   near_.clear();
-  near_ends_.clear();
   overlaps_.clear();
   if (found_.empty() || objects_.empty()) return;
-  constexpr std::size_t kPairs = 1U << 22U;  // 32 MiB
-  const std::size_t together =
-      keeps_overlaps_ ? found_.size() : std::max<std::size_t>(1, kPairs / objects_.size());
-  for (std::size_t first = 0; first < found_.size(); first += together) {
-    const Indices found = Indices(found_).subspan(first, std::min(together, found_.size() - first));
-    switch (plan_.options.iou) {
-      case IouType::box:
-        box_overlaps(plan_, all, found, objects_, overlaps_);
-        break;
-      case IouType::mask:
-      case IouType::boundary:
-        mask_overlaps(plan_, all, found, objects_, image, least_, overlaps_);
-        break;
-      case IouType::keypoints:
-        keypoint_overlaps(plan_, all, found, objects_, least_, overlaps_);
-        break;
-    }
-    add_near(found.size());
+  switch (plan_.options.iou) {
+    case IouType::box:
+      box_overlaps(plan_, all, found_, objects_, overlaps_);
+      break;
+    case IouType::mask:
+    case IouType::boundary:
+      mask_overlaps(plan_, all, found_, objects_, image, least_, overlaps_);
+      break;
+    case IouType::keypoints:
+      keypoint_overlaps(plan_, all, found_, objects_, least_, overlaps_);
+      break;
   }
+  find_near();
   if (near_.empty()) return;
   counts_.clear();
   for (std::size_t a = 0; a < plan_.extent.areas; ++a)
     for (const Annotation* object : objects_) counts_.push_back(plan_.counts(*object, a));
 }
 
-void ImageMatcher::add_near(std::size_t found) {
+void ImageMatcher::find_near() {
+  near_ends_.clear();
   const double* overlap = overlaps_.data();
-  for (std::size_t d = 0; d < found; ++d) {
+  for (std::size_t d = 0; d < found_.size(); ++d) {
     const std::size_t begin = near_.size();
     for (std::uint32_t g = 0; g < objects_.size(); ++g, ++overlap)
       if (!(*overlap < plan_.least)) near_.push_back({*overlap, g, 0});
