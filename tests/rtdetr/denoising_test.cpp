@@ -1,8 +1,12 @@
 #include "millrace/plugins/rtdetr/denoising.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/sigmoid.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "tests/rtdetr/tiny.h"
 #include "tests/support/tensors.h"
@@ -19,6 +23,31 @@ TEST(Denoising, HasAtLeastOneGroup) {
   EXPECT_EQ(DenoisingShape(300, {.queries = 100}).queries(), 600);
   EXPECT_EQ(DenoisingShape(0, {.queries = 100}).queries(), 0);
   EXPECT_EQ(DenoisingShape(30, {.queries = 0}).queries(), 0);
+}
+
+TEST(Denoising, TakesSomeObjectsOfAnImageThatHasMoreThanMost) {
+  const Target all{at::arange(50, at::kLong), at::rand({50, 4})};
+  const auto few = denoised_of({all}, 50, {.step = 1});
+  EXPECT_TRUE(same(few[0].labels, all.labels));
+  EXPECT_TRUE(same(few[0].boxes, all.boxes));
+
+  std::set<std::int64_t> ever;  // over the steps all of them
+  for (std::int64_t step = 0; step < 40; ++step) {
+    const auto some = denoised_of({all}, 20, {.step = step})[0];
+    ASSERT_EQ(some.labels.size(0), 20);
+    EXPECT_TRUE(same(some.boxes, all.boxes.index_select(0, some.labels)));
+    const auto* const label = some.labels.const_data_ptr<std::int64_t>();
+    EXPECT_EQ(std::set(label, label + 20).size(), 20U);  // none twice
+    ever.insert(label, label + 20);
+  }
+  EXPECT_EQ(ever.size(), 50U);
+}
+
+TEST(Denoising, ChoosesTheObjectsOfAnImageByItAlone) {
+  const Target one{at::arange(50, at::kLong), at::rand({50, 4})};
+  const auto both = denoised_of({tiny_targets()[0], one}, 20, {.seed = 5, .step = 7});
+  const auto alone = denoised_of({one}, 20, {.seed = 5, .step = 7, .first_image = 1});
+  EXPECT_TRUE(same(both[1].labels, alone[0].labels));
 }
 
 TEST(Denoising, NoiseOfAnImageDependsOnNoOther) {

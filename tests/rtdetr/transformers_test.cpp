@@ -150,7 +150,8 @@ void expect_same_forward_and_backward(const std::string& version, const Tensors&
                   "_dn_" + std::to_string(i), 8);
 
   at::Tensor total;
-  for (const auto& [name, loss] : losses_of(output, tiny.targets, tiny.shape, tiny.options, {}))
+  for (const auto& [name, loss] :
+       losses_of(output, tiny.targets, tiny.targets, tiny.shape, tiny.options, {}))
     total = total.defined() ? total + loss : loss;
   EXPECT_TRUE(close(total, theirs.at("totals")[0], 1e-5));
   total.backward();
@@ -166,8 +167,9 @@ void expect_same_steps(const std::string& version, const Tensors& theirs, bool w
   Tensors velocity;
   for (int step = 0; step < kSteps; ++step) {
     at::Tensor total;
-    for (const auto& [name, loss] : losses_of(tiny.decode(tiny.encode(/*training=*/true)),
-                                              tiny.targets, tiny.shape, tiny.options, {}))
+    for (const auto& [name, loss] :
+         losses_of(tiny.decode(tiny.encode(/*training=*/true)), tiny.targets, tiny.targets,
+                   tiny.shape, tiny.options, {}))
       total = total.defined() ? total + loss : loss;
     EXPECT_TRUE(close(total, theirs.at("totals")[step], 1e-3)) << step;
     total.backward();

@@ -1,6 +1,7 @@
 #include "denoising.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -13,7 +14,8 @@
 namespace rtdetr {
 namespace {
 
-constexpr std::uint64_t kStream = 0x6465'6e6f'6973'65;  // "denoise": of the step's random numbers
+// Of the step's random numbers: "denoise", "chosen"
+constexpr std::uint64_t kStream = 0x6465'6e6f'6973'65, kChosen = 0x6368'6f73'656e;
 
 /// Tensors (G, ...) of each image as (N, D, ...): for each group twice, `fill` where there are
 /// fewer than `most`.
@@ -31,6 +33,22 @@ at::Tensor repeated(const std::vector<at::Tensor>& parts, const DenoisingShape& 
 }
 
 }  // namespace
+
+std::vector<Target> denoised_of(const std::vector<Target>& targets, std::int64_t most,
+                                const millrace::StepInfo& step) {
+  auto result = targets;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    auto& [labels, boxes] = result[i];
+    const auto count = labels.size(0);
+    if (count <= most) continue;
+    const auto first = step.rng(kChosen, i).below(static_cast<std::uint64_t>(count));
+    const auto places =
+        (at::arange(most, at::kLong) + static_cast<std::int64_t>(first)).remainder(count);
+    labels = labels.index_select(0, places);
+    boxes = boxes.index_select(0, places);
+  }
+  return result;
+}
 
 DenoisingShape::DenoisingShape(std::int64_t own_most, const DenoisingOptions& options)
     : most(own_most) {

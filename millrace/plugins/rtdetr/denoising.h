@@ -20,9 +20,14 @@ struct Target {
   at::Tensor boxes;   // (G, 4), as in box_forms.h
 };
 
+/// The objects that are denoised: all of an image, but of more than `most` only so many, from one
+/// that `step.rng` draws on. Queries see each other, so their cost grows with the square.
+std::vector<Target> denoised_of(const std::vector<Target>& targets, std::int64_t most,
+                                const millrace::StepInfo& step);
+
 /// How many denoising queries there are.
 struct DenoisingShape {
-  std::int64_t most = 0;    // objects of an image, over all images of the step
+  std::int64_t most = 0;    // denoised objects of an image, over all images of the step
   std::int64_t groups = 0;  // options.queries / most, at least 1; 0: there is nothing to denoise
 
   DenoisingShape() = default;

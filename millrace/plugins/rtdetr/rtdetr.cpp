@@ -101,22 +101,22 @@ std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
 }
 
 Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
-                 const DenoisingShape& shape, const RtDetrOptions& options, const StepInfo& step) {
+                 const std::vector<Target>& denoised, const DenoisingShape& shape,
+                 const RtDetrOptions& options, const StepInfo& step) {
   const double all = std::max(1.0, count_objects(targets, step));
-  const auto denoised = shape.queries(), queries = output.selection.logits.size(1);
+  const auto extra = shape.queries(), queries = output.selection.logits.size(1);
 
   SetLosses last, others, denoising;
   const auto add = [&](const Prediction& own, SetLosses& sums) {
     sums += set_losses(own, match(own, targets, options.match), options.loss);
   };
   for (std::size_t i = 0; i < output.layers.size(); ++i)
-    add(narrowed(output.layers[i], denoised, queries),
-        i + 1 == output.layers.size() ? last : others);
+    add(narrowed(output.layers[i], extra, queries), i + 1 == output.layers.size() ? last : others);
   add({output.selection.logits, at::sigmoid(output.selection.box_logits)}, others);
-  if (denoised > 0) {
-    const auto pairs = denoising_pairs(targets, shape);
+  if (extra > 0) {
+    const auto pairs = denoising_pairs(denoised, shape);
     for (const auto& layer : output.layers)
-      denoising += set_losses(narrowed(layer, 0, denoised), pairs, options.loss);
+      denoising += set_losses(narrowed(layer, 0, extra), pairs, options.loss);
   }
 
   Losses losses;
@@ -127,7 +127,7 @@ Losses losses_of(const Network::Output& output, const std::vector<Target>& targe
   };
   name(last, "", all);
   name(others, "_aux", all);
-  if (denoised > 0) name(denoising, "_dn", all * static_cast<double>(shape.groups));
+  if (extra > 0) name(denoising, "_dn", all * static_cast<double>(shape.groups));
   return losses;
 }
 
@@ -141,18 +141,20 @@ Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
-  const DenoisingShape shape(most_objects(targets, step), options_.denoising);
+  const DenoisingShape shape(std::min(most_objects(targets, step), options_.decoder.queries),
+                             options_.denoising);
+  const auto denoised = denoised_of(targets, shape.most, step);
 
   const auto memory = network_.encode(pixels, {.training = !step.measured_only,
                                                .ranks = step.measured_only ? nullptr : step.ranks});
   DenoisingQueries denoising;
   if (shape.groups > 0)
-    denoising =
-        denoising_queries(targets, shape, options_.denoising, network_.classes(),
-                          draw_noise(targets, shape, options_.denoising, network_.classes(), step));
+    denoising = denoising_queries(
+        denoised, shape, options_.denoising, network_.classes(),
+        draw_noise(denoised, shape, options_.denoising, network_.classes(), step));
   const auto output =
       network_.decode(memory, shape.groups > 0 ? &denoising : nullptr, shape, /*last_only=*/false);
-  return losses_of(output, targets, shape, options_, step);
+  return losses_of(output, targets, denoised, shape, options_, step);
 }
 
 std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& batch) {

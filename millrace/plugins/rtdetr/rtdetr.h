@@ -45,9 +45,9 @@ std::vector<Target> targets_of(const millrace::Batch& batch, cv::Size padded);
 
 /// The losses of a pass over all queries, weighted and divided: `loss_vfl`, `loss_bbox` and
 /// `loss_giou` of the last layer, with "_aux" those of the other layers and of the choice of
-/// queries, with "_dn" those of denoising.
+/// queries, with "_dn" those of denoising the objects `denoised`.
 millrace::Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
-                           const DenoisingShape& shape, const RtDetrOptions& options,
-                           const millrace::StepInfo& step);
+                           const std::vector<Target>& denoised, const DenoisingShape& shape,
+                           const RtDetrOptions& options, const millrace::StepInfo& step);
 
 }  // namespace rtdetr

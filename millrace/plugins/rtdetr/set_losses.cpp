@@ -6,6 +6,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/ones_like.h>
@@ -14,6 +15,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <limits>
 #include <span>
 
@@ -33,16 +35,32 @@ at::Tensor class_cost(const at::Tensor& logits, const at::Tensor& labels,
   return quiet - found;
 }
 
-/// What queries with logits (Q, K) and boxes (Q, 4) cost as the objects of `target`: (G, Q) double.
-/// Pairs that are not finite cost most.
+/// What queries with logits (Q, K) and boxes (Q, 4) cost as objects with `labels` (G) and `own`
+/// boxes (G, 4): (Q, G). Pairs that are not finite cost most.
+at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const at::Tensor& labels,
+                    const at::Tensor& own, const MatchOptions& options) {
+  const auto box = boxes.unsqueeze(1), object = own.unsqueeze(0);
+  const auto cost = options.l1_weight * (box - object).abs().sum(-1) +
+                    options.class_weight * class_cost(logits, labels, options) -
+                    options.giou_weight * overlap_of(corners_of(box), corners_of(object)).giou;
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return at::nan_to_num(cost, kMost, kMost, kMost);
+}
+
+/// The same for all objects of `target`, some at a time: (G, Q) double.
 at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const Target& target,
                     const MatchOptions& options) {
-  const auto box = boxes.unsqueeze(1), own = target.boxes.unsqueeze(0);
-  const auto cost = options.l1_weight * (box - own).abs().sum(-1) +
-                    options.class_weight * class_cost(logits, target.labels, options) -
-                    options.giou_weight * overlap_of(corners_of(box), corners_of(own)).giou;
-  constexpr double kMost = std::numeric_limits<float>::max();
-  return at::nan_to_num(cost, kMost, kMost, kMost).to(at::kDouble).t().contiguous();
+  constexpr std::int64_t kTogether = 256;
+  const auto objects = target.labels.size(0);
+  auto costs = at::empty({objects, boxes.size(0)}, at::kDouble);
+  for (std::int64_t first = 0; first < objects; first += kTogether) {
+    const auto count = std::min(kTogether, objects - first);
+    costs.narrow(0, first, count)
+        .copy_(costs_of(logits, boxes, target.labels.narrow(0, first, count),
+                        target.boxes.narrow(0, first, count), options)
+                   .t());
+  }
+  return costs;
 }
 
 /// Labels and boxes of `objects` (F) among all of the images' objects.

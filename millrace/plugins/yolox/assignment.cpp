@@ -42,118 +42,133 @@ float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 float if_true(float p) { return -std::max(std::log(p), -100.0F); }
 float if_false(float p) { return -std::max(std::log1p(-p), -100.0F); }
 
-/// One image on the host. C candidate cells, G objects.
+/// One image on the host. C candidate cells, G objects. They are compared object after object, in
+/// memory for C numbers.
 class Image {
  public:
-  Image(const CentreBox* predicted, const float* objects, const float* classes,
-        std::int64_t class_count, const float* corners, const float* strides, std::int64_t cells,
-        const CentreBox* truths, const std::int64_t* labels, std::int64_t count)
-      : truths_(truths), count_(static_cast<std::size_t>(count)) {
-    find_candidates(corners, strides, cells);
-    costs_.resize(count_ * cells_.size());
-    overlaps_.resize(costs_.size());
-    for (std::size_t c = 0; c < cells_.size(); ++c) {
-      const auto cell = cells_[c];
-      const float objectness = sigmoid(objects[cell]);
-      const auto* const logits = classes + cell * class_count;
-      const auto probability = [&](std::int64_t k) {
-        return std::sqrt(sigmoid(logits[k]) * objectness);
-      };
-      double none = 0;
-      for (std::int64_t k = 0; k < class_count; ++k) none += if_false(probability(k));
-      for (std::size_t g = 0; g < count_; ++g) {
-        const auto p = probability(labels[g]);
-        const auto at = g * cells_.size() + c;
-        const float iou = overlap(truths_[g], predicted[cell]);
-        const auto of_class = static_cast<float>(none - if_false(p) + if_true(p));
-        costs_[at] = of_class + 3 * -std::log(iou + 1e-8F) + (inside_[at] ? 0 : kFar);
-        overlaps_[at] = iou;
-      }
-    }
-  }
-
   struct Match {
     std::int64_t cell, object;
     float iou;
   };
 
+  Image(const CentreBox* predicted, const float* objects, const float* classes,
+        std::int64_t class_count, const float* corners, const float* strides, std::int64_t cells,
+        const CentreBox* truths, const std::int64_t* labels, std::int64_t count)
+      : predicted_(predicted),
+        classes_(classes),
+        class_count_(class_count),
+        corners_(corners),
+        strides_(strides),
+        truths_(truths),
+        labels_(labels),
+        count_(count) {
+    for (std::int64_t cell = 0; cell < cells; ++cell)
+      if (is_candidate(cell)) cells_.push_back(describe(cell, sigmoid(objects[cell])));
+    costs_.resize(cells_.size());
+    overlaps_.resize(cells_.size());
+  }
+
   /// By cell.
-  std::vector<Match> matches() const {
-    constexpr std::size_t kNone = SIZE_MAX;
-    std::vector<std::size_t> taken_by(cells_.size(), kNone);
-    std::vector<bool> disputed(cells_.size());
-    for (std::size_t g = 0; g < count_; ++g)
-      for (const auto c : cheapest(g)) {
-        disputed[c] = taken_by[c] != kNone;
-        taken_by[c] = g;
+  std::vector<Match> matches() {
+    for (std::int64_t g = 0; g < count_; ++g) {
+      compare(g);
+      for (std::size_t c = 0; c < cells_.size(); ++c)
+        if (g == 0 || costs_[c] < cells_[c].least_cost) {
+          cells_[c].least_cost = costs_[c];
+          cells_[c].cheapest = {cells_[c].cell, g, overlaps_[c]};
+        }
+      for (const auto c : cheapest()) {
+        ++cells_[c].takers;
+        cells_[c].last = {cells_[c].cell, g, overlaps_[c]};
       }
-    std::vector<Match> result;
-    for (std::size_t c = 0; c < cells_.size(); ++c) {
-      if (taken_by[c] == kNone) continue;
-      const auto g = disputed[c] ? cheapest_object(c) : taken_by[c];
-      result.push_back({cells_[c], static_cast<std::int64_t>(g), overlaps_[g * cells_.size() + c]});
     }
+    std::vector<Match> result;
+    for (const auto& one : cells_)
+      if (one.takers > 0) result.push_back(one.takers > 1 ? one.cheapest : one.last);
     return result;
   }
 
  private:
-  void find_candidates(const float* corners, const float* strides, std::int64_t cells) {
-    std::vector<char> both(count_);
-    std::vector<char> by_cell;
-    for (std::int64_t cell = 0; cell < cells; ++cell) {
-      const float stride = strides[cell], reach = kRadius * stride;
-      const float x = corners[2 * cell] * stride + 0.5F * stride;
-      const float y = corners[2 * cell + 1] * stride + 0.5F * stride;
-      bool any = false;
-      for (std::size_t g = 0; g < count_; ++g) {
-        const auto& [cx, cy, w, h] = truths_[g];
-        const bool in_box = x - (cx - 0.5F * w) > 0 && cx + 0.5F * w - x > 0 &&
-                            y - (cy - 0.5F * h) > 0 && cy + 0.5F * h - y > 0;
-        const bool near = x - (cx - reach) > 0 && cx + reach - x > 0 && y - (cy - reach) > 0 &&
-                          cy + reach - y > 0;
-        both[g] = in_box && near;
-        any = any || in_box || near;
-      }
-      if (!any) continue;
-      cells_.push_back(cell);
-      by_cell.insert(by_cell.end(), both.begin(), both.end());
-    }
-    inside_.resize(by_cell.size());
-    for (std::size_t c = 0; c < cells_.size(); ++c)
-      for (std::size_t g = 0; g < count_; ++g)
-        inside_[g * cells_.size() + c] = by_cell[c * count_ + g];
+  struct Candidate {
+    std::int64_t cell;
+    float objectness;
+    double no_class;          // cost of the class if it has none
+    float least_cost = 0;     // of all objects so far
+    Match cheapest{};         // the object of that
+    std::int64_t takers = 0;  // objects that it is among the cheapest of
+    Match last{};             // of these
+  };
+
+  struct Place {
+    bool in_box, near;
+  };
+  Place place(std::int64_t cell, std::int64_t g) const {
+    const float stride = strides_[cell], reach = kRadius * stride;
+    const float x = corners_[2 * cell] * stride + 0.5F * stride;
+    const float y = corners_[2 * cell + 1] * stride + 0.5F * stride;
+    const auto& [cx, cy, w, h] = truths_[g];
+    return {
+        x - (cx - 0.5F * w) > 0 && cx + 0.5F * w - x > 0 && y - (cy - 0.5F * h) > 0 &&
+            cy + 0.5F * h - y > 0,
+        x - (cx - reach) > 0 && cx + reach - x > 0 && y - (cy - reach) > 0 && cy + reach - y > 0};
   }
 
-  /// The candidates that object `g` takes.
-  std::vector<std::size_t> cheapest(std::size_t g) const {
-    const auto* const cost = costs_.data() + g * cells_.size();
-    const auto* const iou = overlaps_.data() + g * cells_.size();
+  bool is_candidate(std::int64_t cell) const {
+    for (std::int64_t g = 0; g < count_; ++g)
+      if (const auto [in_box, near] = place(cell, g); in_box || near) return true;
+    return false;
+  }
+
+  float probability(std::int64_t cell, float objectness, std::int64_t k) const {
+    return std::sqrt(sigmoid(classes_[cell * class_count_ + k]) * objectness);
+  }
+
+  Candidate describe(std::int64_t cell, float objectness) const {
+    double none = 0;
+    for (std::int64_t k = 0; k < class_count_; ++k)
+      none += if_false(probability(cell, objectness, k));
+    return {cell, objectness, none};
+  }
+
+  /// What each candidate costs as object `g`, and how much it overlaps it.
+  void compare(std::int64_t g) {
+    for (std::size_t c = 0; c < cells_.size(); ++c) {
+      const auto& one = cells_[c];
+      const auto p = probability(one.cell, one.objectness, labels_[g]);
+      const float iou = overlap(truths_[g], predicted_[one.cell]);
+      const auto of_class = static_cast<float>(one.no_class - if_false(p) + if_true(p));
+      const auto [in_box, near] = place(one.cell, g);
+      costs_[c] = of_class + 3 * -std::log(iou + 1e-8F) + (in_box && near ? 0 : kFar);
+      overlaps_[c] = iou;
+    }
+  }
+
+  /// The candidates that the object compared last takes.
+  std::vector<std::size_t> cheapest() const {
     std::vector<float> best(std::min(kBestOverlaps, cells_.size()));
-    std::partial_sort_copy(iou, iou + cells_.size(), best.begin(), best.end(), std::greater<>());
+    std::partial_sort_copy(overlaps_.begin(), overlaps_.end(), best.begin(), best.end(),
+                           std::greater<>());
     const auto sum = static_cast<std::size_t>(std::accumulate(best.begin(), best.end(), 0.0F));
     std::vector<std::size_t> order(cells_.size());
     std::iota(order.begin(), order.end(), 0);
     const auto wanted = std::min(std::max<std::size_t>(sum, 1), cells_.size());
     const auto end = order.begin() + static_cast<std::ptrdiff_t>(wanted);
     std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
-      return cost[a] != cost[b] ? cost[a] < cost[b] : a < b;
+      return costs_[a] != costs_[b] ? costs_[a] < costs_[b] : a < b;
     });
     order.erase(end, order.end());
     return order;
   }
 
-  std::size_t cheapest_object(std::size_t c) const {
-    std::size_t best = 0;
-    for (std::size_t g = 1; g < count_; ++g)
-      if (costs_[g * cells_.size() + c] < costs_[best * cells_.size() + c]) best = g;
-    return best;
-  }
-
+  const CentreBox* predicted_;
+  const float* classes_;
+  std::int64_t class_count_;
+  const float *corners_, *strides_;
   const CentreBox* truths_;
-  std::size_t count_;
-  std::vector<std::int64_t> cells_;      // (C) candidates
-  std::vector<char> inside_;             // (G, C): in the box and near its centre
-  std::vector<float> costs_, overlaps_;  // (G, C)
+  const std::int64_t* labels_;
+  std::int64_t count_;
+  std::vector<Candidate> cells_;         // (C)
+  std::vector<float> costs_, overlaps_;  // (C) of one object
 };
 
 at::Tensor on_host(const at::Tensor& tensor) {
@@ -205,12 +220,11 @@ Assignment assign(const Outputs& outputs, const Grid& grid, const at::Tensor& bo
     for (auto n = begin; n < end; ++n) {
       const auto i = static_cast<std::size_t>(n);
       if (counts[i] == 0) continue;
-      const Image image(boxes_in(predicted) + n * cells,
-                        objects.const_data_ptr<float>() + n * cells,
-                        classes.const_data_ptr<float>() + n * cells * class_count, class_count,
-                        corners.const_data_ptr<float>(), strides.const_data_ptr<float>(), cells,
-                        boxes_in(truths) + first[i],
-                        own_labels.const_data_ptr<std::int64_t>() + first[i], counts[i]);
+      Image image(boxes_in(predicted) + n * cells, objects.const_data_ptr<float>() + n * cells,
+                  classes.const_data_ptr<float>() + n * cells * class_count, class_count,
+                  corners.const_data_ptr<float>(), strides.const_data_ptr<float>(), cells,
+                  boxes_in(truths) + first[i], own_labels.const_data_ptr<std::int64_t>() + first[i],
+                  counts[i]);
       found[i] = image.matches();
     }
   });
