@@ -17,15 +17,17 @@ OUT = "build/bench"
 # name -> the words of its command; {} is the folder of the programs
 BENCHMARKS = {
     "start": ["start.py", "{}/trainer"],
-    "dataflow": ["dataflow.py", "{}/trainer"],
     "evaluation": ["coco_eval.py", "{}/trainer"],
+    "dataflow": ["dataflow.py", "{}/trainer"],
     "serving": ["serving.py", "{}/bench_serving"],
     "ops": ["ops.py", "{}/bench_ops"],
-    "step": ["step.py", "{}/trainer"],
+    "maskrcnn": ["step.py", "{}/trainer"],
     "yolox": ["yolox_step.py", "{}/trainer"],
     "rtdetr": ["rtdetr.py", "{}/trainer"],
-    "predict": ["predict.py", "{}/trainer", "{}/bench_predict"],
-    "prices": ["prices.py", "{}/trainer"],
+    "steps": ["step_table.py", "{}/trainer"],
+    "predict": ["predict.py", "{}/trainer", "{}/bench_predict", "--rounds", "2"],
+    "growth": ["growth.py", "{}/trainer"],
+    "prices": ["prices.py", "{}/trainer", "--rounds", "2"],
 }
 
 

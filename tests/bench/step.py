@@ -28,8 +28,9 @@ from comparison import interpreter, parser, photos, run, take_turns
 from steps import THREADS, make_data, medians, timed
 
 BATCH = 2
-PAIRS = [("training step, 2 x 512", False, 512, 512),
-         ("detection to RLE, 800/1333", True, 800, 1333)]
+PAIRS = [("maskrcnn-step", "Training step of 2 x 512 beside torchvision", False, 512, 512),
+         ("maskrcnn-detection", "Detection of one image at 800/1333 up to run lengths, beside "
+          "torchvision and pycocotools", True, 800, 1333)]
 
 
 def ours(trainer, folder, count, inference, short, longest, precision="fp32"):
@@ -75,9 +76,9 @@ def peer_measure(folder, count, inference, short, longest):
 # ---------------------------------------------------------------- side by side
 
 def compare(trainer, python, folder, a):
-    for title, *setting in PAIRS:
+    for name, title, *setting in PAIRS:
         answers = steps.compare(
-            title, {"millrace": lambda: ours(trainer, folder, a.steps, *setting),
+            name, title, {"millrace": lambda: ours(trainer, folder, a.steps, *setting),
                     "torchvision": lambda: theirs(python, folder, a.steps, *setting)},
             a.steps, a.rounds)
         if not answers:
@@ -90,7 +91,7 @@ def compare(trainer, python, folder, a):
 
 
 def compare_precisions(trainer, folder, a):
-    title, *setting = PAIRS[0]
+    _, title, *setting = PAIRS[0]
     rows = medians(take_turns({p: lambda p=p: ours(trainer, folder, a.steps, *setting, precision=p)
                                for p in ("fp32", "bf16")}, a.rounds))
     if "bf16" not in rows:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from comparison import interpreter, parser, photos, run, take_turns
+from comparison import interpreter, parser, photos, ratio, run, show, take_turns
 
 THREADS = 2
 PHOTOS = 16
@@ -81,25 +81,25 @@ def medians(answers):
                    for key in ("step_s", "cpu_s", "peak_mib")] for name, each in answers.items()}
 
 
-def compare(title, measures, steps, rounds):
-    """Prints the table of ours and a peer's (name -> measure, ours first); name -> answers, or None
-    without the peer.
+def compare(name, title, measures, steps, rounds):
+    """Shows the table of ours and a peer's (program -> measure, ours first); program -> answers, or
+    None without the peer.
     """
     answers = take_turns(measures, rounds)
     if len(answers) < 2:
         return None
-    print(f"\n{title}: median of {rounds} x {steps} steps"
-          f"\n  {'':<14}{'s':>9}{'CPU s':>9}{'peak MiB':>10}")
-    rows = medians(answers)
-    for name, row in rows.items():
-        print(f"  {name:<14}{row[0]:>9.3f}{row[1]:>9.3f}{row[2]:>10.0f}")
-    ratio = [own / other for own, other in zip(*rows.values())]
-    print(f"  {'ours is':<14}{ratio[0]:>8.2f}x{ratio[1]:>8.2f}x{ratio[2]:>9.2f}x")
-    for name, each in answers.items():
-        print(f"  {name}, first step: " + ", ".join(f"{k} {v:.4g}" for k,
-                                                    v in each[0]["first"].items()))
-    profile = next(iter(answers.values()))[-1]["profile"]
-    print("  our profile: " + ", ".join(f"{k['name']} {100 * k['share']:.1f} %" for k in profile))
+    own = next(iter(answers.values()))
+    rows = []
+    for program, row in medians(answers).items():
+        times = ratio([r["step_s"] for r in answers[program]], [r["step_s"] for r in own])
+        rows.append([program, f"{row[0]:.3f}", f"{row[1]:.3f}", f"{row[2]:.0f}",
+                     times if answers[program] is not own else ""])
+    show(name, f"{title}: medians of {rounds} x {steps}", ["", "s", "CPU s", "MiB", "times ours"],
+         rows, "Ours by operator: " + ", ".join(f"{k['name']} {100 * k['share']:.1f} %"
+                                                for k in own[-1]["profile"]) + ".")
+    for program, each in answers.items():
+        print(f"  {program}, first step: " + ", ".join(f"{k} {v:.4g}" for k,
+                                                       v in each[0]["first"].items()))
     return answers
 
 
@@ -128,11 +128,13 @@ def compare_package(doc, script, peer, our_sets, write_weights, measure):
         made, why = theirs(python, script, ["--peer", folder])
         if made is None:
             return print(f"{peer} is left out: {why}", file=sys.stderr)
-        for title, inference, size in (("training step, 4 x 416", False, 416),
-                                       ("detection, 640", True, 640)):
+        slug = os.path.basename(script).partition("_")[0].removesuffix(".py")
+        for kind, title, inference, size in (
+                ("step", f"Training step of 4 x 416 beside {peer}", False, 416),
+                ("detection", f"Detection of one image of 640 beside {peer}", True, 640)):
             config, sets = our_sets(folder, size)
             words = ["--peer", folder, "--steps", str(a.steps), "--size", str(size)]
             measures = {"millrace": lambda: ours(a.trainer, config, sets, a.steps, inference),
                         peer: lambda: theirs(python, script, words + ["--inference"] * inference)}
-            if not compare(title, measures, a.steps, a.rounds):
+            if not compare(f"{slug}-{kind}", title, measures, a.steps, a.rounds):
                 return
