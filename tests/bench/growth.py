@@ -94,8 +94,7 @@ TABLES = {
     "images": (against_images, "From the start of the program, 2 objects an image; batches of 64 x "
                "64. The cache is mapped: its pages count, and the kernel takes them back."),
     "consumers": (against_consumers, "Each takes 500 batches of 2 images of 160 x 160."),
-    "ranks": (against_ranks, "2 images of each. Ranks that have no core of their own wait for each "
-              "other, which takes CPU time, too."),
+    "ranks": (against_ranks, "2 images of each."),
 }
 
 
