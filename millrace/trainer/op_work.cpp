@@ -10,7 +10,7 @@ namespace {
 
 using Values = c10::ArrayRef<const c10::IValue>;
 
-double bytes_of(const c10::IValue& value) {
+double bytes_in(const c10::IValue& value) {
   double sum = 0;
   if (value.isTensor() && value.toTensor().defined())
     sum = static_cast<double>(value.toTensor().nbytes());
@@ -70,13 +70,13 @@ double flops_of_call(std::string_view name, Values inputs) {
 OpWorkCount::OpWorkCount(const at::RecordFunction& call)
     : flops_per_value_(flops_per_value(call.name(), call.inputs())) {
   of_inputs_.flops = flops_of_call(call.name(), call.inputs());
-  for (const auto& input : call.inputs()) of_inputs_.bytes += bytes_of(input);
+  for (const auto& input : call.inputs()) of_inputs_.bytes += bytes_in(input);
 }
 
 OpWork OpWorkCount::with_outputs(const at::RecordFunction& call) const {
   auto work = of_inputs_;
   const Values outputs(call.outputs().data(), call.outputs().size());
-  for (const auto& output : outputs) work.bytes += bytes_of(output);
+  for (const auto& output : outputs) work.bytes += bytes_in(output);
   if (flops_per_value_ > 0 && is_tensor(outputs, 0))
     work.flops += flops_per_value_ * values(outputs[0].toTensor());
   return work;
