@@ -143,9 +143,9 @@ void check_share(Share share) {
 }
 
 std::uint64_t checked_seed(std::int64_t seed, const std::string& place) {
-  Config table;
-  table.set("seed", {seed, {place}});
-  return static_cast<std::uint64_t>(read_options<SeedOptions>(table).seed);
+  Config tree;
+  tree.set_path("train.seed", {seed, {place}});
+  return seed_of(tree);
 }
 
 void add_flow(nb::module_& module) {
