@@ -215,7 +215,7 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder) {
   std::vector<fs::path> found;
   if (!fs::is_directory(folder)) return found;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && !entry.is_symlink() && step_of(entry.path()) >= 0)
+    if (!entry.is_symlink() && entry.is_directory() && step_of(entry.path()) >= 0)
       found.push_back(entry.path());
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });
