@@ -11,9 +11,9 @@
 namespace millrace::serving {
 
 /// Of a consumer's TCP connection. Its reader is woken for each 64 KB that come, and reads about as
-/// fast as they come: on one machine that costs more than copying them. So while other batches wait
-/// for training, what comes gathers in the kernel for `kFor` (SO_RCVLOWAT), or until the kernel's
-/// buffer has half of what it may hold, and is then read at once. One thread.
+/// fast as they come: on one machine that costs as much as copying them. So while other batches
+/// wait for training, what comes gathers in the kernel for `kFor` (SO_RCVLOWAT), or until the
+/// kernel's buffer has half of what it may hold, and is then read at once. One thread.
 class Gathering {
  public:
   static constexpr std::chrono::milliseconds kFor{10};
