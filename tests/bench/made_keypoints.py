@@ -1,8 +1,14 @@
-"""A made set of persons with keypoints, of val2017's size: truth, and detections near and far from
-it."""
+#!/usr/bin/env python3
+"""Makes a set of persons with keypoints: truth, and detections near and far from it.
+
+    tests/bench/made_keypoints.py FOLDER IMAGES DETECTIONS
+
+DETECTIONS of each image. FOLDER gets instances.json and keypoints.json.
+"""
 import json
 import os
 import random
+import sys
 
 PARTS = 17
 # How far a keypoint may be off, by the square root of the person's area: COCO's sigmas.
@@ -32,7 +38,6 @@ def anywhere(draw):
 
 
 def make(folder, images, detections):
-    """Writes folder/instances.json and folder/keypoints.json."""
     truth, found, draw = [], [], random.Random(7)
     for image in range(1, images + 1):
         people = [person(draw) for _ in range(draw.randrange(5))]
@@ -60,3 +65,7 @@ def make(folder, images, detections):
                                    "skeleton": []}]}, file)
     with open(os.path.join(folder, "keypoints.json"), "w") as file:
         json.dump(found, file)
+
+
+if __name__ == "__main__":
+    make(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
