@@ -71,7 +71,7 @@ fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) 
 	scripts/fuzz
 
 bench: export MILLRACE_PEERS_PYTHON ?= $(CURDIR)/.deps/bench/bin/python
-bench: all ## measure everything beside its peers, and put the tables into docs/benchmarks.md; under an hour
+bench: all ## measure everything beside its peers, and put the tables into docs/benchmarks.md; about an hour
 	@scripts/setup_python bench
 	test -d data/sample || $(trainer) sample --out data/sample --train 2048 --val 128
 	tests/bench/everything.py $(folder)/bin $(ARGS)
