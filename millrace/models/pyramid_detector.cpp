@@ -15,7 +15,6 @@
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
-#include "millrace/models/layers/winograd.h"
 #include "millrace/models/pyramid_memory.h"
 #include "millrace/models/training_checks.h"
 #include "millrace/onnx/pixels.h"
@@ -163,7 +162,6 @@ bool PyramidDetector::has_one_view() const { return views_.size() == 1 && !views
 
 std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
   const at::NoGradGuard no_grad;
-  const Winograd fast;
   if (has_one_view()) {
     auto features = this->features(batch, NormPass{});
     Noted noted;

@@ -41,8 +41,9 @@ double flops_per_value(std::string_view name, Values inputs) {
   if (name == "aten::mm") return 2 * side(0, 1);
   if (name == "aten::addmm") return 2 * side(1, 1);
   if (name == "aten::bmm") return 2 * side(0, 2);
-  if ((name == "mkldnn::_convolution_pointwise" || name == "aten::mkldnn_convolution" ||
-       name == "aten::cudnn_convolution" || name == "aten::_slow_conv2d_forward") &&
+  if ((name == "millrace::winograd" || name == "mkldnn::_convolution_pointwise" ||
+       name == "aten::mkldnn_convolution" || name == "aten::cudnn_convolution" ||
+       name == "aten::_slow_conv2d_forward") &&
       is_tensor(inputs, 1))
     return 2 * products_per_value(inputs[1].toTensor());
   return 0;
@@ -50,7 +51,9 @@ double flops_per_value(std::string_view name, Values inputs) {
 
 /// Of the call, known from its inputs.
 double flops_of_call(std::string_view name, Values inputs) {
-  const bool backward = name == "aten::convolution_backward";
+  // Counted as if it were the direct sum, of which it needs a quarter.
+  const bool winograd = name == "millrace::winograd_backward";
+  const bool backward = winograd || name == "aten::convolution_backward";
   // Of others an operator inside counts.
   const bool transposed =
       name == "aten::_convolution" && inputs.size() > 6 && inputs[6].isBool() && inputs[6].toBool();
@@ -59,9 +62,11 @@ double flops_of_call(std::string_view name, Values inputs) {
   if (!is_tensor(inputs, x) || !is_tensor(inputs, weight)) return 0;
   const auto per_value = 2 * products_per_value(inputs[weight].toTensor());
   if (transposed) return per_value * values(inputs[x].toTensor());
-  if (inputs.size() < 11 || !inputs[7].isBool() || !inputs[10].isBoolList()) return 0;
-  const auto wanted = inputs[10].toBoolList();  // gradients of input, weight, bias
-  const auto& with_channels = inputs[inputs[7].toBool() ? x : 0].toTensor();
+  const std::size_t last = winograd ? 3 : 10;
+  if (inputs.size() <= last || !inputs[last].isBoolList()) return 0;
+  const bool of_transposed = !winograd && inputs[7].isBool() && inputs[7].toBool();
+  const auto wanted = inputs[last].toBoolList();  // gradients of input, weight, bias
+  const auto& with_channels = inputs[of_transposed ? x : 0].toTensor();
   return per_value * values(with_channels) * (int{wanted.get(0)} + int{wanted.get(1)});
 }
 

@@ -19,7 +19,7 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kK
     {"mask targets", {"mask_targets"}},
     {"normalisation", {"batch_norm", "group_norm"}},
     {"optimizer", {"sgd", "_foreach"}},
-    {"convolution", {"conv", "Conv"}},
+    {"convolution", {"conv", "Conv", "winograd"}},
     {"matrix product", {"mm", "linear"}},
     {"activation", {"relu", "threshold", "sigmoid", "softmax"}},
     {"pooling, upsampling", {"pool", "upsample"}},

@@ -81,8 +81,7 @@ at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tens
                    const Convolution& c, const After& after) {
   if (!x.is_cpu()) return forward_there(x, weight, own_bias, c, after);
   const auto bias = own_bias.defined() ? own_bias.to(x.scalar_type()) : own_bias;
-  if (Winograd::is_active() && c.stride == 1 && c.padding == 1 && c.groups == 1 &&
-      winograd_fits(x, weight))
+  if (c.stride == 1 && c.padding == 1 && c.groups == 1 && winograd_fits(x, weight))
     return winograd(x, weight, bias, after);
   static const auto onednn = find_onednn();
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
@@ -134,9 +133,12 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
     const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
     const std::array<std::int64_t, 1> biases{used.size(0)};
-    auto [dx, dw, db] = at::convolution_backward(gradient, x, used, at::OptionalIntArrayRef(biases),
-                                                 sides, paddings, ones, false, none, groups,
-                                                 {needs(0), needs(1), bias && needs(2)});
+    const std::array wanted{needs(0), needs(1), bias && needs(2)};
+    const bool fast = stride == 1 && padding == 1 && groups == 1 && winograd_fits(x, used);
+    auto [dx, dw, db] =
+        fast ? winograd_backward(gradient, x, used, wanted)
+             : at::convolution_backward(gradient, x, used, at::OptionalIntArrayRef(biases), sides,
+                                        paddings, ones, false, none, groups, wanted);
     const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
     if (dw.defined()) {
       dw = dw.to(type);

@@ -3,195 +3,275 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/silu.h>
+#include <torch/library.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <vector>
 
-#include "millrace/models/layers/matrix_product.h"
+#include "millrace/models/layers/panel_product.h"
+#include "millrace/models/layers/winograd_tiles.h"
+#include "millrace/models/ops/dispatched.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kTiles = 128;  // of 2 x 2 outputs that are multiplied at once: they fit L2
-constexpr std::int64_t kPlaces = 16;  // of a transformed tile, 4 x 4
+using OptionalTensor = std::optional<at::Tensor>;
+
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
-/// Where the channels of a 4 x 4 or 2 x 2 block lie, row by row.
-template <std::size_t N>
-using Block = std::array<const float*, N * N>;
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// G g Gt of each filter: (K, 3, 3, C) in memory to (16, K, C).
-void transform_weight(const float* weight, std::int64_t out, std::int64_t in, float* result) {
-  at::parallel_for(0, out, 16, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> rows(static_cast<std::size_t>(12 * in));
-    for (std::int64_t k = begin; k < end; ++k) {
-      const auto* g = weight + k * 9 * in;
-      for (std::int64_t x = 0; x < 3; ++x)  // columns of g become those of 4 x 3
-        for (std::int64_t c = 0; c < in; ++c) {
-          const float a = g[x * in + c], b = g[(3 + x) * in + c], e = g[(6 + x) * in + c];
-          auto* to = rows.data() + x * in + c;
-          to[0] = a;
-          to[3 * in] = 0.5F * (a + b + e);
-          to[6 * in] = 0.5F * (a - b + e);
-          to[9 * in] = e;
-        }
-      for (std::int64_t y = 0; y < 4; ++y)
-        for (std::int64_t c = 0; c < in; ++c) {
-          const auto* from = rows.data() + 3 * y * in + c;
-          const float a = from[0], b = from[in], e = from[2 * in];
-          auto* to = result + (4 * y * out + k) * in + c;
-          to[0] = a;
-          to[out * in] = 0.5F * (a + b + e);
-          to[2 * out * in] = 0.5F * (a - b + e);
-          to[3 * out * in] = e;
-        }
-    }
-  });
+/// Floats from one place's matrix to the next: a line more than it has, since the 36 places of a
+/// tile are written together, and lines at multiples of a page share a set of the cache.
+constexpr std::int64_t place_step(std::int64_t rows, std::int64_t columns) {
+  return rows * columns + kPanel;
 }
 
-// Sixteen channels at once, in as many registers as the processor's take: sums alone, so that all
-// processors give the same bytes.
-constexpr std::int64_t kLanes = 16;
-using Lanes __attribute__((vector_size(4 * kLanes), aligned(4), may_alias)) = float;
-#if defined(__x86_64__)
-#define MILLRACE_FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define MILLRACE_FOR_EACH_PROCESSOR
-#endif
+at::Tensor for_places(std::int64_t rows, std::int64_t columns, const at::Tensor& like) {
+  return at::empty({kPlaces * place_step(rows, columns)}, like.options());
+}
 
-const Lanes& lanes(const float* from) { return *reinterpret_cast<const Lanes*>(from); }
-Lanes& lanes(float* to) { return *reinterpret_cast<Lanes*>(to); }
+/// The tiles of a batch of maps, numbered image by image and row by row.
+struct Tiles {
+  explicit Tiles(const at::Tensor& map)
+      : height(map.size(2)),
+        width(map.size(3)),
+        rows(divide_up(height, kTileSide)),
+        columns(divide_up(width, kTileSide)),
+        count(map.size(0) * of_image()) {}
 
-/// Bt d B of a tile's inputs, `count` channels: to 16 places `step` apart.
-MILLRACE_FOR_EACH_PROCESSOR
-void transform_input(const Block<4>& d, std::int64_t count, float* to, std::int64_t step) {
-  for (std::int64_t c = 0; c < count; c += kLanes) {
-    Lanes t[16];
-    for (std::size_t x = 0; x < 4; ++x) {
-      const Lanes a = lanes(d[x] + c), b = lanes(d[4 + x] + c), e = lanes(d[8 + x] + c),
-                  f = lanes(d[12 + x] + c);
-      t[x] = a - e;
-      t[4 + x] = b + e;
-      t[8 + x] = e - b;
-      t[12 + x] = b - f;
+  std::int64_t of_image() const { return rows * columns; }
+
+  /// Pixels of the kSide x kSide block that begins `before` pixels above and left of a tile, as
+  /// numbers of pixels of the batch; -1: outside of the image.
+  template <std::size_t kSide>
+  std::array<std::int64_t, kSide * kSide> block(std::int64_t tile, std::int64_t before) const {
+    const auto column = tile % columns, row = tile / columns % rows, image = tile / columns / rows;
+    std::array<std::int64_t, kSide * kSide> pixels;
+    std::size_t i = 0;
+    for (std::int64_t dy = 0; dy < std::int64_t{kSide}; ++dy) {
+      const auto y = kTileSide * row + dy - before;
+      for (std::int64_t dx = 0; dx < std::int64_t{kSide}; ++dx, ++i) {
+        const auto x = kTileSide * column + dx - before;
+        const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+        pixels[i] = inside ? (image * height + y) * width + x : -1;
+      }
     }
-    for (std::int64_t y = 0; y < 4; ++y) {
-      const Lanes a = t[4 * y], b = t[4 * y + 1], e = t[4 * y + 2], f = t[4 * y + 3];
-      auto* place = to + 4 * y * step + c;
-      lanes(place) = a - e;
-      lanes(place + step) = b + e;
-      lanes(place + 2 * step) = e - b;
-      lanes(place + 3 * step) = b - f;
-    }
+    return pixels;
   }
-}
 
-/// Where a pixel of the output goes, and what is added to it; nullptr: nothing.
-struct Pixel {
-  float* to = nullptr;
-  const float* add = nullptr;
+  std::int64_t height, width, rows, columns, count;
 };
 
-/// At m A of a tile's products, the bias, the sum and the ReLU: to 2 x 2 pixels of `count`
-/// channels, of which those beyond the edge are left out.
-MILLRACE_FOR_EACH_PROCESSOR
-void transform_output(const Block<4>& m, std::int64_t count, const float* bias, bool relu,
-                      const std::array<Pixel, 4>& pixels) {
-  for (std::int64_t c = 0; c < count; c += kLanes) {
-    Lanes t[8];
-    for (std::size_t x = 0; x < 4; ++x) {
-      const Lanes a = lanes(m[x] + c), b = lanes(m[4 + x] + c), e = lanes(m[8 + x] + c),
-                  f = lanes(m[12 + x] + c);
-      t[x] = a + b + e;
-      t[4 + x] = b - e - f;
+/// The channels of pixels, zeros for those outside.
+template <std::size_t kSide>
+Block<kSide> channels_of(const std::array<std::int64_t, kSide * kSide>& pixels, const float* from,
+                         std::int64_t channels, const float* zeros) {
+  Block<kSide> block;
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    block[i] = pixels[i] < 0 ? zeros : from + pixels[i] * channels;
+  return block;
+}
+
+/// Filters (K, 3, 3, C) in memory as 36 matrices (C, K) in panels.
+at::Tensor transformed(const at::Tensor& weight) {
+  constexpr std::int64_t kChannels = 16;  // transposed at once
+  const auto out = weight.size(0), in = weight.size(1);
+  auto result = for_places(in, out, weight);
+  const auto* const from = weight.const_data_ptr<float>();
+  auto* const to = result.mutable_data_ptr<float>();
+  const auto blocks = in / kChannels;
+  at::parallel_for(0, out / kPanel * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, kChannels * 9 * kPanel> turned;  // (kChannels, 9, kPanel)
+    for (auto task = begin; task < end; ++task) {
+      const auto first_k = task / blocks * kPanel, first_c = task % blocks * kChannels;
+      for (std::int64_t k = 0; k < kPanel; ++k)
+        for (std::int64_t i = 0; i < 9; ++i)
+          for (std::int64_t c = 0; c < kChannels; ++c)
+            turned[static_cast<std::size_t>((c * 9 + i) * kPanel + k)] =
+                from[((first_k + k) * 9 + i) * in + first_c + c];
+      for (std::int64_t c = 0; c < kChannels; ++c) {
+        Block<3> g;
+        for (std::size_t i = 0; i < 9; ++i)
+          g[i] = turned.data() + (9 * static_cast<std::size_t>(c) + i) * kPanel;
+        transform_filter(g, kPanel,
+                         {to + first_k * in + (first_c + c) * kPanel, place_step(in, out), 0});
+      }
     }
-    const Lanes values[4] = {t[0] + t[1] + t[2], t[1] - t[2] - t[3], t[4] + t[5] + t[6],
-                             t[5] - t[6] - t[7]};
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto& [to, add] = pixels[i];
-      if (!to) continue;
-      Lanes y = values[i];
-      if (bias) y += lanes(bias + c);
-      if (add) y += lanes(add + c);
-      lanes(to + c) = relu ? (y > 0 ? y : Lanes{}) : y;
+  });
+  return result;
+}
+
+/// The same filters turned by 180 degrees, as 36 matrices (K, C): for gradients of inputs.
+at::Tensor transformed_backward(const at::Tensor& weight) {
+  const auto out = weight.size(0), in = weight.size(1);
+  auto result = for_places(out, in, weight);
+  const auto* const from = weight.const_data_ptr<float>();
+  auto* const to = result.mutable_data_ptr<float>();
+  at::parallel_for(0, out, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (auto k = begin; k < end; ++k) {
+      Block<3> g;
+      for (std::size_t i = 0; i < 9; ++i)
+        g[8 - i] = from + (9 * k + static_cast<std::int64_t>(i)) * in;
+      transform_filter(g, in, {to + k * kPanel, place_step(out, in), out * kPanel});
     }
+  });
+  return result;
+}
+
+/// The convolution of x, channels last, with transformed filters.
+at::Tensor convolve_tiles(const at::Tensor& x, const at::Tensor& filters, std::int64_t out,
+                          const float* bias, const float* add, bool relu) {
+  constexpr std::int64_t kMostTiles = 112;  // whose products fit L2
+  const Tiles tiles(x);
+  const auto in = x.size(1);
+  auto result = at::empty({x.size(0), out, tiles.height, tiles.width}, x.options(), kChannelsLast);
+  const auto* const from = x.const_data_ptr<float>();
+  const auto* const factors = filters.const_data_ptr<float>();
+  auto* const to = result.mutable_data_ptr<float>();
+  // As many blocks for each thread, of about the same size.
+  const std::int64_t threads = at::get_num_threads();
+  const auto rounds = divide_up(tiles.count, threads * kMostTiles),
+             block = divide_up(tiles.count, threads * rounds),
+             blocks = divide_up(tiles.count, block);
+  at::parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::vector<float> zeros(static_cast<std::size_t>(in));
+    const auto inputs = for_places(block, in, x), products = for_places(block, out, x);
+    auto* const input = inputs.mutable_data_ptr<float>();
+    auto* const product = products.mutable_data_ptr<float>();
+    for (auto number = begin; number < end; ++number) {
+      const auto first = number * block, count = std::min(block, tiles.count - first);
+      for (std::int64_t i = 0; i < count; ++i)
+        transform_input(channels_of<6>(tiles.block<6>(first + i, 1), from, in, zeros.data()), in,
+                        {input + i * kPanel, place_step(block, in), block * kPanel});
+      for (std::int64_t place = 0; place < kPlaces; ++place)
+        for (std::int64_t k = 0; k < out; k += kPanel)
+          multiply_panel(count, in, input + place * place_step(block, in), block * kPanel,
+                         factors + place * place_step(in, out) + k * in,
+                         product + place * place_step(block, out) + k * block);
+      for (std::int64_t i = 0; i < count; ++i) {
+        std::array<Pixel, 16> pixels;
+        const auto places = tiles.block<4>(first + i, 0);
+        for (std::size_t j = 0; j < pixels.size(); ++j)
+          if (places[j] >= 0)
+            pixels[j] = {to + places[j] * out, add ? add + places[j] * out : nullptr};
+        transform_output({product + i * kPanel, place_step(block, out), block * kPanel}, out, bias,
+                         relu, pixels);
+      }
+    }
+  });
+  return result;
+}
+
+/// The gradient of the weight (K, C, 3, 3), all channels last.
+at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& x) {
+  constexpr std::int64_t kMostTiles = 256;  // whose transforms lie in the last cache
+  const Tiles tiles(x);
+  const auto in = x.size(1), out = gradient.size(1);
+  const auto* const from = x.const_data_ptr<float>();
+  const auto* const slopes = gradient.const_data_ptr<float>();
+  const auto block = std::min(kMostTiles, tiles.count);
+  const auto inputs = for_places(block, in, x), outputs = for_places(block, out, x),
+             sums = for_places(out, in, x).zero_();
+  auto* const input = inputs.mutable_data_ptr<float>();
+  auto* const output = outputs.mutable_data_ptr<float>();
+  auto* const sum = sums.mutable_data_ptr<float>();
+  const std::vector<float> zeros(static_cast<std::size_t>(std::max(in, out)));
+  for (std::int64_t first = 0; first < tiles.count; first += block) {
+    const auto count = std::min(block, tiles.count - first);
+    at::parallel_for(0, count, 8, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) {
+        transform_input(channels_of<6>(tiles.block<6>(first + i, 1), from, in, zeros.data()), in,
+                        {input + i * kPanel, place_step(block, in), block * kPanel});
+        transform_gradient(channels_of<4>(tiles.block<4>(first + i, 0), slopes, out, zeros.data()),
+                           out, {output + i * kPanel, place_step(block, out), block * kPanel});
+      }
+    });
+    const auto panels = out / kPanel;
+    at::parallel_for(0, kPlaces * panels, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto task = begin; task < end; ++task) {
+        const auto place = task / panels, k = task % panels * kPanel;
+        for (std::int64_t c = 0; c < in; c += kPanel)
+          add_transposed_panel(count, output + place * place_step(block, out) + k * block,
+                               input + place * place_step(block, in) + c * block,
+                               sum + place * place_step(out, in) + c * out + k * kPanel);
+      }
+    });
   }
+  auto result = at::empty({out, in, 3, 3}, x.options(), kChannelsLast);
+  auto* const to = result.mutable_data_ptr<float>();
+  at::parallel_for(0, out, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (auto k = begin; k < end; ++k) {
+      std::array<float*, 9> places;
+      for (std::size_t i = 0; i < 9; ++i)
+        places[i] = to + (9 * k + static_cast<std::int64_t>(i)) * in;
+      transform_filter_gradient({sum + k * kPanel, place_step(out, in), out * kPanel}, in, places);
+    }
+  });
+  return result;
+}
+
+OptionalTensor if_defined(const at::Tensor& tensor) {
+  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
+}
+
+const float* data_of(const OptionalTensor& tensor) {
+  return tensor ? tensor->const_data_ptr<float>() : nullptr;
+}
+
+at::Tensor on_cpu(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias,
+                  const OptionalTensor& add, bool relu) {
+  return convolve_tiles(x, transformed(weight), weight.size(0), data_of(bias), data_of(add), relu);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_on_cpu(const at::Tensor& gradient,
+                                                               const at::Tensor& x,
+                                                               const at::Tensor& weight,
+                                                               std::array<bool, 3> wanted) {
+  at::Tensor dx, dw, db;
+  if (wanted[0])
+    dx = convolve_tiles(gradient, transformed_backward(weight), weight.size(1), nullptr, nullptr,
+                        false);
+  if (wanted[1]) dw = weight_gradient(gradient, x);
+  if (wanted[2]) db = gradient.sum({0, 2, 3});
+  return {dx, dw, db};
+}
+
+TORCH_LIBRARY_IMPL(millrace, CPU, library) {
+  library.impl("winograd", on_cpu);
+  library.impl("winograd_backward", backward_on_cpu);
 }
 
 }  // namespace
 
 bool winograd_fits(const at::Tensor& x, const at::Tensor& weight) {
-  constexpr std::int64_t kLeastChannels = 64, kLeastPixels = 196;
-  return x.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat &&
-         weight.size(2) == 3 && weight.size(3) == 3 && weight.size(0) >= kLeastChannels &&
-         weight.size(1) >= kLeastChannels && weight.size(0) % kLanes == 0 &&
-         weight.size(1) % kLanes == 0 && x.size(2) * x.size(3) >= kLeastPixels && x.size(0) > 0;
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
+      weight.size(2) != 3 || weight.size(3) != 3 || x.numel() == 0 || !multiplies_panels())
+    return false;
+  const auto out = weight.size(0), in = weight.size(1), pixels = x.size(2) * x.size(3);
+  if (out % kPanel != 0 || in % kPanel != 0) return false;
+  // What transforming the weight costs, and tiles that lie half outside of the map.
+  const auto in_tiles = Tiles(x).of_image() * kTileSide * kTileSide;
+  return pixels >= 128 && 512 * pixels >= in * out && in_tiles <= 2 * pixels;
 }
 
 at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                     const After& after) {
-  const auto images = x.size(0), in = x.size(1), height = x.size(2), width = x.size(3),
-             out = weight.size(0);
-  const auto pixels = x.contiguous(kChannelsLast), filters = weight.contiguous(kChannelsLast);
-  const auto add = after.add.defined() ? after.add.contiguous(kChannelsLast) : at::Tensor();
-  const auto transformed = at::empty({kPlaces, out, in}, x.options());
-  transform_weight(filters.const_data_ptr<float>(), out, in, transformed.mutable_data_ptr<float>());
-  const auto factors = transformed.unbind();
-  auto result = at::empty({images, out, height, width}, x.options(), kChannelsLast);
+  static const auto op = dispatched<decltype(on_cpu)>("millrace::winograd");
+  const auto add = after.add.defined() ? after.add.contiguous(kChannelsLast) : after.add;
+  auto y = op.call(x.contiguous(kChannelsLast), weight.contiguous(kChannelsLast), if_defined(bias),
+                   if_defined(add), after.activation == Activation::relu);
+  return after.activation == Activation::silu ? at::silu_(y) : y;
+}
 
-  const auto* from = pixels.const_data_ptr<float>();
-  const auto* const shift = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
-  const auto* const more = add.defined() ? add.const_data_ptr<float>() : nullptr;
-  auto* const to = result.mutable_data_ptr<float>();
-  const bool relu = after.activation == Activation::relu;
-  const auto rows = (height + 1) / 2, columns = (width + 1) / 2, tiles = images * rows * columns;
-  at::parallel_for(0, (tiles + kTiles - 1) / kTiles, 1, [&](std::int64_t begin, std::int64_t end) {
-    const std::vector<float> zeros(static_cast<std::size_t>(in));
-    const auto inputs = at::empty({kPlaces, kTiles, in}, x.options());
-    const auto places = inputs.unbind();
-    std::array<at::Tensor, kPlaces> products;
-    auto* const input = inputs.mutable_data_ptr<float>();
-    std::fill_n(input, inputs.numel(), 0.0F);
-    for (std::int64_t block = begin; block < end; ++block) {
-      const auto first = block * kTiles, count = std::min(kTiles, tiles - first);
-      for (std::int64_t i = 0; i < count; ++i) {
-        const auto column = (first + i) % columns, row = (first + i) / columns % rows,
-                   image = (first + i) / columns / rows;
-        Block<4> tile;
-        for (std::int64_t dy = 0; dy < 4; ++dy)
-          for (std::int64_t dx = 0; dx < 4; ++dx) {
-            const auto y = 2 * row + dy - 1, x_at = 2 * column + dx - 1;
-            const bool inside = y >= 0 && y < height && x_at >= 0 && x_at < width;
-            tile[static_cast<std::size_t>(4 * dy + dx)] =
-                inside ? from + ((image * height + y) * width + x_at) * in : zeros.data();
-          }
-        transform_input(tile, in, input + i * in, kTiles * in);
-      }
-      Block<4> product;
-      for (std::size_t place = 0; place < kPlaces; ++place) {
-        products[place] = times_transposed(places[place], factors[place]);
-        product[place] = products[place].const_data_ptr<float>();
-      }
-      for (std::int64_t i = 0; i < count; ++i) {
-        const auto column = (first + i) % columns, row = (first + i) / columns % rows,
-                   image = (first + i) / columns / rows;
-        std::array<Pixel, 4> pixel;
-        for (std::int64_t dy = 0; dy < 2; ++dy)
-          for (std::int64_t dx = 0; dx < 2; ++dx) {
-            const auto y = 2 * row + dy, x_at = 2 * column + dx;
-            if (y >= height || x_at >= width) continue;
-            const auto place = ((image * height + y) * width + x_at) * out;
-            pixel[static_cast<std::size_t>(2 * dy + dx)] = {to + place,
-                                                            more ? more + place : nullptr};
-          }
-        transform_output(product, out, shift, relu, pixel);
-        for (auto& of_place : product) of_place += out;
-      }
-    }
-  });
-  if (after.activation == Activation::silu) at::silu_(result);
-  return result;
+std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_backward(const at::Tensor& gradient,
+                                                                 const at::Tensor& x,
+                                                                 const at::Tensor& weight,
+                                                                 std::array<bool, 3> wanted) {
+  static const auto op = dispatched<decltype(backward_on_cpu)>("millrace::winograd_backward");
+  return op.call(gradient.contiguous(kChannelsLast), x.contiguous(kChannelsLast),
+                 weight.contiguous(kChannelsLast), wanted);
 }
 
 }  // namespace millrace

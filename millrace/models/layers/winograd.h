@@ -1,35 +1,32 @@
-// 3x3 convolutions with 16 products in place of 36 (Lavin and Gray 2015, F(2x2, 3x3)): what
-// detection spends most of its time in. Rounding errors are as small as those of the sum that it
-// replaces, but other ones, so that training does without.
+// 3x3 convolutions by Winograd's F(4x4, 3x3), with a quarter of the multiplications
+// (docs/decisions/0036-winograd.md).
 #pragma once
 
 #include <ATen/core/Tensor.h>
+
+#include <array>
+#include <tuple>
 
 #include "millrace/models/layers/layers.h"
 
 namespace millrace {
 
-/// Whether `winograd` takes a convolution of stride 1 and padding 1. Does not depend on the number
-/// of images, so that a batch gives what its images give alone.
+/// Whether the two below are for a convolution of stride 1 and padding 1: float on a CPU, multiples
+/// of 32 channels, maps that are large enough for the weight. Does not depend on the number of
+/// images.
 bool winograd_fits(const at::Tensor& x, const at::Tensor& weight);
 
-/// Convolves x (N, C, H, W) with `weight` (K, C, 3, 3), adds `bias` (K), if it is defined, and does
-/// what comes after. For floats on the CPU. The same bytes for any number of threads.
+/// x (N, C, H, W), weight (K, C, 3, 3), bias (K) or undefined -> (N, K, H, W) in channels-last
+/// memory, with the sum and the activation of `after`. A batch gives the bytes that its images give
+/// alone, for any number of threads.
 at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                     const After& after);
 
-/// While it lives, this thread's convolutions are by `winograd` where that fits: for detection.
-class Winograd {
- public:
-  Winograd() : was_(active_) { active_ = true; }
-  Winograd(const Winograd&) = delete;
-  ~Winograd() { active_ = was_; }
-
-  static bool is_active() { return active_; }
-
- private:
-  static thread_local inline bool active_ = false;
-  bool was_;
-};
+/// From the output's gradient (N, K, H, W), before `after`, those of x, weight and bias that are
+/// `wanted`; the others are undefined. The same bytes for any number of threads.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_backward(const at::Tensor& gradient,
+                                                                 const at::Tensor& x,
+                                                                 const at::Tensor& weight,
+                                                                 std::array<bool, 3> wanted);
 
 }  // namespace millrace

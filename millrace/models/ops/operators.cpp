@@ -17,6 +17,13 @@ TORCH_LIBRARY(millrace, library) {
   // In place on y (N, C, H, W), channels last as `add` is: y + bias (C) + add, then a ReLU; in
   // float.
   library.def("finish_convolution_(Tensor(a!) y, Tensor? bias, Tensor? add, bool relu) -> ()");
+  // A 3x3 convolution of stride 1 and padding 1, with bias (K), a sum and a ReLU; all float and
+  // channels last. For CPUs alone.
+  library.def("winograd(Tensor x, Tensor weight, Tensor? bias, Tensor? add, bool relu) -> Tensor");
+  // The gradients that are wanted, of x, weight and bias.
+  library.def(
+      "winograd_backward(Tensor gradient, Tensor x, Tensor weight, bool[3] wanted) -> "
+      "(Tensor, Tensor, Tensor)");
   library.def(
       "nms(Tensor boxes, Tensor scores, Tensor groups, float threshold, float offset) -> Tensor");
   // `sizes`: height and width of each image, one after the other. From `weights` on: BoxCoder.

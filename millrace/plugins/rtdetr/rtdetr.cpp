@@ -11,7 +11,6 @@
 #include <millrace/models/layers/objects.h>
 #include <millrace/models/layers/pixels.h>
 #include <millrace/models/layers/results.h>
-#include <millrace/models/layers/winograd.h>
 #include <millrace/models/training_checks.h>
 #include <millrace/onnx/operations.h>
 #include <algorithm>
@@ -159,7 +158,6 @@ Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
 
 std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& batch) {
   const at::NoGradGuard no_grad;
-  const millrace::Winograd fast;
   const auto padded = padded_size(batch);
   const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormPass{});
   const auto last = network_.decode(memory, nullptr, {}, /*last_only=*/true).layers.back();

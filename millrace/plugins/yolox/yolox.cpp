@@ -20,7 +20,6 @@
 #include <millrace/models/layers/losses.h>
 #include <millrace/models/layers/pixels.h>
 #include <millrace/models/layers/results.h>
-#include <millrace/models/layers/winograd.h>
 #include <millrace/models/ops/box_formats.h>
 #include <millrace/models/ops/nms.h>
 #include <millrace/models/training_checks.h>
@@ -216,7 +215,6 @@ Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) 
 
 std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
-  const Winograd fast;
   const NormPass pass;
   const auto all = outputs(pixels, pass);
   const auto grid = Grid::of(pixels.size(2), pixels.size(3), pixels.device());
