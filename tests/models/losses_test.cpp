@@ -88,6 +88,29 @@ TEST(FocalLoss, IsItsDefinition) {
                       focal_by_definition(logits, some_classes(), options), 1e-12));
 }
 
+TEST(FocalLoss, IsItsDefinitionInFloatToo) {
+  const auto classes = random_values({500}, -3, 91, 3).floor().to(at::kLong);
+  const auto logits = random_values({500, 91}, -20, 20, 1).to(at::kFloat).requires_grad_(),
+             exact = logits.detach().to(at::kDouble).requires_grad_();
+  const auto loss = focal_loss_sum(logits, classes, {}),
+             exact_loss = focal_loss_sum(exact, classes, {});
+  EXPECT_NEAR(loss.item<double>() / exact_loss.item<double>(), 1, 1e-6);
+  loss.backward();
+  exact_loss.backward();
+  const auto difference = (logits.grad().to(at::kDouble) - exact.grad()).abs();
+  EXPECT_TRUE((difference <= 2e-6 * exact.grad().abs()).all().item<bool>());
+}
+
+TEST(FocalLoss, OfNaNIsNaN) {
+  for (const std::int64_t own : {0, 1}) {
+    const auto logits = at::tensor({NAN, 1.0F}).view({1, 2}).requires_grad_();
+    const auto loss = focal_loss_sum(logits, longs({own}), {});
+    EXPECT_TRUE(std::isnan(loss.item<double>()));
+    loss.backward();
+    EXPECT_TRUE(logits.grad().isnan().any().item<bool>());
+  }
+}
+
 TEST(FocalLoss, StaysFiniteForLogitsOfAnySize) {
   const auto logits = at::tensor({-1e4F, 1e4F, 1e4F, -1e4F}).view({2, 2}).requires_grad_();
   const auto loss = focal_loss_sum(logits, longs({0, 0}), {});

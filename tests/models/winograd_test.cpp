@@ -157,7 +157,8 @@ TEST(Winograd, LeavesOtherConvolutionsAlone) {
   EXPECT_TRUE(winograd_fits(random({1, 64, 14, 14}), weight));
   EXPECT_FALSE(winograd_fits(random({9, 64, 7, 7}), weight));
   EXPECT_FALSE(winograd_fits(random({1, 64, 1, 200}), weight));
-  EXPECT_FALSE(winograd_fits(random({2, 512, 16, 16}), random({512, 512, 3, 3})));
+  EXPECT_FALSE(winograd_fits(random({2, 512, 12, 10}), random({512, 512, 3, 3})));
+  EXPECT_FALSE(winograd_fits(random({2, 1024, 16, 16}), random({1024, 1024, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({0, 64, 14, 14}), weight));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}), random({64, 64, 1, 1})));
   EXPECT_FALSE(winograd_fits(random({1, 48, 14, 14}), random({64, 48, 3, 3})));

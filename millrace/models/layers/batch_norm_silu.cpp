@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "millrace/models/ops/simd.h"
+#include "millrace/models/ops/vector_maths.h"
 
 namespace millrace {
 namespace {
@@ -29,21 +30,6 @@ using torch::autograd::variable_list;
 using Tensors3 = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 constexpr auto kLast = at::MemoryFormat::ChannelsLast;
-
-/// Within 2e-7 of exp for |x| <= 87, in loops that become vectors (Cephes' expf).
-inline float exponential(float x) {
-  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: a sum with it is a whole number
-  const float n = (x * 1.44269504F + kRound) - kRound;
-  const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * r * r + r + 1;
-  return p * std::bit_cast<float>((static_cast<int>(n) + 127) << 23);
-}
 
 /// Of z cut to -87 .. 87, by its bits: a comparison of floats keeps loops from becoming vectors.
 inline float sigmoid(float z) {

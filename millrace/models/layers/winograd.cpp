@@ -253,7 +253,7 @@ bool winograd_fits(const at::Tensor& x, const at::Tensor& weight) {
   if (out % kPanel != 0 || in % kPanel != 0) return false;
   // What transforming the weight costs, and tiles that lie half outside of the map.
   const auto in_tiles = Tiles(x).of_image() * kTileSide * kTileSide;
-  return pixels >= 128 && 512 * pixels >= in * out && in_tiles <= 2 * pixels;
+  return pixels >= 128 && 2048 * pixels >= in * out && in_tiles <= 2 * pixels;
 }
 
 at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

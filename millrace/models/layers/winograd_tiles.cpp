@@ -1,6 +1,7 @@
 #include "millrace/models/layers/winograd_tiles.h"
 
 #include "millrace/models/layers/panel_product.h"
+#include "millrace/models/ops/simd.h"
 
 namespace millrace {
 namespace {
@@ -8,11 +9,6 @@ namespace {
 // Sixteen channels at once, in as many registers as the processor's take.
 constexpr std::int64_t kLanes = 16;
 using Lanes __attribute__((vector_size(4 * kLanes), aligned(4), may_alias)) = float;
-#if defined(__x86_64__)
-#define MILLRACE_FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define MILLRACE_FOR_EACH_PROCESSOR
-#endif
 #define MILLRACE_INLINE [[gnu::always_inline]] inline
 
 MILLRACE_INLINE const Lanes& lanes(const float* from) {
@@ -149,22 +145,22 @@ MILLRACE_INLINE void from_places(const ConstPlaces& places, std::int64_t c,
 
 }  // namespace
 
-MILLRACE_FOR_EACH_PROCESSOR
+MILLRACE_SIMD_512
 void transform_input(const Block<6>& d, std::int64_t channels, const Places& places) {
   to_places<Input>(d, channels, places);
 }
 
-MILLRACE_FOR_EACH_PROCESSOR
+MILLRACE_SIMD_512
 void transform_filter(const Block<3>& g, std::int64_t channels, const Places& places) {
   to_places<Filter>(g, channels, places);
 }
 
-MILLRACE_FOR_EACH_PROCESSOR
+MILLRACE_SIMD_512
 void transform_gradient(const Block<4>& y, std::int64_t channels, const Places& places) {
   to_places<Gradient>(y, channels, places);
 }
 
-MILLRACE_FOR_EACH_PROCESSOR
+MILLRACE_SIMD_512
 void transform_output(const ConstPlaces& m, std::int64_t channels, const float* bias, bool relu,
                       const std::array<Pixel, 16>& pixels) {
   for (std::int64_t c = 0; c < channels; c += kLanes) {
@@ -181,7 +177,7 @@ void transform_output(const ConstPlaces& m, std::int64_t channels, const float* 
   }
 }
 
-MILLRACE_FOR_EACH_PROCESSOR
+MILLRACE_SIMD_512
 void transform_filter_gradient(const ConstPlaces& u, std::int64_t channels,
                                const std::array<float*, 9>& to) {
   for (std::int64_t c = 0; c < channels; c += kLanes) {

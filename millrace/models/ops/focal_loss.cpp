@@ -7,12 +7,17 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "millrace/models/ops/dispatched.h"
+#include "millrace/models/ops/simd.h"
+#include "millrace/models/ops/vector_maths.h"
 
 namespace millrace {
 namespace {
@@ -31,12 +36,61 @@ struct Focal {
     const T wrong = z >= 0 ? tail / (1 + tail) : 1 / (1 + tail);
     const T entropy = std::log1p(tail) + std::max<T>(-z, 0);
     const auto gamma = static_cast<T>(options.gamma);
-    const T weight = static_cast<T>(there ? options.alpha : 1 - options.alpha) *
-                     (options.gamma == 2 ? wrong * wrong : std::pow(wrong, gamma));
+    const T weight =
+        static_cast<T>(there ? options.alpha : 1 - options.alpha) * std::pow(wrong, gamma);
     value = weight * entropy;
     slope = weight * (gamma * right * entropy + wrong) * (there ? -1 : 1);
   }
 };
+
+/// The same for gamma = 2, in loops that become vectors: by bits, since comparisons of floats keep
+/// them from it. Nothing in it depends on the compiler's order of sums.
+struct SquaredFocal {
+  float value, slope;
+
+  SquaredFocal(float x, bool there, float alpha) {
+    constexpr int kSign = std::numeric_limits<int>::min();
+    const int bits = std::bit_cast<int>(x) ^ (there ? 0 : kSign), size_bits = bits & ~kSign;
+    const float size = std::bit_cast<float>(size_bits);  // of z, x or -x
+    const float tail =
+        exponential(-std::bit_cast<float>(std::min(size_bits, std::bit_cast<int>(87.0F))));
+    const float whole = 1 / (1 + tail), rest = tail * whole;
+    const float right = bits < 0 ? rest : whole, wrong = bits < 0 ? whole : rest;
+    // size - size: NaN stays NaN.
+    const float entropy = log_one_plus(tail) + (bits < 0 ? size : size - size);
+    const float weight = (there ? alpha : 1 - alpha) * wrong * wrong;
+    value = weight * entropy;
+    const float steep = weight * (2 * right * entropy + wrong);
+    slope = there ? -steep : steep;
+  }
+};
+
+/// Adds the losses of a row of K logits to K sums.
+template <class T>
+void add_row(const T* x, std::int64_t columns, std::int64_t own, const FocalOptions& options,
+             double* sums) {
+  for (std::int64_t k = 0; k < columns; ++k) sums[k] += Focal<T>(x[k], k == own, options).value;
+}
+
+MILLRACE_SIMD_512
+void add_squared_row(const float* __restrict x, int columns, int own, float alpha,
+                     double* __restrict sums) {
+  for (int k = 0; k < columns; ++k) sums[k] += SquaredFocal(x[k], k == own, alpha).value;
+}
+
+/// The slopes of a row, times `factor`.
+template <class T>
+void slopes_of_row(const T* x, std::int64_t columns, std::int64_t own, const FocalOptions& options,
+                   T factor, T* out) {
+  for (std::int64_t k = 0; k < columns; ++k)
+    out[k] = factor * Focal<T>(x[k], k == own, options).slope;
+}
+
+MILLRACE_SIMD_512
+void slopes_of_squared_row(const float* __restrict x, int columns, int own, float alpha,
+                           float factor, float* __restrict out) {
+  for (int k = 0; k < columns; ++k) out[k] = factor * SquaredFocal(x[k], k == own, alpha).slope;
+}
 
 template <class T>
 at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& classes,
@@ -44,39 +98,55 @@ at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& classes,
   const auto rows = logits.size(0), columns = logits.size(1);
   const auto* x = logits.const_data_ptr<T>();
   const auto* own = classes.const_data_ptr<std::int64_t>();
-  std::vector<double> sums(static_cast<std::size_t>((rows + kRows - 1) / kRows), 0);
-  at::parallel_for(0, std::ssize(sums), 1, [&](std::int64_t first, std::int64_t last) {
+  std::vector<double> totals(static_cast<std::size_t>((rows + kRows - 1) / kRows), 0);
+  at::parallel_for(0, std::ssize(totals), 1, [&](std::int64_t first, std::int64_t last) {
+    std::vector<double> sums(static_cast<std::size_t>(columns));
     for (auto block = first; block < last; ++block) {
-      double sum = 0;
+      std::ranges::fill(sums, 0.0);
       for (auto row = block * kRows; row < std::min(rows, (block + 1) * kRows); ++row) {
         if (own[row] == kIgnored) continue;
-        for (std::int64_t k = 0; k < columns; ++k)
-          sum += Focal<T>(x[row * columns + k], k == own[row], options).value;
+        const auto* const values = x + row * columns;
+        if constexpr (std::is_same_v<T, float>)
+          if (options.gamma == 2) {
+            add_squared_row(values, static_cast<int>(columns), static_cast<int>(own[row]),
+                            static_cast<float>(options.alpha), sums.data());
+            continue;
+          }
+        add_row(values, columns, own[row], options, sums.data());
       }
-      sums[static_cast<std::size_t>(block)] = sum;
+      totals[static_cast<std::size_t>(block)] = std::accumulate(sums.begin(), sums.end(), 0.0);
     }
   });
   auto loss = at::empty({}, logits.options());
-  *loss.mutable_data_ptr<T>() = static_cast<T>(std::accumulate(sums.begin(), sums.end(), 0.0));
+  *loss.mutable_data_ptr<T>() = static_cast<T>(std::accumulate(totals.begin(), totals.end(), 0.0));
   return loss;
 }
 
 template <class T>
 at::Tensor gradient_of(const at::Tensor& logits, const at::Tensor& classes,
-                       const FocalOptions& options, double factor) {
+                       const FocalOptions& options, double by) {
   auto gradient = at::empty_like(logits);
   const auto columns = logits.size(1);
+  const auto factor = static_cast<T>(by);
   const auto* x = logits.const_data_ptr<T>();
   const auto* own = classes.const_data_ptr<std::int64_t>();
   auto* out = gradient.mutable_data_ptr<T>();
   at::parallel_for(0, logits.size(0), kRows, [&](std::int64_t first, std::int64_t last) {
-    for (auto row = first; row < last; ++row)
-      for (std::int64_t k = 0; k < columns; ++k) {
-        const auto i = row * columns + k;
-        out[i] = own[row] == kIgnored
-                     ? 0
-                     : static_cast<T>(factor) * Focal<T>(x[i], k == own[row], options).slope;
+    for (auto row = first; row < last; ++row) {
+      const auto* const values = x + row * columns;
+      auto* const slopes = out + row * columns;
+      if (own[row] == kIgnored) {
+        std::fill_n(slopes, columns, T{});
+        continue;
       }
+      if constexpr (std::is_same_v<T, float>)
+        if (options.gamma == 2) {
+          slopes_of_squared_row(values, static_cast<int>(columns), static_cast<int>(own[row]),
+                                static_cast<float>(options.alpha), factor, slopes);
+          continue;
+        }
+      slopes_of_row(values, columns, own[row], options, factor, slopes);
+    }
   });
   return gradient;
 }

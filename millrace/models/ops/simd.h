@@ -3,10 +3,12 @@
 
 /// Before a function with hot loops: compiled for AVX2 with FMA and for any x86-64; the loader
 /// picks one. Only inlined calls profit. Sanitizers start after the loader, so they get the plain
-/// one.
+/// one. MILLRACE_SIMD_512 is compiled for AVX-512, too, where it pays.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define MILLRACE_SIMD [[gnu::target_clones("arch=x86-64-v3", "default")]]
+#define MILLRACE_SIMD_512 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
 #define MILLRACE_SIMD
+#define MILLRACE_SIMD_512
 #endif
