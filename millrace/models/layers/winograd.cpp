@@ -1,6 +1,7 @@
 #include "millrace/models/layers/winograd.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/cpu/Utils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/silu.h>
 #include <torch/library.h>
@@ -212,10 +213,6 @@ at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& x) {
   return result;
 }
 
-OptionalTensor if_defined(const at::Tensor& tensor) {
-  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
-}
-
 const float* data_of(const OptionalTensor& tensor) {
   return tensor ? tensor->const_data_ptr<float>() : nullptr;
 }
@@ -243,10 +240,25 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) {
   library.impl("winograd_backward", backward_on_cpu);
 }
 
+/// Whether the processor multiplies matrices of bf16 (AMX).
+bool has_bf16_matrices() {
+  const auto capabilities = at::cpu::get_cpu_capabilities();
+  const auto found = capabilities.find("amx_bf16");
+  return found != capabilities.end() && found->second.toBool();
+}
+
+/// bf16 is multiplied as float, which is faster unless the processor multiplies its matrices.
+bool computes(at::ScalarType type) {
+  static const bool faster = !has_bf16_matrices();
+  return type == at::kFloat || (type == at::kBFloat16 && faster);
+}
+
+at::Tensor in_float(const at::Tensor& x) { return x.to(at::kFloat).contiguous(kChannelsLast); }
+
 }  // namespace
 
 bool winograd_fits(const at::Tensor& x, const at::Tensor& weight) {
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
+  if (!x.is_cpu() || !computes(x.scalar_type()) || weight.scalar_type() != x.scalar_type() ||
       weight.size(2) != 3 || weight.size(3) != 3 || x.numel() == 0 || !multiplies_panels())
     return false;
   const auto out = weight.size(0), in = weight.size(1), pixels = x.size(2) * x.size(3);
@@ -259,10 +271,11 @@ bool winograd_fits(const at::Tensor& x, const at::Tensor& weight) {
 at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                     const After& after) {
   static const auto op = dispatched<decltype(on_cpu)>("millrace::winograd");
-  const auto add = after.add.defined() ? after.add.contiguous(kChannelsLast) : after.add;
-  auto y = op.call(x.contiguous(kChannelsLast), weight.contiguous(kChannelsLast), if_defined(bias),
-                   if_defined(add), after.activation == Activation::relu);
-  return after.activation == Activation::silu ? at::silu_(y) : y;
+  const auto shift = bias.defined() ? OptionalTensor(bias.to(at::kFloat)) : std::nullopt,
+             add = after.add.defined() ? OptionalTensor(in_float(after.add)) : std::nullopt;
+  auto y = op.call(in_float(x), in_float(weight), shift, add, after.activation == Activation::relu);
+  if (after.activation == Activation::silu) at::silu_(y);
+  return y.to(x.scalar_type());
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_backward(const at::Tensor& gradient,
@@ -270,8 +283,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_backward(const at::Tenso
                                                                  const at::Tensor& weight,
                                                                  std::array<bool, 3> wanted) {
   static const auto op = dispatched<decltype(backward_on_cpu)>("millrace::winograd_backward");
-  return op.call(gradient.contiguous(kChannelsLast), x.contiguous(kChannelsLast),
-                 weight.contiguous(kChannelsLast), wanted);
+  auto [dx, dw, db] = op.call(in_float(gradient), in_float(x), in_float(weight), wanted);
+  const auto type = x.scalar_type();
+  return {dx.defined() ? dx.to(type) : dx, dw, db};
 }
 
 }  // namespace millrace
