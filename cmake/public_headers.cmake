@@ -46,7 +46,6 @@ set(public_headers
   millrace/models/layers/objects.h
   millrace/models/layers/pixels.h
   millrace/models/layers/results.h
-  millrace/models/layers/winograd.h
   millrace/models/ops/box_formats.h
   millrace/models/ops/boxes.h
   millrace/models/ops/focal_loss.h
