@@ -1,5 +1,6 @@
 // The layers that roofline.py computes with are those of a real step: as many FLOPs in convolutions
-// and matrix products, forwards and backwards, and as many parameters to train.
+// and matrix products, forwards and backwards, and as many parameters to train. Winograd's sums
+// count as the direct ones.
 #include <ATen/TensorOperators.h>
 #include <ATen/record_function.h>
 #include <fmt/format.h>
@@ -44,19 +45,23 @@ std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& op) {
   const auto input = [&](std::size_t i) -> const c10::IValue& { return op.inputs()[i]; };
   const auto tensor = [&](std::size_t i) { return input(i).toTensor(); };
   const auto number = [&](std::size_t i) { return input(i).toIntVector()[0]; };
-  const bool fused = name == "mkldnn::_convolution_pointwise";
-  if (fused || name == "aten::convolution") {
+  const bool fused = name == "mkldnn::_convolution_pointwise",
+             winograd = name == "millrace::winograd";
+  if (fused || winograd || name == "aten::convolution") {
     const auto x = tensor(0), weight = tensor(1);
-    const bool transposed = !fused && input(6).toBool();
-    const auto values =
-        transposed ? x.numel()
-                   : output_values(x, weight, number(fused ? 3 : 4), number(fused ? 4 : 3));
+    const bool transposed = !fused && !winograd && input(6).toBool();
+    const auto values = transposed ? x.numel()
+                                   : output_values(x, weight, winograd ? 1 : number(fused ? 3 : 4),
+                                                   winograd ? 1 : number(fused ? 4 : 3));
     counted.forward += convolution_flops(values, weight);
     if (x.size(2) == 14 && x.size(3) == 14) counted.masks = x.size(0);
   } else if (name == "aten::convolution_backward") {
     const auto each = convolution_flops(tensor(input(7).toBool() ? 1 : 0).numel(), tensor(2));
     const auto wanted = input(10).toBoolList();
     counted.backward += each * (wanted[0] + wanted[1]);
+  } else if (name == "millrace::winograd_backward") {
+    const auto wanted = input(3).toBoolList();
+    counted.backward += convolution_flops(tensor(0).numel(), tensor(2)) * (wanted[0] + wanted[1]);
   } else if (name == "mkldnn::_linear_pointwise") {  // with a bias forward, without one backward
     const auto x = tensor(0);
     const auto flops = 2 * x.numel() * tensor(1).size(0);

@@ -53,7 +53,8 @@ TEST_F(Divergence, ReturnsAtHalfTheRateAndToTheSameBytesThroughAKill) {
 }
 
 TEST_F(Divergence, EndsWhereNoReturnHelps) {
-  const auto outcome = trainer(command("other_data", {"train.on_return='skip_data'"}));
+  const auto outcome =
+      trainer(command("other_data", {"train.on_return='skip_data'", "train.max_steps=200"}));
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("and goes on with the data after those (return 1 of at most 5)"),

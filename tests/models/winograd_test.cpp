@@ -69,6 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, WinogradOf,
                                            std::array<std::int64_t, 5>{2, 256, 64, 33, 16},
                                            std::array<std::int64_t, 5>{1, 96, 256, 2, 200},
                                            std::array<std::int64_t, 5>{9, 32, 32, 64, 65},
+                                           std::array<std::int64_t, 5>{1, 48, 112, 21, 18},
                                            std::array<std::int64_t, 5>{1, 64, 64, 199, 3}));
 
 TEST_P(WinogradOf, IsNearlyAsExactAsTheSumThatItReplaces) {
@@ -134,6 +135,33 @@ TEST_P(WinogradOf, GivesTheGradientsThatAreWanted) {
   }
 }
 
+TEST_P(WinogradOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
+  const auto bf16 = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
+  const auto x = bf16(x_), weight = bf16(weight_), bias = bf16(bias_), add = bf16(add_),
+             gradient = bf16(gradient_);
+  const auto in_float = [](const at::Tensor& value) { return value.to(at::kFloat); };
+  EXPECT_TRUE(same(winograd(x, weight, bias, {add, Activation::relu}),
+                   bf16(winograd(in_float(x), in_float(weight), in_float(bias),
+                                 {in_float(add), Activation::relu}))));
+  const std::array all{true, true, true};
+  const auto [dx, dw, db] = winograd_backward(gradient, x, weight, all);
+  const auto [float_dx, float_dw, float_db] =
+      winograd_backward(in_float(gradient), in_float(x), in_float(weight), all);
+  EXPECT_TRUE(same(dx, bf16(float_dx)));
+  EXPECT_TRUE(same(dw, float_dw));
+  EXPECT_LT(relative_error(db, float_db.to(at::kDouble)), 1e-6);
+}
+
+TEST(Winograd, OfBf16KeepsNaNAndInfinity) {
+  for (const float odd : {NAN, INFINITY}) {
+    auto x = random({1, 64, 32, 32});
+    x[0][5][7][7].fill_(odd);
+    const auto y = winograd(x.to(at::kBFloat16), random({64, 64, 3, 3}).to(at::kBFloat16), {}, {});
+    EXPECT_FALSE(y[0][0][7][7].isfinite().item<bool>());
+    EXPECT_TRUE(y[0][0][20][20].isfinite().item<bool>());
+  }
+}
+
 TEST(Winograd, IsForConvolutionsOfStrideAndPaddingOne) {
   const auto x = random({1, 64, 20, 20}).requires_grad_(),
              weight = random({64, 64, 3, 3}).requires_grad_();
@@ -161,7 +189,8 @@ TEST(Winograd, LeavesOtherConvolutionsAlone) {
   EXPECT_FALSE(winograd_fits(random({2, 1024, 16, 16}), random({1024, 1024, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({0, 64, 14, 14}), weight));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}), random({64, 64, 1, 1})));
-  EXPECT_FALSE(winograd_fits(random({1, 48, 14, 14}), random({64, 48, 3, 3})));
+  EXPECT_TRUE(winograd_fits(random({1, 48, 14, 14}), random({720, 48, 3, 3})));
+  EXPECT_FALSE(winograd_fits(random({1, 16, 14, 14}), random({16, 16, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}), random({91, 64, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}).to(at::kBFloat16), weight));
 }

@@ -12,7 +12,7 @@
 namespace millrace {
 
 /// Whether the two below are for a convolution of stride 1 and padding 1: float on a CPU, or bf16
-/// on one that has no matrix registers, multiples of 32 channels, maps that are large enough for
+/// on one that has no matrix registers, multiples of 16 channels, maps that are large enough for
 /// the weight. Does not depend on the number of images.
 bool winograd_fits(const at::Tensor& x, const at::Tensor& weight);
 

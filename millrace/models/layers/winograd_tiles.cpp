@@ -1,5 +1,7 @@
 #include "millrace/models/layers/winograd_tiles.h"
 
+#include <c10/util/BFloat16.h>
+
 #include "millrace/models/layers/panel_product.h"
 #include "millrace/models/ops/simd.h"
 
@@ -11,10 +13,22 @@ constexpr std::int64_t kLanes = 16;
 using Lanes __attribute__((vector_size(4 * kLanes), aligned(4), may_alias)) = float;
 #define MILLRACE_INLINE [[gnu::always_inline]] inline
 
-MILLRACE_INLINE const Lanes& lanes(const float* from) {
-  return *reinterpret_cast<const Lanes*>(from);
+using Bits __attribute__((vector_size(4 * kLanes))) = std::uint32_t;
+using Halves __attribute__((vector_size(2 * kLanes), aligned(2), may_alias)) = std::uint16_t;
+
+// A bf16 is the upper half of a float; on the way back the nearest one, the even one of two.
+MILLRACE_INLINE void load(const float* from, Lanes& x) {
+  x = *reinterpret_cast<const Lanes*>(from);
 }
-MILLRACE_INLINE Lanes& lanes(float* to) { return *reinterpret_cast<Lanes*>(to); }
+MILLRACE_INLINE void load(const at::BFloat16* from, Lanes& x) {
+  x = (Lanes)(__builtin_convertvector(*reinterpret_cast<const Halves*>(from), Bits) << 16);
+}
+MILLRACE_INLINE void store(const Lanes& x, float* to) { *reinterpret_cast<Lanes*>(to) = x; }
+MILLRACE_INLINE void store(const Lanes& x, at::BFloat16* to) {
+  const Bits bits = (Bits)x, rounded = bits + 0x7fff + ((bits >> 16) & 1);
+  *reinterpret_cast<Halves*>(to) =
+      __builtin_convertvector((x == x ? rounded : bits | 0x400000) >> 16, Halves);
+}
 
 // Points are 0, +-p, +-q, infinity.
 constexpr float p = 0.75F, q = 1.5F, pp = p * p, qq = q * q;
@@ -118,17 +132,17 @@ MILLRACE_INLINE std::int64_t offset(std::int64_t channel, std::int64_t panel) {
 }
 
 /// M x Mt of a block of pixels, to places.
-template <typename M>
-MILLRACE_INLINE void to_places(const Block<M::kFrom>& block, std::int64_t channels,
-                               const Places& places) {
+template <typename M, class Value>
+MILLRACE_INLINE void to_places(const Block<M::kFrom, Value>& block, std::int64_t channels,
+                               const Places& to) {
   for (std::int64_t c = 0; c < channels; c += kLanes) {
     Lanes x[M::kFrom * M::kFrom], y[M::kTo * M::kTo];
 #pragma GCC unroll 36
-    for (std::size_t i = 0; i < M::kFrom * M::kFrom; ++i) x[i] = lanes(block[i] + c);
+    for (std::size_t i = 0; i < M::kFrom * M::kFrom; ++i) load(block[i] + c, x[i]);
     two_sided<M>(x, y);
-    auto* to = places.to + offset(c, places.panel);
+    auto* at = to.at + offset(c, to.panel);
 #pragma GCC unroll 36
-    for (std::size_t i = 0; i < M::kTo * M::kTo; ++i, to += places.place) lanes(to) = y[i];
+    for (std::size_t i = 0; i < M::kTo * M::kTo; ++i, at += to.place) store(y[i], at);
   }
 }
 
@@ -137,44 +151,71 @@ template <typename M>
 MILLRACE_INLINE void from_places(const ConstPlaces& places, std::int64_t c,
                                  Lanes (&y)[M::kTo * M::kTo]) {
   Lanes x[M::kFrom * M::kFrom];
-  const auto* from = places.from + offset(c, places.panel);
+  const auto* from = places.at + offset(c, places.panel);
 #pragma GCC unroll 36
-  for (std::size_t i = 0; i < M::kFrom * M::kFrom; ++i, from += places.place) x[i] = lanes(from);
+  for (std::size_t i = 0; i < M::kFrom * M::kFrom; ++i, from += places.place) load(from, x[i]);
   two_sided<M>(x, y);
+}
+
+template <class Value>
+MILLRACE_INLINE void to_pixels(const ConstPlaces& m, std::int64_t channels, const float* bias,
+                               bool relu, const std::array<Pixel<Value>, 16>& pixels) {
+  for (std::int64_t c = 0; c < channels; c += kLanes) {
+    Lanes values[16], shift{};
+    from_places<Output>(m, c, values);
+    if (bias) load(bias + c, shift);
+    for (std::size_t i = 0; i < 16; ++i) {
+      const auto& [to, add] = pixels[i];
+      if (!to) continue;
+      Lanes y = values[i] + shift, more{};
+      if (add) load(add + c, more);
+      y += more;
+      store(relu ? (y > 0 ? y : Lanes{}) : y, to + c);
+    }
+  }
 }
 
 }  // namespace
 
-MILLRACE_SIMD_512
-void transform_input(const Block<6>& d, std::int64_t channels, const Places& places) {
-  to_places<Input>(d, channels, places);
+// Clones for processors are made of functions, not of templates.
+template <>
+MILLRACE_SIMD_512 void transform_input(const Block<6, float>& d, std::int64_t channels,
+                                       const Places& to) {
+  to_places<Input>(d, channels, to);
+}
+template <>
+MILLRACE_SIMD_512 void transform_input(const Block<6, at::BFloat16>& d, std::int64_t channels,
+                                       const Places& to) {
+  to_places<Input>(d, channels, to);
+}
+
+template <>
+MILLRACE_SIMD_512 void transform_gradient(const Block<4, float>& y, std::int64_t channels,
+                                          const Places& to) {
+  to_places<Gradient>(y, channels, to);
+}
+template <>
+MILLRACE_SIMD_512 void transform_gradient(const Block<4, at::BFloat16>& y, std::int64_t channels,
+                                          const Places& to) {
+  to_places<Gradient>(y, channels, to);
+}
+
+template <>
+MILLRACE_SIMD_512 void transform_output(const ConstPlaces& m, std::int64_t channels,
+                                        const float* bias, bool relu,
+                                        const std::array<Pixel<float>, 16>& pixels) {
+  to_pixels(m, channels, bias, relu, pixels);
+}
+template <>
+MILLRACE_SIMD_512 void transform_output(const ConstPlaces& m, std::int64_t channels,
+                                        const float* bias, bool relu,
+                                        const std::array<Pixel<at::BFloat16>, 16>& pixels) {
+  to_pixels(m, channels, bias, relu, pixels);
 }
 
 MILLRACE_SIMD_512
-void transform_filter(const Block<3>& g, std::int64_t channels, const Places& places) {
-  to_places<Filter>(g, channels, places);
-}
-
-MILLRACE_SIMD_512
-void transform_gradient(const Block<4>& y, std::int64_t channels, const Places& places) {
-  to_places<Gradient>(y, channels, places);
-}
-
-MILLRACE_SIMD_512
-void transform_output(const ConstPlaces& m, std::int64_t channels, const float* bias, bool relu,
-                      const std::array<Pixel, 16>& pixels) {
-  for (std::int64_t c = 0; c < channels; c += kLanes) {
-    Lanes values[16];
-    from_places<Output>(m, c, values);
-    const Lanes shift = bias ? lanes(bias + c) : Lanes{};
-    for (std::size_t i = 0; i < 16; ++i) {
-      const auto& [to, add] = pixels[i];
-      if (!to) continue;
-      Lanes y = values[i] + shift;
-      if (add) y += lanes(add + c);
-      lanes(to + c) = relu ? (y > 0 ? y : Lanes{}) : y;
-    }
-  }
+void transform_filter(const Block<3>& g, std::int64_t channels, const Places& to) {
+  to_places<Filter>(g, channels, to);
 }
 
 MILLRACE_SIMD_512
@@ -183,7 +224,7 @@ void transform_filter_gradient(const ConstPlaces& u, std::int64_t channels,
   for (std::int64_t c = 0; c < channels; c += kLanes) {
     Lanes values[9];
     from_places<FilterGradient>(u, c, values);
-    for (std::size_t i = 0; i < 9; ++i) lanes(to[i] + c) = values[i];
+    for (std::size_t i = 0; i < 9; ++i) store(values[i], to[i] + c);
   }
 }
 

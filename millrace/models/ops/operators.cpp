@@ -17,8 +17,8 @@ TORCH_LIBRARY(millrace, library) {
   // In place on y (N, C, H, W), channels last as `add` is: y + bias (C) + add, then a ReLU; in
   // float.
   library.def("finish_convolution_(Tensor(a!) y, Tensor? bias, Tensor? add, bool relu) -> ()");
-  // A 3x3 convolution of stride 1 and padding 1, with bias (K), a sum and a ReLU; all float and
-  // channels last. For CPUs alone.
+  // A 3x3 convolution of stride 1 and padding 1, with bias (K), a sum and a ReLU; all channels
+  // last, x and what is added float or bf16, the others float. For CPUs alone.
   library.def("winograd(Tensor x, Tensor weight, Tensor? bias, Tensor? add, bool relu) -> Tensor");
   // The gradients that are wanted, of x, weight and bias.
   library.def(
