@@ -304,8 +304,8 @@ bool winograd_fits(const at::Tensor& x, const at::Tensor& weight) {
   // Direct sums in bf16 are twice as fast.
   const bool is_float = x.scalar_type() == at::kFloat;
   return out % kLanes == 0 && in % kLanes == 0 && padded(out) * padded(in) < 2 * out * in &&
-         in_tiles <= 2 * pixels && pixels >= (is_float ? 128 : 1024) &&
-         pixels * (is_float ? 2048 : 64) >= in * out;
+         in_tiles <= 2 * pixels && pixels >= (is_float ? 128 : 512) &&
+         pixels * (is_float ? 2048 : 128) >= in * out;
 }
 
 at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
