@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""All benchmarks one after the other, and their tables in docs/benchmarks.md: `make bench`.
+"""All benchmarks one after the other, their tables in docs/benchmarks.md, and what has changed:
+`make bench`.
 
     tests/bench/everything.py BIN [--only NAME]...
 
@@ -59,6 +60,7 @@ def main():
     good = [measure(name, [word.format(folder) for word in words], environment)
             for name, words in BENCHMARKS.items() if not a.only or name in a.only]
     filled = subprocess.run([sys.executable, os.path.join(HERE, "tables.py"), OUT])
+    subprocess.run([sys.executable, os.path.join(HERE, "changes.py")])
     sys.exit(0 if all(good) and filled.returncode == 0 else 1)
 
 

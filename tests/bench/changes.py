@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""What has become faster or slower: the tables of docs/benchmarks.md beside those of a commit.
+
+    tests/bench/changes.py [COMMIT]
+
+Prints each figure that differs by a tenth or more from the page at COMMIT (HEAD if it is left out),
+our figures and the peers', whose changes are the machine's. `make bench` ends with it.
+"""
+import re
+import subprocess
+import sys
+
+from comparison import show
+
+PAGE = "docs/benchmarks.md"
+PLACE = re.compile(r"<!-- table ([a-z0-9-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+FIGURE = re.compile(r"^[+-]?([\d,]+(?:\.\d+)?)( ?%|x)?( [(].*)?$")
+LEAST = 0.1
+
+
+def figures(text):
+    """{(table, row, column): figure} of a page; a row is named by its cells that are no figures."""
+    found = {}
+    for name, table in PLACE.findall(text):
+        lines = [[cell.strip() for cell in line.strip("|").split("|")]
+                 for line in table.splitlines() if line.startswith("|")]
+        for cells in lines[2:]:
+            row = ", ".join(cell for cell in cells if cell and not FIGURE.match(cell))
+            for column, cell in zip(lines[0], cells):
+                if match := FIGURE.match(cell):
+                    found.setdefault((name, row, column), float(match[1].replace(",", "")))
+    return found
+
+
+def machines(text):
+    return set(re.findall(r"^Measured .* on (.*)\.$", text, re.MULTILINE))
+
+
+def main():
+    commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
+    before = subprocess.run(["git", "show", f"{commit}:{PAGE}"], check=True, text=True,
+                            capture_output=True).stdout
+    with open(PAGE) as file:
+        now = file.read()
+    if machines(before) != machines(now):
+        print(f"the page at {commit} is of other machines: {', '.join(machines(before))}")
+    old, rows = figures(before), []
+    for key, value in figures(now).items():
+        if old.get(key) and abs(value / old[key] - 1) >= LEAST:
+            rows.append([*key, f"{old[key]:g}", f"{value:g}", f"{value / old[key]:.2f}x"])
+    show("changes", f"Figures that differ from those at {commit} by a tenth or more",
+         ["table", "row", "figure", "before", "now", "now / before"], rows)
+
+
+if __name__ == "__main__":
+    main()
