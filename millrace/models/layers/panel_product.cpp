@@ -19,6 +19,7 @@ struct Product {
   std::int64_t a_panel;
   const float* b;
   float* y;
+  bool add;
 };
 
 /// kRows rows of y in registers over all of the depth, two vectors of kLanes columns at a time.
@@ -51,7 +52,7 @@ template <int kLanes, int kRows, bool kTransposed>
     for (int r = 0; r < kRows; ++r)
       for (int half = 0; half < 2; ++half) {
         auto& to = *reinterpret_cast<Lanes*>(y + r * kPanel + half * kLanes);
-        to = kTransposed ? to + sum[r][half] : sum[r][half];
+        to = p.add ? to + sum[r][half] : sum[r][half];
       }
   }
 }
@@ -115,14 +116,15 @@ void multiply_panel(std::int64_t rows, std::int64_t depth, const float* a, std::
   const auto& k = own_kernels();
   divide(rows, k.most, [&](std::int64_t first, std::int64_t count) {
     k.of[0][static_cast<std::size_t>(count)](
-        {depth, a + first * kPanel, a_panel, b, y + first * kPanel});
+        {depth, a + first * kPanel, a_panel, b, y + first * kPanel, false});
   });
 }
 
-void add_transposed_panel(std::int64_t depth, const float* a, const float* b, float* y) {
+void multiply_transposed_panel(std::int64_t depth, const float* a, const float* b, float* y,
+                               bool add) {
   const auto& k = own_kernels();
   divide(kPanel, k.most, [&](std::int64_t first, std::int64_t count) {
-    k.of[1][static_cast<std::size_t>(count)]({depth, a + first, 0, b, y + first * kPanel});
+    k.of[1][static_cast<std::size_t>(count)]({depth, a + first, 0, b, y + first * kPanel, add});
   });
 }
 

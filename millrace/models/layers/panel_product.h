@@ -15,8 +15,9 @@ constexpr std::int64_t kPanel = 32;
 void multiply_panel(std::int64_t rows, std::int64_t depth, const float* a, std::int64_t a_panel,
                     const float* b, float* y);
 
-/// y += at b of one panel each: a, b (depth, kPanel), y (kPanel, kPanel).
-void add_transposed_panel(std::int64_t depth, const float* a, const float* b, float* y);
+/// y = at b of one panel each, or y + at b: a, b (depth, kPanel), y (kPanel, kPanel).
+void multiply_transposed_panel(std::int64_t depth, const float* a, const float* b, float* y,
+                               bool add);
 
 /// Whether this processor has the instructions for it; if not, others are faster.
 bool multiplies_panels();

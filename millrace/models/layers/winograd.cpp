@@ -209,7 +209,7 @@ at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& x) {
   const auto* const slopes = gradient.const_data_ptr<Value>();
   const auto block = std::min(kMostTiles, tiles.count);
   const Matrices inputs(block, in, in % kPanel != 0), outputs(block, out, out % kPanel != 0),
-      sums(padded(out), in, true);
+      sums(padded(out), in, false);
   const std::vector<Value> zeros(static_cast<std::size_t>(std::max(in, out)), Value(0));
   for (std::int64_t first = 0; first < tiles.count; first += block) {
     const auto count = std::min(block, tiles.count - first);
@@ -226,8 +226,8 @@ at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& x) {
       for (auto task = begin; task < end; ++task) {
         const auto place = task / panels, k = task % panels * kPanel;
         for (std::int64_t c = 0; c < in; c += kPanel)
-          add_transposed_panel(count, outputs.at(place, 0, k), inputs.at(place, 0, c),
-                               sums.at(place, k, c));
+          multiply_transposed_panel(count, outputs.at(place, 0, k), inputs.at(place, 0, c),
+                                    sums.at(place, k, c), /*add=*/first > 0);
       }
     });
   }
