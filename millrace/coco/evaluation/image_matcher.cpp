@@ -157,21 +157,22 @@ void ImageMatcher::ignore_outside(const Image& image, const Detections& all,
 }
 
 std::uint32_t ImageMatcher::match(const Image& image, const Detections& all, Indices given,
-                                  ImageMatches& out) {
+                                  MatchRoom& out) {
   const auto position = static_cast<std::uint32_t>(&image - plan_.truth.images.data());
   const std::size_t stride = plan_.extent.outcomes();
-  out.detections.reserve(out.detections.size() + given.size());
-  out.outcomes.reserve(out.outcomes.size() + given.size() * stride);
-  return each_category(image, all, given, [&](std::uint32_t k) {
+  std::size_t count = 0;
+  const std::uint32_t unknown = each_category(image, all, given, [&](std::uint32_t k) {
     if (found_.empty()) return;
+    const auto outcomes = out.outcomes.subspan(count * stride, found_.size() * stride);
     std::uint32_t rank = 0;
     for (const std::uint32_t index : found_)
-      out.detections.push_back({all[index].score, k, position, rank++, index});
-    const std::size_t first = out.outcomes.size();
-    out.outcomes.resize(first + found_.size() * stride);
-    match(image, all, std::span(out.outcomes).subspan(first),
+      out.detections[count++] = {all[index].score, k, position, rank++, index};
+    std::ranges::fill(outcomes, Outcome());
+    match(image, all, outcomes,
           [](std::size_t, std::size_t, ThresholdBits, std::size_t, std::uint32_t) {});
   });
+  out = {out.detections.first(count), out.outcomes.first(count * stride)};
+  return unknown;
 }
 
 }  // namespace millrace::coco

@@ -9,14 +9,20 @@
 
 namespace millrace::coco {
 
+/// Room for the detections of an image that count, and for their outcomes.
+struct MatchRoom {
+  std::span<Scored> detections;  // as many as are given
+  std::span<Outcome> outcomes;   // Extent::outcomes() of each
+};
+
 class ImageMatcher {
  public:
   /// Borrows the plan. Overlaps of masks and keypoints below `least` may become 0.
   ImageMatcher(const Plan& plan, double least) : plan_(plan), least_(least) {}
   explicit ImageMatcher(const Plan& plan) : ImageMatcher(plan, plan.least) {}
 
-  /// As `match_image`.
-  std::uint32_t match(const Image& image, const Detections& all, Indices given, ImageMatches& out);
+  /// As `match_image`, but fills the front of `out`, which then ends where the matches do.
+  std::uint32_t match(const Image& image, const Detections& all, Indices given, MatchRoom& out);
 
   /// Calls `body(k)` for each category of the image, ascending, that has detections or objects;
   /// once with 0 where categories are joined. Returns the detections of unknown categories.

@@ -30,10 +30,20 @@ void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> 
 
 std::uint32_t match_image(const Plan& plan, const Image& image, const Detections& all,
                           Indices found, ImageMatches& out) {
-  return ImageMatcher(plan).match(image, all, found, out);
+  out.detections.resize(found.size());
+  out.outcomes.resize(found.size() * plan.extent.outcomes());
+  MatchRoom room{out.detections, out.outcomes};
+  const std::uint32_t unknown = ImageMatcher(plan).match(image, all, found, room);
+  out.detections.resize(room.detections.size());
+  out.outcomes.resize(room.outcomes.size());
+  return unknown;
 }
 
-Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
+namespace {
+
+/// `Image` has detections and outcomes.
+template <class Image>
+Matches gather_from(std::span<const Image> images, const Extent& extent) {
   Matches matches(extent);
   const std::size_t stride = extent.outcomes(), categories = extent.categories;
   // Blocks of images are copied side by side, each to its places in the categories
@@ -45,7 +55,7 @@ Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
   };
   std::vector<std::size_t> next(blocks * categories, 0);  // numbers, then places
   tbb::parallel_for(std::size_t{0}, blocks, [&](std::size_t b) {
-    for (const ImageMatches& image : block(b))
+    for (const Image& image : block(b))
       for (const Scored& one : image.detections) ++next[b * categories + one.category];
   });
   std::size_t sum = 0;
@@ -56,7 +66,7 @@ Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
   matches.detections.resize(sum);
   matches.outcomes.resize(sum * stride);
   tbb::parallel_for(std::size_t{0}, blocks, [&](std::size_t b) {
-    for (const ImageMatches& image : block(b)) {
+    for (const Image& image : block(b)) {
       const Outcome* outcomes = image.outcomes.data();
       for (const Scored& one : image.detections) {
         const std::size_t at = next[b * categories + one.category]++;
@@ -67,6 +77,12 @@ Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
     }
   });
   return matches;
+}
+
+}  // namespace
+
+Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
+  return gather_from(images, extent);
 }
 
 Matches match(const Plan& plan, const Detections& detections,
@@ -83,16 +99,22 @@ Matches match(const Plan& plan, const Detections& detections,
     std::int64_t unknown = 0;
   };
   tbb::enumerable_thread_specific<Worker> workers([&] { return Worker(plan); });
-  std::vector<ImageMatches> found(truth.images.size());
+  const std::size_t stride = plan.extent.outcomes();
+  std::vector<Scored, LeavesUnset<Scored>> all_found(by_image.indices.size());
+  std::vector<Outcome, LeavesUnset<Outcome>> all_outcomes(by_image.indices.size() * stride);
+  std::vector<MatchRoom> found(truth.images.size());
   tbb::parallel_for(std::size_t{0}, truth.images.size(), [&](std::size_t i) {
     if (!chosen[i]) return;
     Worker& worker = workers.local();
     const Image& image = truth.images[i];
-    worker.unknown += worker.matcher.match(image, detections, by_image.of(i), found[i]);
+    const auto given = by_image.of(i);
+    found[i] = {std::span(all_found).subspan(by_image.first[i], given.size()),
+                std::span(all_outcomes).subspan(by_image.first[i] * stride, given.size() * stride)};
+    worker.unknown += worker.matcher.match(image, detections, given, found[i]);
     count_truths(plan, image, worker.truths);
   });
 
-  Matches matches = gather(found, plan.extent);
+  Matches matches = gather_from(std::span<const MatchRoom>(found), plan.extent);
   for (const Worker& worker : workers) {
     matches.unknown_categories += worker.unknown;
     for (std::size_t i = 0; i < matches.truths.size(); ++i) matches.truths[i] += worker.truths[i];

@@ -105,8 +105,8 @@ void keypoint_overlaps(const Plan& plan, const Detections& all, Indices found, O
 /// Adds the objects of an image to sums (K, A).
 void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> sums);
 
-/// Appends the outcome of the detections `found` (ascending) of an image. Returns how many were
-/// left out for an unknown category. Throws Error as `evaluate`.
+/// Fills `out` with the outcome of the detections `found` (ascending) of an image. Returns how many
+/// were left out for an unknown category. Throws Error as `evaluate`.
 std::uint32_t match_image(const Plan& plan, const Image& image, const Detections& all,
                           Indices found, ImageMatches& out);
 
