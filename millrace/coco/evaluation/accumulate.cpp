@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <numeric>
 
 #include "millrace/coco/evaluation/precision_envelope.h"
 #include "millrace/coco/evaluation/summary.h"
@@ -64,14 +66,20 @@ class Accumulator {
   }
 
   void run() {
+    // The largest categories first, so that no thread is left alone with one
+    std::vector<std::size_t> categories(layout_.categories);
+    std::iota(categories.begin(), categories.end(), std::size_t{0});
+    std::ranges::stable_sort(categories, std::greater(), [&](std::size_t k) { return size(k); });
     tbb::enumerable_thread_specific<Worker> workers;
-    tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) {
+    const auto one = [&](std::size_t i) {
+      const std::size_t k = categories[i];
       Worker& worker = workers.local();
       order(k, worker);
       worker.curves.reset(layout_.areas * layout_.limits * extent_.thresholds, recalls_.size());
       follow(k, worker);
       for (std::size_t t = 0; t < extent_.thresholds; ++t) write(k, t, worker);
-    });
+    };
+    tbb::parallel_for(std::size_t{0}, categories.size(), one, tbb::simple_partitioner());
   }
 
  private:
@@ -119,8 +127,11 @@ class Accumulator {
     std::vector<Curve*> columns;  // see `write`
   };
 
+  /// Detections of a category.
+  std::size_t size(std::size_t k) const { return matches_.first[k + 1] - matches_.first[k]; }
+
   void order(std::size_t k, Worker& worker) const {
-    const std::size_t begin = matches_.first[k], count = matches_.first[k + 1] - begin;
+    const std::size_t begin = matches_.first[k], count = size(k);
     worker.order.resize(count);
     worker.spare.resize(count);
     auto i = static_cast<std::uint32_t>(begin);
