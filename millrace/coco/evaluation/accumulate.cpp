@@ -69,7 +69,8 @@ class Accumulator {
     // The largest categories first, so that no thread is left alone with one
     std::vector<std::size_t> categories(layout_.categories);
     std::iota(categories.begin(), categories.end(), std::size_t{0});
-    std::ranges::stable_sort(categories, std::greater(), [&](std::size_t k) { return size(k); });
+    std::ranges::stable_sort(categories, std::greater(),
+                             [&](std::size_t k) { return matches_.of(k).size(); });
     tbb::enumerable_thread_specific<Worker> workers;
     const auto one = [&](std::size_t i) {
       const std::size_t k = categories[i];
@@ -127,15 +128,13 @@ class Accumulator {
     std::vector<Curve*> columns;  // see `write`
   };
 
-  /// Detections of a category.
-  std::size_t size(std::size_t k) const { return matches_.first[k + 1] - matches_.first[k]; }
-
   void order(std::size_t k, Worker& worker) const {
-    const std::size_t begin = matches_.first[k], count = size(k);
-    worker.order.resize(count);
-    worker.spare.resize(count);
-    auto i = static_cast<std::uint32_t>(begin);
-    for (Place& place : worker.order) place = {score_fall(matches_.detections[i].score), i}, ++i;
+    const auto own = matches_.of(k);
+    worker.order.clear();
+    worker.order.reserve(own.size());
+    for (const std::uint32_t i : own)
+      worker.order.push_back({score_fall(matches_.detections[i].score), i});
+    worker.spare.resize(own.size());
     sort_places(worker.order, worker.spare);
   }
 

@@ -65,10 +65,16 @@ struct Matches {
   /// Objects of a category that count in the first range of areas.
   std::int64_t objects(std::size_t category) const { return truths[category * extent.areas]; }
 
+  /// Positions of the detections of a category, by image and falling score.
+  std::span<const std::uint32_t> of(std::size_t category) const {
+    return std::span(by_category).subspan(first[category], first[category + 1] - first[category]);
+  }
+
   Extent extent;
-  std::vector<Scored, LeavesUnset<Scored>> detections;  // by category, image, and falling score
+  std::vector<Scored, LeavesUnset<Scored>> detections;  // by image, category and falling score
   std::vector<Outcome, LeavesUnset<Outcome>> outcomes;  // Extent::outcomes() of each
-  std::vector<std::size_t> first;    // (K + 1) where each category's detections begin
+  std::vector<std::uint32_t, LeavesUnset<std::uint32_t>> by_category;  // see `of`
+  std::vector<std::size_t> first;    // (K + 1) where each category begins in `by_category`
   std::vector<std::int64_t> truths;  // (K, A) objects that count
   std::int64_t unknown_images = 0, unknown_categories = 0;  // as in Evaluation
 };
@@ -110,7 +116,7 @@ void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> 
 std::uint32_t match_image(const Plan& plan, const Image& image, const Detections& all,
                           Indices found, ImageMatches& out);
 
-/// Puts the outcomes of all images together, by category; `truths` are left 0.
+/// Puts the outcomes of all images together; `truths` are left 0.
 Matches gather(std::span<const ImageMatches> images, const Extent& extent);
 
 /// By all threads of the caller's arena. Throws Error as `evaluate`.
