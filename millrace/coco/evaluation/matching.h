@@ -93,8 +93,11 @@ using Objects = std::span<const Annotation* const>;
 /// The smallest box around keypoints, x y v of each.
 Xywh box_around(std::span<const double> keypoints);
 
+/// A detection's box; without one that of the mask, or of the keypoints.
+Xywh measured_box(const Detections& all, const Detections::Record& one);
+
 /// IoU of the detections and objects of one image, as in COCO's evaluator. Fills `out` with (D, G)
-/// row-major; crowds as in `mask_iou`. Without a box, takes that of the mask, or of the keypoints.
+/// row-major; crowds as in `mask_iou`. Boxes are those of `measured_box`.
 void box_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                   std::vector<double>& out);
 
