@@ -105,17 +105,27 @@ void ImageMatcher::measure(const Image& image, const Detections& all) {
   near_ends_.clear();
   overlaps_.clear();
   if (found_.empty() || objects_.empty()) return;
-  constexpr std::size_t kMany = 64;                     // objects
-  constexpr std::size_t kPairs = std::size_t{1} << 22;  // measured at once: 32 MiB
-  const IouType iou = plan_.options.iou;
-  const bool sweeps =
-      iou == IouType::box && !keeps_overlaps_ && plan_.least > 0 && objects_.size() >= kMany;
+  constexpr std::size_t kMany = 64;  // objects; with fewer sorting them does not pay
+  const bool sweeps = plan_.options.iou == IouType::box && !keeps_overlaps_ && plan_.least > 0 &&
+                      objects_.size() >= kMany;
+  if (sweeps)
+    sweep(all);
+  else
+    measure_pairs(image, all);
+  if (near_.empty()) return;
+  counts_.clear();
+  for (std::size_t a = 0; a < plan_.extent.areas; ++a)
+    for (const Annotation* object : objects_) counts_.push_back(plan_.counts(*object, a));
+}
+
+/// Fills `near_` by way of `overlaps_`, which holds those of some detections at a time.
+void ImageMatcher::measure_pairs(const Image& image, const Detections& all) {
+  constexpr std::size_t kPairs = std::size_t{1} << 22;  // 32 MiB
   const std::size_t together =
       keeps_overlaps_ ? found_.size() : std::max<std::size_t>(1, kPairs / objects_.size());
-  if (sweeps) sweep(all);
-  for (std::size_t first = 0; !sweeps && first < found_.size(); first += together) {
+  for (std::size_t first = 0; first < found_.size(); first += together) {
     const Indices found = Indices(found_).subspan(first, std::min(together, found_.size() - first));
-    switch (iou) {
+    switch (plan_.options.iou) {
       case IouType::box:
         box_overlaps(plan_, all, found, objects_, overlaps_);
         break;
@@ -129,10 +139,6 @@ void ImageMatcher::measure(const Image& image, const Detections& all) {
     }
     add_near(found.size());
   }
-  if (near_.empty()) return;
-  counts_.clear();
-  for (std::size_t a = 0; a < plan_.extent.areas; ++a)
-    for (const Annotation* object : objects_) counts_.push_back(plan_.counts(*object, a));
 }
 
 /// Fills `near_` without measuring the overlaps that are 0: no threshold is reached by one.

@@ -68,6 +68,7 @@ class ImageMatcher {
   Indices best_of(const Detections& all, Indices given);
   void find_evaluated(const Image& image);
   void measure(const Image& image, const Detections& all);
+  void measure_pairs(const Image& image, const Detections& all);
   void sweep(const Detections& all);
   void add_near(std::size_t found);
   void end_near(std::size_t begin);

@@ -70,19 +70,18 @@ void list_by_category(Matches& matches) {
 
 /// Moves the matches of images to the front, where rooms were not filled.
 void close_gaps(std::span<const MatchRoom> images, Matches& matches) {
-  auto detection = matches.detections.begin();
-  auto outcome = matches.outcomes.begin();
+  std::size_t count = 0;
   for (const MatchRoom& image : images) {
-    if (image.detections.data() == &*detection) {
-      detection += static_cast<std::ptrdiff_t>(image.detections.size());
-      outcome += static_cast<std::ptrdiff_t>(image.outcomes.size());
-      continue;
+    Scored* const to = matches.detections.data() + count;
+    if (image.detections.data() != to) {
+      std::ranges::copy(image.detections, to);
+      std::ranges::copy(image.outcomes,
+                        matches.outcomes.data() + count * matches.extent.outcomes());
     }
-    detection = std::ranges::copy(image.detections, detection).out;
-    outcome = std::ranges::copy(image.outcomes, outcome).out;
+    count += image.detections.size();
   }
-  matches.detections.erase(detection, matches.detections.end());
-  matches.outcomes.erase(outcome, matches.outcomes.end());
+  matches.detections.resize(count);
+  matches.outcomes.resize(count * matches.extent.outcomes());
 }
 
 }  // namespace
