@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
 
 #include "tests/coco/result_sets.h"
 #include "tests/support/data.h"
@@ -15,6 +17,7 @@ namespace millrace::coco {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 nlohmann::json load(const std::filesystem::path& file) {
@@ -200,6 +203,48 @@ TEST(Evaluate, LimitsAscendAndTheLastIsTakenForThoseThatAreMissing) {
   EXPECT_EQ(without_hundred.stats[0], -1) << "as pycocotools";
   EXPECT_GT(without_hundred.stats[1], 0);
   EXPECT_THAT(table(without_hundred, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
+}
+
+TEST(Evaluate, AllOfVeryManyObjectsOfAnImageAreFound) {
+  // More pairs of a detection and an object than are measured at once.
+  constexpr int kSide = 50, kObjects = kSide * kSide;
+  ResultSet set(1, 1);
+  for (int i = 0; i < kObjects; ++i) {
+    const Rectangle box{6.0 * (i % kSide), 6.0 * (i / kSide), 5, 5};
+    set.object(1, 1, box);
+    set.detection(1, 1, box, (i * 7919 % kObjects) / double{kObjects});
+  }
+  for (const auto iou : {IouType::box, IouType::mask}) {
+    const auto result =
+        evaluate(set.truth, set.found, {.iou = iou, .max_detections = {1, 10, kObjects}});
+    EXPECT_EQ(result.stats[8], 1);  // AR of the last limit
+  }
+}
+
+TEST(Evaluate, BoxesThatAreSkippedAsTooFarAwayWouldNotHit) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    // On a grid: many edges are the same, and some sides 0
+    const auto box = [&] {
+      return Rectangle{5.0 * (random() % 50), 5.0 * (random() % 10), 5.0 * (random() % 12),
+                       5.0 * (random() % 12)};
+    };
+    ResultSet set(1, 1);
+    for (int i = 0; i < 300; ++i) set.object(1, 1, box(), random() % 20 == 0);
+    for (int i = 0; i < 300; ++i) set.detection(1, 1, box(), random() % 100 / 100.);
+    set.detection(1, 1, {20, 0, std::numeric_limits<double>::infinity(), 50}, .7);
+    EvaluateOptions options{.max_detections = {1, 100, 1000}};
+    options.iou_thresholds = {.01, .5};
+    const auto result = evaluate(set.truth, set.found, options);
+    // Overlaps of 0 reach the last threshold, so that all are measured
+    options.iou_thresholds = {.01, .5, 0};
+    const auto all = evaluate(set.truth, set.found, options);
+    ASSERT_GT(result.stats[1], 0);
+    EXPECT_THAT(std::span(all.precision).first(result.precision.size()),
+                ElementsAreArray(result.precision));
+    EXPECT_THAT(std::span(all.scores).first(result.scores.size()), ElementsAreArray(result.scores));
+    EXPECT_THAT(std::span(all.recall).first(result.recall.size()), ElementsAreArray(result.recall));
+  }
 }
 
 TEST(Evaluate, RefusesMissingLimitsAndAreasOfMissingMasks) {

@@ -29,8 +29,7 @@ std::vector<CategoryReport> categories_of(const Plan& plan, const Matches& match
                    ? "all"
                    : std::string(plan.truth.text(plan.truth.categories[k].name));
     one.objects = matches.objects(k);
-    for (std::size_t i = matches.first[k]; i < matches.first[k + 1]; ++i)
-      one.detections += !(matches.outcome(i).ignored & 1);
+    for (const std::uint32_t i : matches.of(k)) one.detections += !(matches.outcome(i).ignored & 1);
     one.stats = category_stats(evaluation, k);
     one.precision = precision_of(evaluation, k);
   }

@@ -182,11 +182,11 @@ ErrorReport ErrorKinds::report() const {
   for (std::size_t k = 0; k < categories; ++k) {
     auto& count = report.categories[k].count;
     count[static_cast<std::size_t>(ErrorKind::missed)] = objects[k].missed;
-    for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
+    for (const std::uint32_t i : matches_.of(k)) {
       const auto [what, mended] = verdicts_[i];
       if (what == kIgnored) continue;
       const Scored& one = matches_.detections[i];
-      Point point{score_fall(one.score), one.image, static_cast<std::uint32_t>(i), Role::hit, {}};
+      Point point{score_fall(one.score), one.image, i, Role::hit, {}};
       if (what != kHit) {
         ++count[what];
         point.kind = static_cast<ErrorKind>(what);

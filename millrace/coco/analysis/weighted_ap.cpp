@@ -47,7 +47,7 @@ WeightedAp::WeightedAp(const Plan& plan, std::span<const Matches* const> results
     std::vector<Item> items;
     for (std::uint32_t from = 0; from < results.size(); ++from) {
       const Matches& matches = *results[from];
-      for (std::size_t i = matches.first[k]; i < matches.first[k + 1]; ++i) {
+      for (const std::uint32_t i : matches.of(k)) {
         const Scored& one = matches.detections[i];
         items.push_back(
             {score_fall(one.score), from * images + one.image, one.rank, matches.outcome(i)});

@@ -19,13 +19,17 @@ namespace fs = std::filesystem;
 constexpr std::string_view kImages = "images", kAnnotations = "annotations",
                            kCategories = "categories";
 
+constexpr std::int64_t kMostPixels = std::int64_t{1} << 20;  // a side; OpenCV opens no larger ones
+
+/// Whether there are less than 2^32 pixels, which run lengths count with.
+bool fits(const Image& one) { return std::int64_t{one.width} * one.height <= UINT32_MAX; }
+
 std::int32_t side(json::value value, std::string_view field) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 20;  // OpenCV opens no larger ones
   const char* at = place(value);
   const std::int64_t pixels = integer(value, field);
-  if (pixels < 1 || pixels > kMost)
-    throw Wrong{
-        at, fmt::format("'{}' is {}; an image has 1 to {} pixels a side", field, pixels, kMost)};
+  if (pixels < 1 || pixels > kMostPixels)
+    throw Wrong{at, fmt::format("'{}' is {}; an image has 1 to {} pixels a side", field, pixels,
+                                kMostPixels)};
   return static_cast<std::int32_t>(pixels);
 }
 
@@ -68,10 +72,33 @@ void read_image(json::object fields, const char* at, Records& records) {
     records.category_lists.insert(records.category_lists.end(), list.begin(), list.end());
   one.negatives = static_cast<std::uint32_t>(negatives.size());
   one.not_exhaustive = static_cast<std::uint32_t>(not_exhaustive.size());
-  if (std::int64_t{one.width} * one.height > UINT32_MAX)  // what run lengths count with
+  if (!fits(one))
     throw Wrong{at, fmt::format("{} x {} pixels are too many; an image has less than 2^32",
                                 one.width, one.height)};
   records.images.push_back(one);
+}
+
+bool read_plain_side(PlainJson& text, std::int32_t& to) {
+  std::int64_t pixels = 0;
+  if (!text.integer(pixels) || pixels < 1 || pixels > kMostPixels) return false;
+  to = static_cast<std::int32_t>(pixels);
+  return true;
+}
+
+/// Not one of LVIS, which has lists.
+bool read_plain_image(PlainJson& text, Records& records) {
+  Image one;
+  std::string_view name;
+  const bool read =
+      text.fields(required("id", [&] { return text.integer(one.id); }),
+                  required("file_name", [&] { return text.text(name); }),
+                  required("width", [&] { return read_plain_side(text, one.width); }),
+                  required("height", [&] { return read_plain_side(text, one.height); }));
+  if (!read || !fits(one)) return false;
+  one.file_name = records.add_text(name);
+  one.category_lists = records.category_lists.size();
+  records.images.push_back(one);
+  return true;
 }
 
 void read_category(json::object fields, const char* at, Records& records) {
@@ -115,8 +142,8 @@ struct RecordPart {
 
 /// The sections of a file.
 struct Sections {
-  RecordPart images{read_image}, annotations{read_annotation, read_plain_annotation},
-      categories{read_category};
+  RecordPart images{read_image, read_plain_image},
+      annotations{read_annotation, read_plain_annotation}, categories{read_category};
 
   /// `on_list(name, value)` must iterate over each list but that of categories.
   template <typename F>
@@ -173,10 +200,11 @@ struct List {
 /// The first list from a byte on that has one of these names.
 std::optional<List> find_list(const InputFile& file, std::uint64_t from,
                               std::span<const std::string_view> names) {
-  constexpr std::size_t kTail = 64;  // room for the name, a colon and white space
-  constexpr std::size_t kWindow = std::size_t{1} << 18;  // searched at a time
-  for (std::uint64_t begin = from; begin < file.size(); begin += kWindow - kTail) {
-    const std::string text = text_at(file, begin, kWindow);
+  constexpr std::size_t kTail = 64;           // room for the name, a colon and white space
+  std::size_t window = std::size_t{1} << 12;  // searched at a time; lists mostly begin soon
+  for (std::uint64_t begin = from; begin < file.size(); begin += window - kTail) {
+    if (begin != from) window = std::size_t{1} << 18;
+    const std::string text = text_at(file, begin, window);
     std::optional<List> found;
     for (const auto name : names) {
       const auto key = fmt::format("\"{}\"", name);

@@ -42,9 +42,10 @@ std::size_t skip_space(std::string_view text, std::size_t at);
 template <typename Part>
 class ListPiece {
  public:
-  ListPiece(const InputFile& file, std::string_view section, Part new_part)
+  /// A tolerant one reads on after a record that is wrong; else the piece is not whole.
+  ListPiece(const InputFile& file, std::string_view section, Part new_part, bool tolerant)
       : part(std::move(new_part)), file_(file), section_(section) {
-    text_.tolerate([this](RecordFault fault) { faults.push_back(std::move(fault)); });
+    if (tolerant) text_.tolerate([this](RecordFault fault) { faults.push_back(std::move(fault)); });
   }
   ListPiece(const ListPiece&) = delete;
 
@@ -127,7 +128,8 @@ std::optional<std::uint64_t> read_list(const InputFile& file, std::string_view s
   // One slot per token; the slots of the oldest tokens become free first.
   const auto tokens = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency()) + 1;
   std::deque<ListPiece<Part>> slots;
-  for (std::size_t i = 0; i < tokens; ++i) slots.emplace_back(file, section, empty);
+  for (std::size_t i = 0; i < tokens; ++i)
+    slots.emplace_back(file, section, empty, faults != nullptr);
   std::optional<std::uint64_t> last;
   std::atomic<bool> ended = false;
   std::size_t next = 0, records = 0;
@@ -142,12 +144,12 @@ std::optional<std::uint64_t> read_list(const InputFile& file, std::string_view s
   const auto take = [&](std::size_t i) {
     if (ended) return;
     auto& piece = slots[i % tokens];
-    ended = !piece.whole || piece.last || (!faults && !piece.faults.empty());
-    last = faults || piece.faults.empty() ? piece.last : std::nullopt;
+    ended = !piece.whole || piece.last;
+    last = piece.last;
     append(piece.part, ranges.size());
     for (RecordFault& fault : piece.faults) {
       fault.index += records;
-      if (faults) faults->push_back(std::move(fault));
+      faults->push_back(std::move(fault));
     }
     records += piece.records;
   };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <numeric>
 
 #include "millrace/coco/evaluation/precision_envelope.h"
 #include "millrace/coco/evaluation/summary.h"
@@ -64,14 +66,21 @@ class Accumulator {
   }
 
   void run() {
+    // The largest categories first, so that no thread is left alone with one
+    std::vector<std::size_t> categories(layout_.categories);
+    std::iota(categories.begin(), categories.end(), std::size_t{0});
+    std::ranges::stable_sort(categories, std::greater(),
+                             [&](std::size_t k) { return matches_.of(k).size(); });
     tbb::enumerable_thread_specific<Worker> workers;
-    tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) {
+    const auto one = [&](std::size_t i) {
+      const std::size_t k = categories[i];
       Worker& worker = workers.local();
       order(k, worker);
       worker.curves.reset(layout_.areas * layout_.limits * extent_.thresholds, recalls_.size());
       follow(k, worker);
       for (std::size_t t = 0; t < extent_.thresholds; ++t) write(k, t, worker);
-    });
+    };
+    tbb::parallel_for(std::size_t{0}, categories.size(), one, tbb::simple_partitioner());
   }
 
  private:
@@ -120,11 +129,12 @@ class Accumulator {
   };
 
   void order(std::size_t k, Worker& worker) const {
-    const std::size_t begin = matches_.first[k], count = matches_.first[k + 1] - begin;
-    worker.order.resize(count);
-    worker.spare.resize(count);
-    auto i = static_cast<std::uint32_t>(begin);
-    for (Place& place : worker.order) place = {score_fall(matches_.detections[i].score), i}, ++i;
+    const auto own = matches_.of(k);
+    worker.order.clear();
+    worker.order.reserve(own.size());
+    for (const std::uint32_t i : own)
+      worker.order.push_back({score_fall(matches_.detections[i].score), i});
+    worker.spare.resize(own.size());
     sort_places(worker.order, worker.spare);
   }
 

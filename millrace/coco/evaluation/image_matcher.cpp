@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "millrace/base/errors.h"
+#include "millrace/coco/evaluation/box_iou.h"
 
 namespace millrace::coco {
 namespace {
@@ -101,39 +102,75 @@ void ImageMatcher::list(const Image& image) {
 
 void ImageMatcher::measure(const Image& image, const Detections& all) {
   near_.clear();
+  near_ends_.clear();
   overlaps_.clear();
   if (found_.empty() || objects_.empty()) return;
-  switch (plan_.options.iou) {
-    case IouType::box:
-      box_overlaps(plan_, all, found_, objects_, overlaps_);
-      break;
-    case IouType::mask:
-    case IouType::boundary:
-      mask_overlaps(plan_, all, found_, objects_, image, least_, overlaps_);
-      break;
-    case IouType::keypoints:
-      keypoint_overlaps(plan_, all, found_, objects_, least_, overlaps_);
-      break;
-  }
-  find_near();
+  constexpr std::size_t kMany = 64;  // objects; with fewer sorting them does not pay
+  const bool sweeps = plan_.options.iou == IouType::box && !keeps_overlaps_ && plan_.least > 0 &&
+                      objects_.size() >= kMany;
+  if (sweeps)
+    sweep(all);
+  else
+    measure_pairs(image, all);
   if (near_.empty()) return;
   counts_.clear();
   for (std::size_t a = 0; a < plan_.extent.areas; ++a)
     for (const Annotation* object : objects_) counts_.push_back(plan_.counts(*object, a));
 }
 
-void ImageMatcher::find_near() {
-  near_ends_.clear();
+/// Fills `near_` by way of `overlaps_`, which holds those of some detections at a time.
+void ImageMatcher::measure_pairs(const Image& image, const Detections& all) {
+  constexpr std::size_t kPairs = std::size_t{1} << 22;  // 32 MiB
+  const std::size_t together =
+      keeps_overlaps_ ? found_.size() : std::max<std::size_t>(1, kPairs / objects_.size());
+  for (std::size_t first = 0; first < found_.size(); first += together) {
+    const Indices found = Indices(found_).subspan(first, std::min(together, found_.size() - first));
+    switch (plan_.options.iou) {
+      case IouType::box:
+        box_overlaps(plan_, all, found, objects_, overlaps_);
+        break;
+      case IouType::mask:
+      case IouType::boundary:
+        mask_overlaps(plan_, all, found, objects_, image, least_, overlaps_);
+        break;
+      case IouType::keypoints:
+        keypoint_overlaps(plan_, all, found, objects_, least_, overlaps_);
+        break;
+    }
+    add_near(found.size());
+  }
+}
+
+/// Fills `near_` without measuring the overlaps that are 0: no threshold is reached by one.
+void ImageMatcher::sweep(const Detections& all) {
+  sweep_.begin(objects_);
+  for (const std::uint32_t d : found_) {
+    const std::size_t begin = near_.size();
+    const Xywh box = measured_box(all, all[d]);
+    for (const std::uint32_t g : sweep_.beside(box)) {
+      const double overlap = box_iou(box.data(), objects_[g]->bbox, plan_.crowd(*objects_[g]));
+      if (!(overlap < plan_.least)) near_.push_back({overlap, g, 0});
+    }
+    end_near(begin);
+  }
+}
+
+/// Takes what the next detections overlap enough from `overlaps_`.
+void ImageMatcher::add_near(std::size_t found) {
   const double* overlap = overlaps_.data();
-  for (std::size_t d = 0; d < found_.size(); ++d) {
+  for (std::size_t d = 0; d < found; ++d) {
     const std::size_t begin = near_.size();
     for (std::uint32_t g = 0; g < objects_.size(); ++g, ++overlap)
       if (!(*overlap < plan_.least)) near_.push_back({*overlap, g, 0});
-    if (near_.size() - begin > 1)
-      std::ranges::sort(std::span(near_).subspan(begin), std::greater(),
-                        [](const Near& near) { return std::pair(near.overlap, near.object); });
-    near_ends_.push_back(near_.size());
+    end_near(begin);
   }
+}
+
+void ImageMatcher::end_near(std::size_t begin) {
+  if (near_.size() - begin > 1)
+    std::ranges::sort(std::span(near_).subspan(begin), std::greater(),
+                      [](const Near& near) { return std::pair(near.overlap, near.object); });
+  near_ends_.push_back(near_.size());
 }
 
 void ImageMatcher::ignore_outside(const Image& image, const Detections& all,
@@ -157,21 +194,22 @@ void ImageMatcher::ignore_outside(const Image& image, const Detections& all,
 }
 
 std::uint32_t ImageMatcher::match(const Image& image, const Detections& all, Indices given,
-                                  ImageMatches& out) {
+                                  MatchRoom& out) {
   const auto position = static_cast<std::uint32_t>(&image - plan_.truth.images.data());
   const std::size_t stride = plan_.extent.outcomes();
-  out.detections.reserve(out.detections.size() + given.size());
-  out.outcomes.reserve(out.outcomes.size() + given.size() * stride);
-  return each_category(image, all, given, [&](std::uint32_t k) {
+  std::size_t count = 0;
+  const std::uint32_t unknown = each_category(image, all, given, [&](std::uint32_t k) {
     if (found_.empty()) return;
+    const auto outcomes = out.outcomes.subspan(count * stride, found_.size() * stride);
     std::uint32_t rank = 0;
     for (const std::uint32_t index : found_)
-      out.detections.push_back({all[index].score, k, position, rank++, index});
-    const std::size_t first = out.outcomes.size();
-    out.outcomes.resize(first + found_.size() * stride);
-    match(image, all, std::span(out.outcomes).subspan(first),
+      out.detections[count++] = {all[index].score, k, position, rank++, index};
+    std::ranges::fill(outcomes, Outcome());
+    match(image, all, outcomes,
           [](std::size_t, std::size_t, ThresholdBits, std::size_t, std::uint32_t) {});
   });
+  out = {out.detections.first(count), out.outcomes.first(count * stride)};
+  return unknown;
 }
 
 }  // namespace millrace::coco

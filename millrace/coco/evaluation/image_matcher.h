@@ -5,18 +5,27 @@
 #include <span>
 #include <vector>
 
+#include "millrace/coco/evaluation/box_sweep.h"
 #include "millrace/coco/evaluation/matching.h"
 
 namespace millrace::coco {
 
+/// Room for the detections of an image that count, and for their outcomes.
+struct MatchRoom {
+  std::span<Scored> detections;  // as many as are given
+  std::span<Outcome> outcomes;   // Extent::outcomes() of each
+};
+
 class ImageMatcher {
  public:
-  /// Borrows the plan. Overlaps of masks and keypoints below `least` may become 0.
-  ImageMatcher(const Plan& plan, double least) : plan_(plan), least_(least) {}
-  explicit ImageMatcher(const Plan& plan) : ImageMatcher(plan, plan.least) {}
+  /// Borrows the plan.
+  explicit ImageMatcher(const Plan& plan) : plan_(plan), least_(plan.least) {}
+  /// One that keeps all overlaps. Those of masks and keypoints below `least` may become 0.
+  ImageMatcher(const Plan& plan, double least)
+      : plan_(plan), least_(least), keeps_overlaps_(true) {}
 
-  /// As `match_image`.
-  std::uint32_t match(const Image& image, const Detections& all, Indices given, ImageMatches& out);
+  /// As `match_image`, but fills the front of `out`, which then ends where the matches do.
+  std::uint32_t match(const Image& image, const Detections& all, Indices given, MatchRoom& out);
 
   /// Calls `body(k)` for each category of the image, ascending, that has detections or objects;
   /// once with 0 where categories are joined. Returns the detections of unknown categories.
@@ -27,7 +36,7 @@ class ImageMatcher {
   // Of the category:
   Indices found() const { return found_; }      // (D) by falling score, those within the limit
   Objects objects() const { return objects_; }  // (G) in the order of the file
-  std::span<const double> overlaps() const { return overlaps_; }  // (D, G)
+  std::span<const double> overlaps() const { return overlaps_; }  // (D, G) if they are kept
 
   /// Whether an object of the category counts in a range of areas.
   bool counts(std::size_t area, std::size_t object) const {
@@ -59,11 +68,16 @@ class ImageMatcher {
   Indices best_of(const Detections& all, Indices given);
   void find_evaluated(const Image& image);
   void measure(const Image& image, const Detections& all);
-  void find_near();
+  void measure_pairs(const Image& image, const Detections& all);
+  void sweep(const Detections& all);
+  void add_near(std::size_t found);
+  void end_near(std::size_t begin);
   void ignore_outside(const Image& image, const Detections& all, std::span<Outcome> out) const;
 
   const Plan& plan_;
   double least_;
+  bool keeps_overlaps_ = false;
+  BoxSweep sweep_;
   std::vector<Candidate> candidates_, listed_;  // the image's, by category and falling score
   std::vector<std::uint32_t> places_;           // (K + 1)
   std::vector<std::uint32_t> best_;             // the image's, where it has a limit

@@ -5,6 +5,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "millrace/base/errors.h"
@@ -28,27 +29,34 @@ DetectionsByImage::DetectionsByImage(const Dataset& truth, const Detections& all
   ids.reserve(truth.images.size());
   for (const Image& image : truth.images) ids.push_back(image.id);
   std::vector<std::uint32_t> owners(all.size());
+  std::atomic<std::int64_t> of_no_image = 0;
+  std::atomic<bool> grouped = true;  // no image before that of the detection before
+  const auto owner_of = [&](std::size_t i) {
+    const auto at = std::ranges::lower_bound(ids, all[i].image_id);
+    return at != ids.end() && *at == all[i].image_id ? static_cast<std::uint32_t>(at - ids.begin())
+                                                     : kNoImage;
+  };
   tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size(), 4096), [&](const auto& range) {
-    std::int64_t id = 0;
-    std::uint32_t owner = kNoImage;
-    for (std::size_t i = range.begin(); i < range.end(); ++i) {
-      if (i == range.begin() || id != all[i].image_id) {
-        id = all[i].image_id;
-        const auto at = std::ranges::lower_bound(ids, id);
-        owner =
-            at != ids.end() && *at == id ? static_cast<std::uint32_t>(at - ids.begin()) : kNoImage;
-      }
-      owners[i] = owner;
+    std::uint32_t before = range.begin() == 0 ? 0 : owner_of(range.begin() - 1);
+    for (std::size_t begin = range.begin(), end = begin; begin < range.end(); begin = end) {
+      const std::uint32_t owner = owner_of(begin);
+      for (; end < range.end() && all[end].image_id == all[begin].image_id; ++end)
+        owners[end] = owner;
+      if (owner < before) grouped = false;
+      before = owner;
+      if (owner == kNoImage)
+        of_no_image += static_cast<std::int64_t>(end - begin);
+      else
+        std::atomic_ref(first[owner + 1]) += static_cast<std::uint32_t>(end - begin);
     }
   });
-  for (const std::uint32_t owner : owners) {
-    if (owner == kNoImage)
-      ++unknown;
-    else
-      ++first[owner + 1];
-  }
+  unknown = of_no_image;
   std::partial_sum(first.begin(), first.end(), first.begin());
   indices.resize(first.back());
+  if (grouped) {  // those of unknown images come last
+    std::iota(indices.begin(), indices.end(), 0U);
+    return;
+  }
   auto next = first;
   for (std::size_t i = 0; i < owners.size(); ++i)
     if (owners[i] != kNoImage) indices[next[owners[i]]++] = static_cast<std::uint32_t>(i);

@@ -30,42 +30,73 @@ void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> 
 
 std::uint32_t match_image(const Plan& plan, const Image& image, const Detections& all,
                           Indices found, ImageMatches& out) {
-  return ImageMatcher(plan).match(image, all, found, out);
+  out.detections.resize(found.size());
+  out.outcomes.resize(found.size() * plan.extent.outcomes());
+  MatchRoom room{out.detections, out.outcomes};
+  const std::uint32_t unknown = ImageMatcher(plan).match(image, all, found, room);
+  out.detections.resize(room.detections.size());
+  out.outcomes.resize(room.outcomes.size());
+  return unknown;
 }
 
-Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
-  Matches matches(extent);
-  const std::size_t stride = extent.outcomes(), categories = extent.categories;
-  // Blocks of images are copied side by side, each to its places in the categories
-  constexpr std::size_t kMostBlocks = 64, kLeastImages = 64;
-  const std::size_t blocks = std::clamp<std::size_t>(images.size() / kLeastImages, 1, kMostBlocks);
-  const auto block = [&](std::size_t b) {
-    const std::size_t begin = images.size() * b / blocks, end = images.size() * (b + 1) / blocks;
-    return images.subspan(begin, end - begin);
+namespace {
+
+/// Fills `by_category` and `first`.
+void list_by_category(Matches& matches) {
+  const std::size_t all = matches.detections.size(), categories = matches.extent.categories;
+  // Blocks are listed side by side, each at its places in the categories
+  constexpr std::size_t kMostBlocks = 64, kLeast = 4096;
+  const std::size_t blocks = std::clamp<std::size_t>(all / kLeast, 1, kMostBlocks);
+  const auto each_of_block = [&](std::size_t b, const auto& body) {
+    for (std::size_t i = all * b / blocks; i < all * (b + 1) / blocks; ++i)
+      body(i, matches.detections[i].category);
   };
   std::vector<std::size_t> next(blocks * categories, 0);  // numbers, then places
   tbb::parallel_for(std::size_t{0}, blocks, [&](std::size_t b) {
-    for (const ImageMatches& image : block(b))
-      for (const Scored& one : image.detections) ++next[b * categories + one.category];
+    each_of_block(b, [&](std::size_t, std::uint32_t k) { ++next[b * categories + k]; });
   });
   std::size_t sum = 0;
   for (std::size_t k = 0; k < categories; ++k) {
     for (std::size_t b = 0; b < blocks; ++b) sum += std::exchange(next[b * categories + k], sum);
     matches.first[k + 1] = sum;
   }
-  matches.detections.resize(sum);
-  matches.outcomes.resize(sum * stride);
+  matches.by_category.resize(all);
   tbb::parallel_for(std::size_t{0}, blocks, [&](std::size_t b) {
-    for (const ImageMatches& image : block(b)) {
-      const Outcome* outcomes = image.outcomes.data();
-      for (const Scored& one : image.detections) {
-        const std::size_t at = next[b * categories + one.category]++;
-        matches.detections[at] = one;
-        std::copy_n(outcomes, stride, matches.outcomes.data() + at * stride);
-        outcomes += stride;
-      }
-    }
+    each_of_block(b, [&](std::size_t i, std::uint32_t k) {
+      matches.by_category[next[b * categories + k]++] = static_cast<std::uint32_t>(i);
+    });
   });
+}
+
+/// Moves the matches of images to the front, where rooms were not filled.
+void close_gaps(std::span<const MatchRoom> images, Matches& matches) {
+  std::size_t count = 0;
+  for (const MatchRoom& image : images) {
+    Scored* const to = matches.detections.data() + count;
+    if (image.detections.data() != to) {
+      std::ranges::copy(image.detections, to);
+      std::ranges::copy(image.outcomes,
+                        matches.outcomes.data() + count * matches.extent.outcomes());
+    }
+    count += image.detections.size();
+  }
+  matches.detections.resize(count);
+  matches.outcomes.resize(count * matches.extent.outcomes());
+}
+
+}  // namespace
+
+Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
+  Matches matches(extent);
+  std::vector<std::size_t> first = {0};  // detection of each image
+  for (const ImageMatches& image : images) first.push_back(first.back() + image.detections.size());
+  matches.detections.resize(first.back());
+  matches.outcomes.resize(first.back() * extent.outcomes());
+  tbb::parallel_for(std::size_t{0}, images.size(), [&](std::size_t i) {
+    std::ranges::copy(images[i].detections, matches.detections.data() + first[i]);
+    std::ranges::copy(images[i].outcomes, matches.outcomes.data() + first[i] * extent.outcomes());
+  });
+  list_by_category(matches);
   return matches;
 }
 
@@ -83,16 +114,25 @@ Matches match(const Plan& plan, const Detections& detections,
     std::int64_t unknown = 0;
   };
   tbb::enumerable_thread_specific<Worker> workers([&] { return Worker(plan); });
-  std::vector<ImageMatches> found(truth.images.size());
+  Matches matches(plan.extent);
+  const std::size_t stride = plan.extent.outcomes();
+  matches.detections.resize(by_image.indices.size());
+  matches.outcomes.resize(by_image.indices.size() * stride);
+  std::vector<MatchRoom> rooms(truth.images.size());
   tbb::parallel_for(std::size_t{0}, truth.images.size(), [&](std::size_t i) {
     if (!chosen[i]) return;
     Worker& worker = workers.local();
     const Image& image = truth.images[i];
-    worker.unknown += worker.matcher.match(image, detections, by_image.of(i), found[i]);
+    const auto given = by_image.of(i);
+    const std::size_t first = by_image.first[i];
+    rooms[i] = {std::span(matches.detections).subspan(first, given.size()),
+                std::span(matches.outcomes).subspan(first * stride, given.size() * stride)};
+    worker.unknown += worker.matcher.match(image, detections, given, rooms[i]);
     count_truths(plan, image, worker.truths);
   });
+  close_gaps(rooms, matches);
+  list_by_category(matches);
 
-  Matches matches = gather(found, plan.extent);
   for (const Worker& worker : workers) {
     matches.unknown_categories += worker.unknown;
     for (std::size_t i = 0; i < matches.truths.size(); ++i) matches.truths[i] += worker.truths[i];

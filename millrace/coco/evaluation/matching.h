@@ -65,10 +65,16 @@ struct Matches {
   /// Objects of a category that count in the first range of areas.
   std::int64_t objects(std::size_t category) const { return truths[category * extent.areas]; }
 
+  /// Positions of the detections of a category, by image and falling score.
+  std::span<const std::uint32_t> of(std::size_t category) const {
+    return std::span(by_category).subspan(first[category], first[category + 1] - first[category]);
+  }
+
   Extent extent;
-  std::vector<Scored, LeavesUnset<Scored>> detections;  // by category, image, and falling score
+  std::vector<Scored, LeavesUnset<Scored>> detections;  // by image, category and falling score
   std::vector<Outcome, LeavesUnset<Outcome>> outcomes;  // Extent::outcomes() of each
-  std::vector<std::size_t> first;    // (K + 1) where each category's detections begin
+  std::vector<std::uint32_t, LeavesUnset<std::uint32_t>> by_category;  // see `of`
+  std::vector<std::size_t> first;    // (K + 1) where each category begins in `by_category`
   std::vector<std::int64_t> truths;  // (K, A) objects that count
   std::int64_t unknown_images = 0, unknown_categories = 0;  // as in Evaluation
 };
@@ -87,8 +93,11 @@ using Objects = std::span<const Annotation* const>;
 /// The smallest box around keypoints, x y v of each.
 Xywh box_around(std::span<const double> keypoints);
 
+/// A detection's box; without one that of the mask, or of the keypoints.
+Xywh measured_box(const Detections& all, const Detections::Record& one);
+
 /// IoU of the detections and objects of one image, as in COCO's evaluator. Fills `out` with (D, G)
-/// row-major; crowds as in `mask_iou`. Without a box, takes that of the mask, or of the keypoints.
+/// row-major; crowds as in `mask_iou`. Boxes are those of `measured_box`.
 void box_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                   std::vector<double>& out);
 
@@ -105,12 +114,12 @@ void keypoint_overlaps(const Plan& plan, const Detections& all, Indices found, O
 /// Adds the objects of an image to sums (K, A).
 void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> sums);
 
-/// Appends the outcome of the detections `found` (ascending) of an image. Returns how many were
-/// left out for an unknown category. Throws Error as `evaluate`.
+/// Fills `out` with the outcome of the detections `found` (ascending) of an image. Returns how many
+/// were left out for an unknown category. Throws Error as `evaluate`.
 std::uint32_t match_image(const Plan& plan, const Image& image, const Detections& all,
                           Indices found, ImageMatches& out);
 
-/// Puts the outcomes of all images together, by category; `truths` are left 0.
+/// Puts the outcomes of all images together; `truths` are left 0.
 Matches gather(std::span<const ImageMatches> images, const Extent& extent);
 
 /// By all threads of the caller's arena. Throws Error as `evaluate`.

@@ -16,13 +16,6 @@
 namespace millrace::coco {
 namespace {
 
-Xywh box_of(const Detections& all, const Detections::Record& one) {
-  if (one.has_bbox) return one.bbox;
-  if (one.mask == Detections::kNoMask) return box_around(all.keypoints_of(one));
-  const Box box = all.mask_of(one).extent.box;
-  return {box.x1, box.y1, box.width(), box.height()};
-}
-
 /// pycocotools' mask of a result that has only a box.
 Rle filled_box(const Xywh& box, std::uint32_t height, std::uint32_t width) {
   const double x1 = box[0], y1 = box[1], x2 = x1 + box[2], y2 = y1 + box[3];
@@ -108,6 +101,13 @@ Xywh box_around(std::span<const double> keypoints) {
   return {x1, y1, x2 - x1, y2 - y1};
 }
 
+Xywh measured_box(const Detections& all, const Detections::Record& one) {
+  if (one.has_bbox) return one.bbox;
+  if (one.mask == Detections::kNoMask) return box_around(all.keypoints_of(one));
+  const Box box = all.mask_of(one).extent.box;
+  return {box.x1, box.y1, box.width(), box.height()};
+}
+
 void keypoint_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                        double least, std::vector<double>& out) {
   const std::size_t count = plan.variances.size();
@@ -132,7 +132,7 @@ void box_overlaps(const Plan& plan, const Detections& all, Indices found, Object
                   std::vector<double>& out) {
   out.clear();
   for (const std::uint32_t d : found) {
-    const Xywh box = box_of(all, all[d]);
+    const Xywh box = measured_box(all, all[d]);
     for (const Annotation* object : objects)
       out.push_back(box_iou(box.data(), object->bbox, plan.crowd(*object)));
   }
@@ -182,7 +182,7 @@ void mask_overlaps(const Plan& plan, const Detections& all, Indices found, Objec
   Rle runs;  // a detection's, decoded when first asked for
   for (const std::uint32_t d : found) {
     const bool has_mask = all[d].mask != Detections::kNoMask;
-    if (!has_mask) runs = filled_box(box_of(all, all[d]), height, width);
+    if (!has_mask) runs = filled_box(measured_box(all, all[d]), height, width);
     const MaskExtent extent = has_mask ? all.mask_of(all[d]).extent : extent_of(runs);
     bool decoded = !has_mask;
     own.forget();
