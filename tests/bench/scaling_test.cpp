@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/bench/scaling_published.h"
+#include "tests/bench/scaling/published.h"
 
 namespace millrace::scaling {
 namespace {

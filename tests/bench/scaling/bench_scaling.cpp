@@ -21,7 +21,7 @@
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/run/session.h"
-#include "tests/bench/scaling_published.h"
+#include "tests/bench/scaling/published.h"
 
 namespace millrace::scaling {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/bench/scaling_published.h"
+#include "tests/bench/scaling/published.h"
 
 #include <fmt/format.h>
 
