@@ -4,7 +4,8 @@
     tests/bench/changes.py [COMMIT]
 
 Prints each figure that differs by a tenth or more from the page at COMMIT (HEAD if it is left out),
-our figures and the peers', whose changes are the machine's. `make bench` ends with it.
+our figures and the peers', whose changes are the machine's; ratios are left out. `make bench` ends
+with it.
 """
 import re
 import subprocess
@@ -27,7 +28,8 @@ def figures(text):
         for cells in lines[2:]:
             row = ", ".join(cell for cell in cells if cell and not FIGURE.match(cell))
             for column, cell in zip(lines[0], cells):
-                if match := FIGURE.match(cell):
+                match = FIGURE.match(cell)
+                if match and match[2] != "x" and "x^" not in column:
                     found.setdefault((name, row, column), float(match[1].replace(",", "")))
     return found
 
@@ -38,8 +40,10 @@ def machines(text):
 
 def main():
     commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
-    before = subprocess.run(["git", "show", f"{commit}:{PAGE}"], check=True, text=True,
-                            capture_output=True).stdout
+    shown = subprocess.run(["git", "show", f"{commit}:{PAGE}"], text=True, capture_output=True)
+    if shown.returncode:
+        sys.exit(f"there is nothing to compare with: {shown.stderr.strip()}")
+    before = shown.stdout
     with open(PAGE) as file:
         now = file.read()
     if machines(before) != machines(now):
