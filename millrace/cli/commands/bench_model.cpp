@@ -268,9 +268,10 @@ void add_bench_model(CLI::App& bench, Action& action) {
       ->check(positive());
   command.add_flag("--inference", arguments.inference,
                    "detect in the validation images, up to run-length masks, instead of training");
-  command.add_flag("--roofline", arguments.roofline,
-                   "arithmetic and bytes of each operator, beside the best of this machine, which "
-                   "is measured");
+  command.add_flag(
+      "--roofline", arguments.roofline,
+      "arithmetic and bytes of each operator, beside the best of this machine, which "
+      "is measured; those of millrace::winograd are of the direct sum, 4 times its own");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer bench model configs/maskrcnn.toml --steps 20",
                          "trainer bench model configs/maskrcnn.toml --roofline",
