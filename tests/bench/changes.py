@@ -12,9 +12,9 @@ import subprocess
 import sys
 
 from comparison import show
+from tables import PLACE
 
 PAGE = "docs/benchmarks.md"
-PLACE = re.compile(r"<!-- table ([a-z0-9-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 FIGURE = re.compile(r"^[+-]?([\d,]+(?:\.\d+)?)( ?%|x)?( [(].*)?$")
 LEAST = 0.1
 
@@ -22,7 +22,7 @@ LEAST = 0.1
 def figures(text):
     """{(table, row, column): figure} of a page; a row is named by its cells that are no figures."""
     found = {}
-    for name, table in PLACE.findall(text):
+    for _, name, table, _ in PLACE.findall(text):
         lines = [[cell.strip() for cell in line.strip("|").split("|")]
                  for line in table.splitlines() if line.startswith("|")]
         for cells in lines[2:]:

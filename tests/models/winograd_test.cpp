@@ -152,6 +152,14 @@ TEST_P(WinogradOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
   EXPECT_LT(relative_error(db, float_db.to(at::kDouble)), 1e-6);
 }
 
+TEST(Winograd, KeepsNaNThroughAReLU) {
+  auto x = random({1, 64, 32, 32});
+  x[0][5][7][7].fill_(NAN);
+  const auto y = winograd(x, random({64, 64, 3, 3}), {}, {{}, Activation::relu});
+  EXPECT_TRUE(y[0][0][7][7].isnan().item<bool>());
+  EXPECT_TRUE(y[0][0][20][20].isfinite().item<bool>());
+}
+
 TEST(Winograd, OfBf16KeepsNaNAndInfinity) {
   for (const float odd : {NAN, INFINITY}) {
     auto x = random({1, 64, 32, 32});

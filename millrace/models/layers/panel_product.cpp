@@ -60,6 +60,7 @@ template <int kLanes, int kRows, bool kTransposed>
 using Kernel = void (*)(const Product&);
 
 // Registers hold two vectors of each row, two of b and one factor: 14 rows of 32, 6 of 16.
+#if defined(__x86_64__)
 struct Avx512 {
   static constexpr int kMost = 14;
   template <int kRows, bool kTransposed>
@@ -73,6 +74,15 @@ struct Avx2 {
   template <int kRows, bool kTransposed>
   [[gnu::target("avx2,fma")]] static void run(const Product& p) {
     multiply_rows<8, kRows, kTransposed>(p);
+  }
+};
+#endif
+
+struct AnyProcessor {
+  static constexpr int kMost = 6;
+  template <int kRows, bool kTransposed>
+  static void run(const Product& p) {
+    multiply_rows<4, kRows, kTransposed>(p);
   }
 };
 
@@ -93,8 +103,32 @@ constexpr Kernels kernels() {
   (std::make_index_sequence<Processor::kMost>());
 }
 
+bool has_avx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+bool has_avx2() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
+}
+
+Kernels choose_kernels() {
+#if defined(__x86_64__)
+  if (has_avx512()) return kernels<Avx512>();
+  if (has_avx2()) return kernels<Avx2>();
+#endif
+  return kernels<AnyProcessor>();
+}
+
 const Kernels& own_kernels() {
-  static const Kernels k = __builtin_cpu_supports("avx512f") ? kernels<Avx512>() : kernels<Avx2>();
+  static const Kernels k = choose_kernels();
   return k;
 }
 
@@ -128,9 +162,6 @@ void multiply_transposed_panel(std::int64_t depth, const float* a, const float* 
   });
 }
 
-bool multiplies_panels() {
-  return __builtin_cpu_supports("avx512f") ||
-         (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
-}
+bool multiplies_panels() { return has_avx512() || has_avx2(); }
 
 }  // namespace millrace

@@ -170,7 +170,7 @@ MILLRACE_INLINE void to_pixels(const ConstPlaces& m, std::int64_t channels, cons
       Lanes y = values[i] + shift, more{};
       if (add) load(add + c, more);
       y += more;
-      store(relu ? (y > 0 ? y : Lanes{}) : y, to + c);
+      store(relu ? (y < 0 ? Lanes{} : y) : y, to + c);  // NaN stays, as with at::relu
     }
   }
 }
