@@ -35,11 +35,10 @@ RELU_BACK = "ReLU's gradient as a kernel (convolution.cpp)"
 JOIN = "sums of the gradients of a map that several layers read (autograd)"
 WEIGHTS = "weights scaled and rounded to bf16; their gradients to fp32 (convolution.cpp)"
 UPSAMPLE = "upsampled maps in memory (fpn.cpp)"
-HEADS = "two 1x1 convolutions over the same map (rpn.cpp)"
-LEVELS = "levels put together and taken apart, zeros around sampled gradients (rpn.cpp)"
+DRAWN = "predicting the anchors drawn once more (rpn.cpp)"
+LEVELS = "levels put together (rpn.cpp)"
 SELECT = "64-bit keys for the best 2,000, read once for each 8 bits (plugins/cuda/ops.cpp)"
 FLATTEN = "pooled regions copied to (C, H, W) for fc6, and back (box_head.cpp)"
-LOGITS = "logits of all classes' masks to fp32, and their gradient (mask_head.cpp)"
 
 
 @dataclasses.dataclass
@@ -84,7 +83,7 @@ class Step:
         self.box_head(a)
         self.pool("mask", maps, a.masks, 14)
         self.mask_head(a)
-        for level, each in enumerate(maps[:4]):  # the RPN's head and twice ROIAlign read it
+        for level, each in enumerate(maps[:4]):  # for the anchors drawn and twice ROIAlign reads it
             self.add("FPN", f"P{level + 2} sums of gradients", 0, 4 * each.bytes, JOIN)
         self.add("optimizer", "norms of the gradients", self.trainable * 2, FULL * self.trainable,
                  rate=FP32)
@@ -189,19 +188,23 @@ class Step:
         return p
 
     def rpn(self, maps, a):
-        head, anchors = "RPN head", 0
-        before, trainable = 0, self.trainable
+        """Forward over the maps, and backward from the anchors drawn alone."""
+        head, anchors, before = "RPN head", 0, 0
         for number, level in enumerate(maps):
             name = f"P{number + 2}"
-            hidden = self.conv(head, f"{name} conv", level, 256, 3, bias=True)
-            self.conv(head, f"{name} logits and deltas", hidden, 5 * CELLS, relu=False, bias=True)
-            self.add(head, f"{name} deltas apart", 0, 6 * hidden.bytes, HEADS)
+            hidden = self.conv(head, f"{name} conv", level, 256, 3, trained=False)
+            self.conv(head, f"{name} logits and deltas", hidden, 5 * CELLS, trained=False)
             places = CELLS * level.height * level.width
             anchors += places
             before += min(places, 2000)
-            if number == 0:
-                shared = self.trainable - trainable
-            self.trainable = trainable + shared  # the levels share their weights
+        whole, rows = sum(m.bytes for m in maps), a.anchors
+        pixels = HALF * rows * 9 * 256
+        self.add(head, "pixels around the anchors", 0, 2 * pixels, DRAWN)
+        # The gradient of a map is written by the first that has one.
+        self.add(head, "gradients around the anchors", 0, whole + 2 * pixels)
+        self.linear(head, "conv of the anchors", rows, 9 * 256, 256, relu=True)
+        self.linear(head, "logits of the anchors", rows, 256, CELLS, relu=False)
+        self.linear(head, "deltas of the anchors", rows, 256, 4 * CELLS, relu=False)
         part = "anchors, matching, RPN loss"
         # Twice: the best anchor of each object, then the best object of each anchor; 16 operations.
         # All images have the same anchors.
@@ -210,10 +213,8 @@ class Step:
         self.add(part, "draw", 0, 2 * a.batch * anchors)
         logits = a.batch * anchors
         self.add(part, "logits and deltas together, fp32", 0, 5 * logits * (HALF + FULL))
-        self.add(part, "their gradients", 0, 5 * logits * (FULL + HALF))
         self.add(part, "levels put together", 0, 5 * logits * 2 * HALF, LEVELS)
-        self.add(part, "zeros of gradients", 0, 5 * logits * FULL, LEVELS)
-        self.add(part, "gradients of each level", 0, 5 * logits * 2 * HALF, LEVELS)
+        self.add(part, "apart", 0, 5 * logits * 2 * FULL, LEVELS)
         part = "proposals"
         self.add(part, "best of each level", 0, FULL * logits + 2 * INDEX * a.batch * before)
         self.add(part, "keys", 0, logits * INDEX, SELECT)
@@ -259,10 +260,12 @@ class Step:
         self.add(part, "deconv ReLU backward", 0, 2 * y.bytes, RELU_BACK)
         self.add(part, "deconv weights", 0, 2 * (FULL + HALF) * weights, WEIGHTS)
         self.trainable += weights + 256
-        logits = self.conv(part, "logits", y, a.classes, relu=False, bias=True)
-        self.add(part, "own masks and their gradient", 0, logits.bytes + 2 * HALF * a.masks * 784)
-        self.add(part, "logits to fp32", 0, (HALF + FULL) * logits.values, LOGITS)
-        self.add(part, "gradient from fp32", 0, 2 * FULL * logits.values, LOGITS)
+        # A product of each region's pixels with the weights of its own class.
+        flops, pixels = 2 * y.values, y.bytes + HALF * a.masks * 784
+        self.product(part, "own logits forward", flops, pixels, "forward")
+        self.product(part, "own logits dx", flops, pixels, "backward")
+        self.product(part, "own logits dw", flops, pixels, "backward")
+        self.trainable += (256 + 1) * a.classes
         self.add(part, "targets", 0, 2 * FULL * a.masks * 784)
 
     # ---------------------------------------------------------------- what is printed
@@ -325,7 +328,8 @@ def main():
                                ("width", 1344, "padded"), ("classes", 80, "of objects"),
                                ("objects", 8, "an image"),
                                ("boxes", 0, "regions of the box head; 0: 512 an image"),
-                               ("masks", 0, "regions of the mask head; 0: a quarter of them")):
+                               ("masks", 0, "regions of the mask head; 0: a quarter of them"),
+                               ("anchors", 0, "drawn for the RPN's loss; 0: 256 an image")):
         arguments.add_argument(f"--{name}", type=int, default=default, help=f"{doc} ({default})")
     arguments.add_argument("--kernels", action="store_true")
     arguments.add_argument("--json", action="store_true")
@@ -333,6 +337,7 @@ def main():
     a = arguments.parse_args()
     a.boxes = a.boxes or 512 * a.batch
     a.masks = a.masks or a.boxes // 4
+    a.anchors = a.anchors or 256 * a.batch
     step = Step(a)
     if a.json:
         need, adds = step.totals(False), step.totals(True)

@@ -1,6 +1,6 @@
 // The layers that roofline.py computes with are those of a real step: as many FLOPs in convolutions
 // and matrix products, forwards and backwards, and as many parameters to train. Winograd's sums
-// count as the direct ones.
+// count as the direct ones, and pixels without a gradient as the others.
 #include <ATen/TensorOperators.h>
 #include <ATen/record_function.h>
 #include <fmt/format.h>
@@ -21,8 +21,10 @@ namespace millrace::testing {
 namespace {
 
 struct Counted {
-  std::int64_t forward = 0, backward = 0;  // FLOPs
-  std::int64_t boxes = 0, masks = 0;       // regions
+  std::int64_t forward = 0, backward = 0;          // FLOPs
+  std::int64_t boxes = 0, masks = 0, anchors = 0;  // regions, and anchors drawn
+  bool is_backward = false;
+  std::int64_t depth = 0;  // of operators that are counted and have others inside
 } counted;
 
 /// FLOPs of a convolution with a weight (out, in, k, k), for each value of its output; of a
@@ -40,11 +42,18 @@ std::int64_t output_values(const at::Tensor& x, const at::Tensor& weight, std::i
   return x.size(0) * weight.size(0) * side(2) * side(3);
 }
 
-std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& op) {
+constexpr std::string_view kSparse = "millrace::sparse_convolution_backward";
+
+/// FLOPs of a call.
+std::int64_t flops_of(const at::RecordFunction& op) {
   const std::string_view name = op.name();
   const auto input = [&](std::size_t i) -> const c10::IValue& { return op.inputs()[i]; };
   const auto tensor = [&](std::size_t i) { return input(i).toTensor(); };
   const auto number = [&](std::size_t i) { return input(i).toIntVector()[0]; };
+  const auto wanted = [&](std::size_t i) {
+    const auto each = input(i).toBoolList();
+    return each[0] + each[1];
+  };
   const bool fused = name == "mkldnn::_convolution_pointwise",
              winograd = name == "millrace::winograd";
   if (fused || winograd || name == "aten::convolution") {
@@ -53,29 +62,39 @@ std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& op) {
     const auto values = transposed ? x.numel()
                                    : output_values(x, weight, winograd ? 1 : number(fused ? 3 : 4),
                                                    winograd ? 1 : number(fused ? 4 : 3));
-    counted.forward += convolution_flops(values, weight);
     if (x.size(2) == 14 && x.size(3) == 14) counted.masks = x.size(0);
-  } else if (name == "aten::convolution_backward") {
-    const auto each = convolution_flops(tensor(input(7).toBool() ? 1 : 0).numel(), tensor(2));
-    const auto wanted = input(10).toBoolList();
-    counted.backward += each * (wanted[0] + wanted[1]);
-  } else if (name == "millrace::winograd_backward") {
-    const auto wanted = input(3).toBoolList();
-    counted.backward += convolution_flops(tensor(0).numel(), tensor(2)) * (wanted[0] + wanted[1]);
-  } else if (name == "mkldnn::_linear_pointwise") {  // with a bias forward, without one backward
-    const auto x = tensor(0);
-    const auto flops = 2 * x.numel() * tensor(1).size(0);
-    (input(2).isNone() ? counted.backward : counted.forward) += flops;
-    if (!input(2).isNone() && x.size(1) == 256 * 49) counted.boxes = x.size(0);
+    return convolution_flops(values, weight);
   }
+  if (name == "aten::convolution_backward")
+    return convolution_flops(tensor(input(7).toBool() ? 1 : 0).numel(), tensor(2)) * wanted(10);
+  if (name == "millrace::winograd_backward")
+    return convolution_flops(tensor(0).numel(), tensor(2)) * wanted(3);
+  if (name == kSparse) return convolution_flops(tensor(0).numel(), tensor(3)) * wanted(6);
+  if (name == "aten::bmm") return 2 * tensor(0).numel() * tensor(1).size(2);
+  if (name != "mkldnn::_linear_pointwise") return 0;
+  const auto x = tensor(0);
+  if (!counted.is_backward && x.size(1) == 256 * 49) counted.boxes = x.size(0);
+  if (!counted.is_backward && x.size(1) == 256 * 9) counted.anchors = x.size(0);
+  return 2 * x.numel() * tensor(1).size(0);
+}
+
+std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& op) {
+  if (counted.depth == 0)
+    (counted.is_backward ? counted.backward : counted.forward) += flops_of(op);
+  counted.depth += op.name() == kSparse;
   return nullptr;
+}
+
+void end(const at::RecordFunction& op, at::ObserverContext*) {
+  counted.depth -= op.name() == kSparse;
 }
 
 nlohmann::json roofline(const Batch& batch, std::size_t classes) {
   const auto command = fmt::format(
       "python3 tests/bench/roofline.py --json --batch {} --height {} --width {} --classes {} "
-      "--boxes {} --masks {}",
-      batch.size(), batch.height, batch.width, classes, counted.boxes, counted.masks);
+      "--boxes {} --masks {} --anchors {}",
+      batch.size(), batch.height, batch.width, classes, counted.boxes, counted.masks,
+      counted.anchors);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::string text;
   std::array<char, 4096> buffer{};
@@ -91,10 +110,12 @@ TEST(Roofline, CountsTheFlopsAndParametersOfARealStep) {
   const auto detector = make_detector(recipe.model_type, recipe.model, {classes, 1, at::kCPU});
   const auto batch = small_batch();
 
-  const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(count).needsInputs(true));
+  const auto handle =
+      at::addGlobalCallback(at::RecordFunctionCallback(begin, end).needsInputs(true));
   at::Tensor total;
   for (const auto& [name, loss] : losses_of(*detector, batch, {.seed = 1}))
     total = total.defined() ? total + loss : loss;
+  counted.is_backward = true;
   total.backward();
   at::removeCallback(handle);
 

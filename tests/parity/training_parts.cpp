@@ -82,7 +82,8 @@ std::map<std::string, at::Tensor> losses_of(const GoldenModel& model, const Feat
                    static_cast<std::int64_t>(i) * output.anchors.size(0));
     regions.push_back(of_image);
   }
-  auto losses = model.rpn.losses(output, truths, matches, drawn_of(counts, at::cat(rows)), {});
+  auto losses =
+      model.rpn.losses(features, output, truths, matches, drawn_of(counts, at::cat(rows)), {});
   const auto sampled = together(regions, truths);
   for (auto& loss : model.box_stages.losses(features, sampled, truths, {}))
     losses.push_back(std::move(loss));

@@ -2,6 +2,7 @@
 // made.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
@@ -140,7 +141,10 @@ TEST(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
     EXPECT_TRUE(
         agrees(all.narrow(0, 0, golden["roi.mask_targets"].size(0)), golden, "roi.mask_targets"));
     EXPECT_TRUE(agrees(all.to(at::kDouble).sum({1, 2}), golden, "roi.mask_targets_sum"));
-    const auto logits = model.mask_head(features, as_rois(foreground), {.training = true});
+    const auto rois = as_rois(foreground);
+    const auto every = at::arange(golden["roi.mask_logits_sum"].size(1));
+    const auto logits =
+        model.mask_head(features, rois, every.expand({rois.size(0), -1}), {.training = true});
     EXPECT_TRUE(agrees(logits.to(at::kDouble).sum({2, 3}), golden, "roi.mask_logits_sum"));
   });
 }

@@ -271,7 +271,8 @@ void add_bench_model(CLI::App& bench, Action& action) {
   command.add_flag(
       "--roofline", arguments.roofline,
       "arithmetic and bytes of each operator, beside the best of this machine, which "
-      "is measured; those of millrace::winograd are of the direct sum, 4 times its own");
+      "is measured; those of millrace::winograd are of the direct sum over whole maps, 4 times "
+      "its own or more");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer bench model configs/maskrcnn.toml --steps 20",
                          "trainer bench model configs/maskrcnn.toml --roofline",

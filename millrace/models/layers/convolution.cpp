@@ -15,8 +15,12 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "millrace/detector/precision.h"
+#include "millrace/models/layers/sparse_backward.h"
+#include "millrace/models/layers/touched_pixels.h"
 #include "millrace/models/layers/winograd.h"
 #include "millrace/models/ops/dispatched.h"
 
@@ -75,17 +79,21 @@ const char* onednn_name(Activation activation) {
   return activation == Activation::relu ? "relu" : "swish";
 }
 
+bool onednn_takes(at::ScalarType type) { return type == at::kFloat || type == at::kBFloat16; }
+
+bool fits_winograd(const at::Tensor& x, const at::Tensor& weight, const Convolution& c) {
+  return c.stride == 1 && c.padding == 1 && c.groups == 1 && winograd_fits(x, weight);
+}
+
 /// Convolution and epilogue, of `weight` instead of the convolution's own; all but the bias are of
 /// one type. (oneDNN can fuse the sum too, at three times the cost.)
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& own_bias,
                    const Convolution& c, const After& after) {
   if (!x.is_cpu()) return forward_there(x, weight, own_bias, c, after);
   const auto bias = own_bias.defined() ? own_bias.to(x.scalar_type()) : own_bias;
-  if (c.stride == 1 && c.padding == 1 && c.groups == 1 && winograd_fits(x, weight))
-    return winograd(x, weight, bias, after);
+  if (fits_winograd(x, weight, c)) return winograd(x, weight, bias, after);
   static const auto onednn = find_onednn();
-  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
-  if (!onednn || !known || x.numel() == 0)
+  if (!onednn || !onednn_takes(x.scalar_type()) || x.numel() == 0)
     return finish(at::conv2d(x, weight, bias, c.stride, c.padding, 1, c.groups), after);
   const std::array paddings{c.padding, c.padding}, strides{c.stride, c.stride}, dilations{1L, 1L};
   const bool add = after.add.defined();
@@ -100,18 +108,49 @@ at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
   return scale.defined() ? weight * scale.view({-1, 1, 1, 1}) : weight;
 }
 
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+/// Those of a convolution's x, weight and bias that are `wanted`, of `weight` instead of its own.
+Gradients backward_of_sums(const at::Tensor& gradient, const at::Tensor& x,
+                           const at::Tensor& weight, const Convolution& c,
+                           std::array<bool, 3> wanted) {
+  const bool fast = fits_winograd(x, weight, c);
+  if (x.is_cpu() && onednn_takes(x.scalar_type()) && c.groups == 1 && x.numel() > 0) {
+    const std::int64_t few = fast ? 32 : 4;  // one of so many pixels
+    const auto slopes = gradient.contiguous(kLast);
+    const auto touched = touched_pixels(slopes);
+    if (touched.count * few <= std::ssize(touched.is))
+      return sparse_backward(slopes, touched, x.contiguous(kLast), weight, c, wanted);
+    if (fast) return winograd_backward(slopes, x, weight, wanted);
+  }
+  const std::array strides{c.stride, c.stride}, paddings{c.padding, c.padding}, ones{1L, 1L},
+      none{0L, 0L};
+  const std::array<std::int64_t, 1> biases{weight.size(0)};
+  return at::convolution_backward(gradient, x, weight, at::OptionalIntArrayRef(biases), strides,
+                                  paddings, ones, false, none, c.groups, wanted);
+}
+
+/// The gradient before a ReLU that gave y: in place where nobody else sees it.
+at::Tensor before_relu(at::Tensor gradient, const at::Tensor& y) {
+  const bool own = gradient.use_count() == 1 && gradient.storage().use_count() == 1 &&
+                   gradient.is_non_overlapping_and_dense();
+  return own ? at::threshold_backward_out(gradient, gradient, y, 0)
+             : at::threshold_backward(gradient, y, 0);
+}
+
 class Convolve : public torch::autograd::Function<Convolve> {
  public:
   /// Tensors that may need a gradient are separate arguments; undefined ones must be nullopt.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const OptionalTensor& bias, const OptionalTensor& add,
                             const Convolution& c, Activation activation) {
-    const auto used = scaled(weight, c.scale).to(x.scalar_type());
-    const auto y = millrace::forward(x, used, bias.value_or(at::Tensor()), c,
-                                     {add.value_or(at::Tensor()), activation});
-    const bool relu = activation == Activation::relu;
-    context->save_for_backward({x, used, c.scale, relu ? y : at::Tensor()});
-    context->saved_data["type"] = static_cast<std::int64_t>(weight.scalar_type());
+    const auto y =
+        millrace::forward(x, scaled(weight, c.scale).to(x.scalar_type()),
+                          bias.value_or(at::Tensor()), c, {add.value_or(at::Tensor()), activation});
+    // The weight as it was used is computed again: of all layers together it takes as much memory
+    // as their weights do.
+    context->save_for_backward(
+        {x, weight, c.scale, activation == Activation::relu ? y : at::Tensor()});
     context->saved_data["stride"] = c.stride;
     context->saved_data["padding"] = c.padding;
     context->saved_data["groups"] = c.groups;
@@ -120,9 +159,9 @@ class Convolve : public torch::autograd::Function<Convolve> {
     return y;
   }
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+  static variable_list backward(AutogradContext* context, variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto &x = saved[0], &used = saved[1], &scale = saved[2], &y = saved[3];
+    const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
     const auto stride = context->saved_data["stride"].toInt(),
                padding = context->saved_data["padding"].toInt(),
                groups = context->saved_data["groups"].toInt();
@@ -130,21 +169,16 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const std::size_t bias = context->saved_data["bias"].toBool(),
                       add = context->saved_data["add"].toBool();
     const auto needs = [&](std::size_t input) { return context->needs_input_grad(input); };
-    const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
-    const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
-    const std::array<std::int64_t, 1> biases{used.size(0)};
-    const std::array wanted{needs(0), needs(1), bias && needs(2)};
-    const bool fast = stride == 1 && padding == 1 && groups == 1 && winograd_fits(x, used);
-    auto [dx, dw, db] =
-        fast ? winograd_backward(gradient, x, used, wanted)
-             : at::convolution_backward(gradient, x, used, at::OptionalIntArrayRef(biases), sides,
-                                        paddings, ones, false, none, groups, wanted);
-    const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
+    auto gradient = std::move(gradients[0]);
+    if (y.defined()) gradient = before_relu(std::move(gradient), y);
+    auto [dx, dw, db] = backward_of_sums(gradient, x, scaled(weight, scale).to(x.scalar_type()),
+                                         {{}, {}, {}, stride, padding, groups},
+                                         {needs(0), needs(1), bias && needs(2)});
     if (dw.defined()) {
-      dw = dw.to(type);
+      dw = dw.to(weight.scalar_type());
       if (scale.defined()) dw.mul_(scale.view({-1, 1, 1, 1}));
     }
-    if (db.defined()) db = db.to(type);
+    if (db.defined()) db = db.to(weight.scalar_type());
     return {dx, dw, db, add && needs(2 + bias) ? gradient : at::Tensor(), {}, {}};
   }
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "millrace/models/layers/panel_product.h"
+#include "millrace/models/layers/touched_pixels.h"
 #include "millrace/models/layers/winograd_layout.h"
 #include "millrace/models/layers/winograd_tiles.h"
 #include "millrace/models/ops/dispatched.h"
@@ -84,28 +85,31 @@ struct Epilogue {
   bool relu = false;
 };
 
-/// The convolution of x, channels last, with transformed filters.
+/// The convolution of x, channels last, with transformed filters, in the tiles numbered; zeros in
+/// the others.
 template <class Value>
-at::Tensor convolve_tiles(const at::Tensor& x, const Matrices& filters, std::int64_t out,
-                          const Epilogue<Value>& after) {
+at::Tensor convolve_tiles(const at::Tensor& x, const std::vector<std::int64_t>& numbers,
+                          const Matrices& filters, std::int64_t out, const Epilogue<Value>& after) {
   constexpr std::int64_t kMostTiles = 56;  // whose products fit L2
   const Tiles tiles(x);
-  const auto in = x.size(1);
+  const auto in = x.size(1), computed = std::ssize(numbers);
   auto result = at::empty({x.size(0), out, tiles.height, tiles.width}, x.options(), kChannelsLast);
+  if (computed < tiles.count) result.zero_();
+  if (computed == 0) return result;
   const auto* const from = x.const_data_ptr<Value>();
   auto* const to = result.mutable_data_ptr<Value>();
   // As many blocks for each thread, of about the same size.
   const std::int64_t threads = at::get_num_threads();
-  const auto rounds = divide_up(tiles.count, threads * kMostTiles),
-             block = divide_up(tiles.count, threads * rounds),
-             blocks = divide_up(tiles.count, block);
+  const auto rounds = divide_up(computed, threads * kMostTiles),
+             block = divide_up(computed, threads * rounds), blocks = divide_up(computed, block);
   at::parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     const std::vector<Value> zeros(static_cast<std::size_t>(in), Value(0));
     const Matrices inputs(block, in, in % kPanel != 0), products(block, out, false);
     for (auto number = begin; number < end; ++number) {
-      const auto first = number * block, count = std::min(block, tiles.count - first);
+      const auto first = number * block, count = std::min(block, computed - first);
+      const auto* const tile = numbers.data() + first;
       for (std::int64_t i = 0; i < count; ++i)
-        transform_input(channels_of<6>(tiles.block<6>(first + i, 1), from, in, zeros.data()), in,
+        transform_input(channels_of<6>(tiles.block<6>(tile[i], 1), from, in, zeros.data()), in,
                         inputs.row(i));
       for (std::int64_t place = 0; place < kPlaces; ++place)
         for (std::int64_t k = 0; k < out; k += kPanel)
@@ -113,7 +117,7 @@ at::Tensor convolve_tiles(const at::Tensor& x, const Matrices& filters, std::int
                          filters.at(place, 0, k), products.at(place, 0, k));
       for (std::int64_t i = 0; i < count; ++i) {
         std::array<Pixel<Value>, 16> pixels;
-        const auto places = tiles.block<4>(first + i, 0);
+        const auto places = tiles.block<4>(tile[i], 0);
         for (std::size_t j = 0; j < pixels.size(); ++j)
           if (places[j] >= 0)
             pixels[j] = {to + places[j] * out, after.add ? after.add + places[j] * out : nullptr};
@@ -124,25 +128,30 @@ at::Tensor convolve_tiles(const at::Tensor& x, const Matrices& filters, std::int
   return result;
 }
 
-/// The gradient of the weight (K, C, 3, 3) in float; all are channels last.
+/// The gradient of the weight (K, C, 3, 3) in float, from the tiles numbered; all are channels
+/// last.
 template <class Value>
-at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& x) {
+at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& x,
+                           const std::vector<std::int64_t>& numbers) {
   constexpr std::int64_t kMostTiles = 256;  // whose transforms lie in the last cache
   const Tiles tiles(x);
-  const auto in = x.size(1), out = gradient.size(1);
+  const auto in = x.size(1), out = gradient.size(1), used = std::ssize(numbers);
+  auto result = at::empty({out, in, 3, 3}, x.options().dtype(at::kFloat), kChannelsLast);
+  if (used == 0) return result.zero_();
   const auto* const from = x.const_data_ptr<Value>();
   const auto* const slopes = gradient.const_data_ptr<Value>();
-  const auto block = std::min(kMostTiles, tiles.count);
+  const auto block = std::min(kMostTiles, used);
   const Matrices inputs(block, in, in % kPanel != 0), outputs(block, out, out % kPanel != 0),
       sums(padded(out), in, false);
   const std::vector<Value> zeros(static_cast<std::size_t>(std::max(in, out)), Value(0));
-  for (std::int64_t first = 0; first < tiles.count; first += block) {
-    const auto count = std::min(block, tiles.count - first);
+  for (std::int64_t first = 0; first < used; first += block) {
+    const auto count = std::min(block, used - first);
+    const auto* const tile = numbers.data() + first;
     at::parallel_for(0, count, 8, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
-        transform_input(channels_of<6>(tiles.block<6>(first + i, 1), from, in, zeros.data()), in,
+        transform_input(channels_of<6>(tiles.block<6>(tile[i], 1), from, in, zeros.data()), in,
                         inputs.row(i));
-        transform_gradient(channels_of<4>(tiles.block<4>(first + i, 0), slopes, out, zeros.data()),
+        transform_gradient(channels_of<4>(tiles.block<4>(tile[i], 0), slopes, out, zeros.data()),
                            out, outputs.row(i));
       }
     });
@@ -156,7 +165,6 @@ at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& x) {
       }
     });
   }
-  auto result = at::empty({out, in, 3, 3}, x.options().dtype(at::kFloat), kChannelsLast);
   auto* const to = result.mutable_data_ptr<float>();
   at::parallel_for(0, out, 16, [&](std::int64_t begin, std::int64_t end) {
     for (auto k = begin; k < end; ++k) {
@@ -178,7 +186,7 @@ auto for_type_of(const at::Tensor& x, const Work& work) {
 at::Tensor on_cpu(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias,
                   const OptionalTensor& add, bool relu) {
   return for_type_of(x, [&]<class Value>(Value) {
-    return convolve_tiles<Value>(x, transformed(weight), weight.size(0),
+    return convolve_tiles<Value>(x, Tiles(x).all(), transformed(weight), weight.size(0),
                                  {bias ? bias->const_data_ptr<float>() : nullptr,
                                   add ? add->const_data_ptr<Value>() : nullptr, relu});
   });
@@ -190,9 +198,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> backward_on_cpu(const at::Tensor&
                                                                std::array<bool, 3> wanted) {
   return for_type_of(x, [&]<class Value>(Value) {
     at::Tensor dx, dw, db;
+    const Tiles tiles(x);
+    const auto touched = touched_pixels(gradient);
     if (wanted[0])
-      dx = convolve_tiles<Value>(gradient, transformed_backward(weight), weight.size(1), {});
-    if (wanted[1]) dw = weight_gradient<Value>(gradient, x);
+      dx = convolve_tiles<Value>(gradient, tiles.with<6>(touched, 1), transformed_backward(weight),
+                                 weight.size(1), {});
+    if (wanted[1]) dw = weight_gradient<Value>(gradient, x, tiles.with<4>(touched, 0));
     if (wanted[2]) db = at::sum(gradient, {0, 2, 3}, /*keepdim=*/false, at::kFloat);
     return std::tuple(dx, dw, db);
   });

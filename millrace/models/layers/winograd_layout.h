@@ -5,7 +5,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "millrace/models/layers/panel_product.h"
+#include "millrace/models/layers/touched_pixels.h"
 #include "millrace/models/layers/winograd_tiles.h"
 
 namespace millrace::winograd_layout {
@@ -72,6 +77,26 @@ struct Tiles {
       }
     }
     return pixels;
+  }
+
+  /// The numbers of all tiles.
+  std::vector<std::int64_t> all() const {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+
+  /// Of those with some touched pixel in their block().
+  template <std::size_t kSide>
+  std::vector<std::int64_t> with(const TouchedPixels& touched, std::int64_t before) const {
+    auto numbers = all();
+    if (touched.count < std::ssize(touched.is))
+      std::erase_if(numbers, [&](std::int64_t tile) {
+        return std::ranges::none_of(block<kSide>(tile, before), [&](std::int64_t pixel) {
+          return pixel >= 0 && touched.is[static_cast<std::size_t>(pixel)];
+        });
+      });
+    return numbers;
   }
 
   std::int64_t height, width, rows, columns, count;

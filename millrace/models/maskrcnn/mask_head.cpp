@@ -1,10 +1,11 @@
 #include "millrace/models/maskrcnn/mask_head.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
+#include <ATen/ops/bmm.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <optional>
@@ -43,6 +44,31 @@ std::optional<at::Tensor> with_shape(const TruthPack& pack, const at::Tensor& ob
   return uploaded({at::tensor(rows, at::kLong)}, objects.device())[0];
 }
 
+/// A 1x1 convolution with other weights for each image: x (F, C, H, W), weights (F, Q, C) -> (F, Q,
+/// H W), whose gradient is channels last, as x is.
+class PixelProducts : public torch::autograd::Function<PixelProducts> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& weights) {
+    context->save_for_backward({x, weights});
+    return at::bmm(weights, as_pixels(x).transpose(1, 2));
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &weights = saved[1], &gradient = gradients[0];
+    const auto dx = at::bmm(gradient.transpose(1, 2), weights)
+                        .view({x.size(0), x.size(2), x.size(3), x.size(1)})
+                        .permute({0, 3, 1, 2});
+    return {dx, at::bmm(gradient, as_pixels(x))};
+  }
+
+ private:
+  /// (F, H W, C)
+  static at::Tensor as_pixels(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).flatten(1, 2); }
+};
+
 }  // namespace
 
 void MaskHeadOptions::describe(Options& o) {
@@ -78,18 +104,21 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
   predictor.set_classes("mask_fcn_logits", {1, first ? Background::first : Background::none});
 }
 
-at::Tensor MaskHead::logits(at::Tensor x, const NormPass& pass) const {
+at::Tensor MaskHead::logits(at::Tensor x, const at::Tensor& channels, const NormPass& pass) const {
   for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
-  return predict_(upsample_(x).relu_()).to(at::kFloat);
+  x = upsample_(x).relu_();
+  const auto of = [&](const at::Tensor& rows) {  // (K, ...) -> (F, Q, ...)
+    return rows.index_select(0, channels.flatten())
+        .view({channels.size(0), channels.size(1), rows.size(1)});
+  };
+  const auto sums = PixelProducts::apply(x, of(predict_.weight.flatten(1)).to(x.scalar_type()));
+  return (sums.to(at::kFloat) + of(predict_.bias.unsqueeze(1)))
+      .view({x.size(0), channels.size(1), x.size(2), x.size(3)});
 }
 
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
-                                const NormPass& pass) const {
-  return logits(pool_(features.maps, rois, options_.size, pass), pass);
-}
-
-at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels) {
-  return logits.index({at::arange(logits.size(0), channels.options()), channels});
+                                const at::Tensor& channels, const NormPass& pass) const {
+  return logits(pool_(features.maps, rois, options_.size, pass), channels, pass);
 }
 
 at::Tensor MaskHead::loss(const Features& features, const SampledRegions& regions,
@@ -107,10 +136,9 @@ at::Tensor MaskHead::loss(const Features& features, const SampledRegions& region
   const auto pooled = regions.pooled.defined()
                           ? regions.pooled.index_select(0, rows)
                           : pool_(features.maps, rois, options_.size, features.pass);
-  const auto logits = this->logits(pooled, features.pass);
-  if (count == 0)
-    return logits.sum();  // 0, with gradients of 0: other parts of the step have regions
-  const auto own = own_masks(logits, pack->labels.index_select(0, objects) + first_);
+  const auto channels = pack->labels.index_select(0, objects) + first_;
+  const auto own = logits(pooled, channels.unsqueeze(1), features.pass).squeeze(1);
+  if (count == 0) return own.sum();  // 0, with gradients of 0: other parts of the step have regions
   const auto target =
       mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
   if (step.figures) add_figures(own.detach(), target, *step.figures);
@@ -119,8 +147,8 @@ at::Tensor MaskHead::loss(const Features& features, const SampledRegions& region
 
 at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
                             const at::Tensor& labels) const {
-  const auto logits = (*this)(features, as_rois(boxes), NormPass{});
-  return at::sigmoid(own_masks(logits, labels + first_)).contiguous();
+  const auto channels = (labels + first_).unsqueeze(1);
+  return at::sigmoid((*this)(features, as_rois(boxes), channels, NormPass{})).squeeze(1);
 }
 
 onnx::Value MaskHead::detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,

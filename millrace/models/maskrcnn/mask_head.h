@@ -1,5 +1,5 @@
-// One mask per class for every region (He et al. 2017).
-// Shapes: F foreground regions, K classes, M = 2 x mask.pooler_resolution.
+// A mask of its own class for every region (He et al. 2017).
+// Shapes: F foreground regions, M = 2 x mask.pooler_resolution.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,9 +25,6 @@ struct MaskHeadOptions {
   void describe(Options& o);
 };
 
-/// The logits (F, K, M, M) of each region's own class, `channels` (F) int64: (F, M, M).
-at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels);
-
 class MaskHead {
  public:
   /// Declares its tensors under `scope`; `in` are the channels of what is pooled, `first` as in
@@ -50,14 +47,14 @@ class MaskHead {
                      const onnx::Value& labels) const;
   std::int64_t cells() const { return 2 * pool_.side(options_.size); }
 
-  /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes
-  /// first.
+  /// Mask logits of Q of the classes for each of rois (F, 5), `channels` (F, Q) int64, which count
+  /// a background that comes first: (F, Q, M, M).
   at::Tensor operator()(const Features& features, const at::Tensor& rois,
-                        const NormPass& pass) const;
+                        const at::Tensor& channels, const NormPass& pass) const;
 
  private:
-  /// (F, C, M / 2, M / 2) -> (F, K, M, M)
-  at::Tensor logits(at::Tensor x, const NormPass& pass) const;
+  /// (F, C, M / 2, M / 2) -> (F, Q, M, M): others would have no loss, and no result.
+  at::Tensor logits(at::Tensor x, const at::Tensor& channels, const NormPass& pass) const;
 
   MaskHeadOptions options_;
   RegionPooler pool_;

@@ -1,9 +1,14 @@
 #include "millrace/models/maskrcnn/rpn.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/bitwise_left_shift.h>
+#include <ATen/ops/bucketize.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -11,8 +16,11 @@
 
 #include "millrace/base/options.h"
 #include "millrace/models/layers/losses.h"
+#include "millrace/models/layers/matrix_product.h"
 #include "millrace/models/layers/truth_pack.h"
 #include "millrace/models/ops/nms.h"
+#include "millrace/models/ops/roi_align.h"
+#include "millrace/models/ops/upload.h"
 #include "millrace/onnx/operations.h"
 
 namespace millrace {
@@ -26,6 +34,55 @@ at::Tensor inside(const at::Tensor& anchors, const at::Tensor& sizes, double mar
   const auto side = anchors.unbind(1);
   const auto end = (sizes + margin).unsqueeze(2).unbind(1);  // (N, 1) each
   return (side[0] >= -margin) & (side[1] >= -margin) & (side[2] < end[0]) & (side[3] < end[1]);
+}
+
+/// Where anchors lie, (R) int64 each.
+struct AnchorPlaces {
+  at::Tensor image, level, y, x;
+  at::Tensor height, width;  // of the level's map
+  at::Tensor cell;           // which of the anchors at that pixel
+};
+
+/// `anchors` (R) int64: places among the anchors of all images.
+AnchorPlaces places_of(const at::Tensor& anchors, const std::vector<at::Tensor>& maps,
+                       std::int64_t cells) {
+  std::vector<std::int64_t> ends, begins, heights, widths;
+  std::int64_t pixels = 0;
+  for (const auto& map : maps) {
+    begins.push_back(pixels);
+    heights.push_back(map.size(2));
+    widths.push_back(map.size(3));
+    ends.push_back(pixels += heights.back() * widths.back());
+  }
+  const auto tables =
+      uploaded({at::tensor(ends), at::tensor(begins), at::tensor(heights), at::tensor(widths)},
+               anchors.device());
+  const auto quotient = [](const at::Tensor& a, const auto& b) { return a.div(b, "floor"); };
+  const auto pixel = quotient(anchors, cells), of_image = pixel.remainder(pixels);
+  const auto level = at::bucketize(of_image, tables[0], /*out_int32=*/false, /*right=*/true);
+  const auto of_level = [&](const at::Tensor& table) { return table.index_select(0, level); };
+  const auto place = of_image - of_level(tables[1]), width = of_level(tables[3]);
+  return {quotient(pixel, pixels), level, quotient(place, width),  place.remainder(width),
+          of_level(tables[2]),     width, anchors.remainder(cells)};
+}
+
+/// The 3 x 3 pixels around places of the maps (N, C, H_l, W_l), zeros beyond their edges: (R, C, 3,
+/// 3), by ROIAlign's samples at the centres of pixels.
+at::Tensor surroundings(const std::vector<at::Tensor>& maps, const AnchorPlaces& places) {
+  const auto stride =
+      at::bitwise_left_shift(1, places.level).unsqueeze(1);  // in pixels of the first
+  const auto boxes =
+      at::stack({places.x - 1, places.y - 1, places.x + 2, places.y + 2}, 1) * stride;
+  const auto rois = at::cat({places.image.unsqueeze(1), boxes}, 1).to(at::kFloat);
+  const auto around = at::arange(-1, 2, places.level.options());
+  const auto inside = [&](const at::Tensor& place, const at::Tensor& side) {
+    const auto all = place.unsqueeze(1) + around;  // (R, 3)
+    return (all >= 0) & (all < side.unsqueeze(1));
+  };
+  const auto is_inside =
+      inside(places.y, places.height).unsqueeze(2) & inside(places.x, places.width).unsqueeze(1);
+  return roi_align(maps, rois, places.level, {.height = 3, .width = 3, .sampling_ratio = 1}) *
+         is_inside.unsqueeze(1);
 }
 
 }  // namespace
@@ -72,21 +129,45 @@ Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
 }
 
 Rpn::Output Rpn::operator()(const Features& features) const {
-  Output output;
-  std::vector<at::Tensor> logits, deltas;
+  const at::NoGradGuard no_grad;
+  // One convolution for both, which reads the maps once.
+  auto predict = logits_;
+  predict.weight = at::cat({logits_.weight, deltas_.weight});
+  predict.bias = at::cat({logits_.bias, deltas_.bias});
+  std::vector<at::Tensor> levels;  // (N, H_l W_l, 5 A)
   for (const auto& map : features.maps) {
-    const auto n = map.size(0);
-    const auto hidden = conv_(map, {.activation = Activation::relu});
-    // Channels last in memory, so that these views cost nothing.
-    logits.push_back(logits_(hidden).permute({0, 2, 3, 1}).reshape({n, -1}));
-    deltas.push_back(deltas_(hidden).permute({0, 2, 3, 1}).reshape({n, -1, 4}));
+    const auto values = predict(conv_(map, {.activation = Activation::relu}));
+    // Channels last in memory, so that this view costs nothing.
+    levels.push_back(values.permute({0, 2, 3, 1}).flatten(1, 2));
   }
+  const auto all = at::cat(levels, 1).to(at::kFloat);
+  const auto n = all.size(0), cells = logits_.weight.size(0);
   auto grid = anchors_(features.maps, features.padded);
-  output.logits = at::cat(logits, 1).to(at::kFloat);
-  output.deltas = at::cat(deltas, 1).to(at::kFloat);
-  output.anchors = std::move(grid.anchors);
-  output.level_counts = std::move(grid.counts);
-  return output;
+  return {.logits = all.narrow(2, 0, cells).reshape({n, -1}),
+          .deltas = all.narrow(2, cells, 4 * cells).reshape({n, -1, 4}),
+          .anchors = std::move(grid.anchors),
+          .level_counts = std::move(grid.counts)};
+}
+
+Rpn::Predicted Rpn::predict(const Features& features, const Drawn& drawn) const {
+  const auto cells = logits_.weight.size(0);
+  const auto places = places_of(drawn.rows, features.maps, cells);
+  const auto rows = [](const at::Tensor& values) {  // (R, C, H, W) -> (R, H W C)
+    return values.permute({0, 2, 3, 1}).flatten(1);
+  };
+  const auto hidden =
+      linear(rows(surroundings(features.maps, places)), rows(conv_.weight), conv_.bias).relu();
+  const auto logits = linear(hidden, rows(logits_.weight), logits_.bias)
+                          .gather(1, places.cell.unsqueeze(1))
+                          .squeeze(1);
+  // Of all drawn, as many each step: oneDNN compiles a product for each shape.
+  const auto own = places.cell.index_select(0, drawn.foreground).view({-1, 1, 1});
+  const auto deltas = linear(hidden, rows(deltas_.weight), deltas_.bias)
+                          .view({drawn.rows.size(0), cells, 4})
+                          .index_select(0, drawn.foreground)
+                          .gather(1, own.expand({-1, 1, 4}))
+                          .squeeze(1);
+  return {logits.to(at::kFloat), deltas.to(at::kFloat)};
 }
 
 Proposals Rpn::proposals(const Output& output, const std::vector<ImageSize>& sizes,
@@ -171,30 +252,30 @@ Lot Rpn::lot(const Matches& matches, const StepInfo& step) const {
                 [&step](std::size_t image) { return step.rng(kAnchorStream, image); });
 }
 
-Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths, const Matches& matches,
-                   const Drawn& drawn, const StepInfo& step) const {
+Losses Rpn::losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
+                   const Matches& matches, const Drawn& drawn, const StepInfo& step) const {
   const auto sampled = drawn.rows.size(0), foreground = drawn.foreground.size(0);
-  const auto all_logits = output.logits.reshape(-1).index_select(0, drawn.rows);
+  const auto predicted = predict(features, drawn);
+  const auto &logits = predicted.logits, &deltas = predicted.deltas;
   const auto all_targets =
-      at::zeros({sampled}, output.logits.options()).index_fill_(0, drawn.foreground, 1);
+      at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
   const auto images = static_cast<double>(truths.size());
   const double divisor =
       options_.normalizer == "batch"
           ? static_cast<double>(options_.batch) * step.total("images", images)
           : std::max(1.0, step.total("rpn anchors", static_cast<double>(sampled)));
-  const auto objectness = binary_cross_entropy_sum(all_logits, all_targets) / divisor;
+  const auto objectness = binary_cross_entropy_sum(logits, all_targets) / divisor;
   const auto regression = [&] {
     const auto rows = drawn.rows.index_select(0, drawn.foreground);
     const auto truth = matches.truth.view(-1).index_select(0, rows);
     const auto targets =
         coder_.encode(output.anchors.index_select(0, rows.remainder(output.anchors.size(0))),
                       pack_of(truths)->boxes.index_select(0, truth));
-    const auto deltas = output.deltas.reshape({-1, 4}).index_select(0, rows);
     return smooth_l1_sum(deltas, targets, options_.beta) / divisor;
   };
-  const auto box = foreground == 0 ? output.deltas.sum() * 0 : regression();
+  const auto box = foreground == 0 ? deltas.sum() : regression();
   if (step.figures) {
-    const auto right = ((all_logits > 0) == (all_targets > 0)).sum();
+    const auto right = ((logits > 0) == (all_targets > 0)).sum();
     step.figures->add("rpn/accuracy", right, at::full_like(right, sampled));
     step.figures->add("rpn/fg", static_cast<double>(foreground), images);
     step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);

@@ -57,9 +57,9 @@ class Rpn {
   Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes, std::int64_t channels,
       std::int64_t first_stride = 4);
 
+  /// Of all anchors, without gradients.
   Output operator()(const Features& features) const;
 
-  /// Not differentiable.
   Proposals proposals(const Output& output, const std::vector<ImageSize>& sizes,
                       bool training) const;
 
@@ -74,11 +74,19 @@ class Rpn {
   /// The anchors to draw from.
   Lot lot(const Matches& matches, const StepInfo& step) const;
 
-  /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn.
-  Losses losses(const Output& output, const std::vector<Truth>& truths, const Matches& matches,
-                const Drawn& drawn, const StepInfo& step) const;
+  /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn, which are predicted once more
+  /// for it, from the 3 x 3 pixels around each alone: the output of the other anchors has no
+  /// gradient, so its maps need not be kept, nor passed back through.
+  Losses losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
+                const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
 
  private:
+  struct Predicted {
+    at::Tensor logits;  // (R) of the anchors drawn
+    at::Tensor deltas;  // (F, 4) of those in the foreground
+  };
+  Predicted predict(const Features& features, const Drawn& drawn) const;
+
   RpnOptions options_;
   BoxCoder coder_;
   AnchorGrids anchors_;

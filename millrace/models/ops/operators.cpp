@@ -24,6 +24,12 @@ TORCH_LIBRARY(millrace, library) {
   library.def(
       "winograd_backward(Tensor gradient, Tensor x, Tensor weight, bool[3] wanted) -> "
       "(Tensor, Tensor, Tensor)");
+  // The gradients that are wanted, of x, weight and bias of a convolution of one group, from the
+  // pixels `rows` of the output, (S) int64 places among its N H W: the others have none. -1: no
+  // pixel. For CPUs alone.
+  library.def(
+      "sparse_convolution_backward(Tensor gradient, Tensor rows, Tensor x, Tensor weight, "
+      "int stride, int padding, bool[3] wanted) -> (Tensor, Tensor, Tensor)");
   library.def(
       "nms(Tensor boxes, Tensor scores, Tensor groups, float threshold, float offset) -> Tensor");
   // `sizes`: height and width of each image, one after the other. From `weights` on: BoxCoder.
