@@ -60,7 +60,7 @@ struct Maps {
   double stem = 0;                     // channels
   double pyramid = 0;                  // channels
   double logits = 0;                   // of heads on every level, all together
-  double masks = 0, upsampled = 0;     // channels of the mask head's last two layers
+  double upsampled = 0;                // channels of the mask head's transposed convolution
 
   double all_of_body(double pixels) const {
     double all = 0;
@@ -85,8 +85,6 @@ Maps maps_of(const Parameters& parameters, const PassLoad& load) {
       widen(maps.body[static_cast<std::size_t>(digit_after(layer.name, "branches.")) + 2]);
     else if (layer.has("_blocks."))
       widen(maps.pyramid);
-    else if (layer.has("mask_fcn_logits"))
-      widen(maps.masks);
     else if (layer.has("conv5_mask"))
       widen(maps.upsampled);
     else if (is_of_logits(layer))
@@ -95,9 +93,16 @@ Maps maps_of(const Parameters& parameters, const PassLoad& load) {
   return maps;
 }
 
-/// What the layers keep for the backward pass, bytes: a convolution its input and, where the norm
-/// is folded, the weight as it was used; a trained norm what it takes.
+/// Whether an RPN looks at the pyramid, whose loss keeps no maps.
+bool has_rpn(const Parameters& parameters) {
+  return std::ranges::any_of(parameters,
+                             [](const auto& each) { return each.name.starts_with("rpn."); });
+}
+
+/// What the layers keep for the backward pass, bytes: a convolution its input, a matrix product the
+/// weight in half precision too, a trained norm what it takes.
 double kept_bytes(const Parameters& parameters, const PassLoad& load) {
+  const bool keeps_no_pyramid = has_rpn(parameters);
   double values = 0, copies = 0, bytes = 0;
   std::array<double, kLevels> frozen{};  // channels of the last map of a frozen stage
   for (const auto& parameter : parameters) {
@@ -118,12 +123,13 @@ double kept_bytes(const Parameters& parameters, const PassLoad& load) {
       }
       continue;
     }
-    if (load.value_bytes < sizeof(float) || (is_body && load.folds_norm))
-      copies += static_cast<double>(value.numel());
-    if (value.dim() != 4)
+    if (value.dim() != 4) {
       values += out * load.regions.boxes;
-    else if (!layer.has("downsample") && !is_of_logits(layer))
+      if (load.value_bytes < sizeof(float)) copies += static_cast<double>(value.numel());
+    } else if (!layer.has("downsample") && !is_of_logits(layer) && !layer.has("mask_fcn_logits") &&
+               !(keeps_no_pyramid && (layer.has("rpn.") || layer.has("layer_blocks.")))) {
       values += out * places(layer, load);
+    }
     if (layer.stage() == 0)  // the pooling after it
       bytes += out * at_stride(load.pixels, 2) * (load.value_bytes + kIndex);
   }
@@ -139,22 +145,22 @@ double pass_bytes(const Parameters& parameters, const PassLoad& load) {
   const auto maps = maps_of(parameters, load);
   const auto finest_map = maps.pyramid * at_stride(pixels, finest);
   const auto pyramid = finest_map * 4 / 3;
-  const auto boxes = 2 * maps.pyramid * regions.boxes * regions.box_cells;  // and as rows
+  const auto boxes = 2 * maps.pyramid * regions.boxes * regions.box_cells;  // and as rows, kept
   const auto masks = maps.pyramid * regions.masks * regions.mask_cells;
-  const auto mask_logits = 4 * regions.masks * regions.mask_cells * maps.masks;
   const auto upsampled = 4 * regions.masks * regions.mask_cells * maps.upsampled;
   if (trains) {
-    const auto kept = kept_bytes(parameters, load) + bytes * (regions.stages * boxes + masks) +
-                      3 * sizeof(float) * maps.logits;  // as one, and its gradients
-    // The first gradients, while all is kept.
-    return kept + bytes * std::max(mask_logits + 2 * upsampled, boxes);
+    const bool of_regions = has_rpn(parameters);
+    const auto kept = kept_bytes(parameters, load) + bytes * (regions.stages * boxes / 2 + masks) +
+                      (of_regions ? 1 : 3) * sizeof(float) * maps.logits;  // as one, and gradients
+    // The first gradients, while all is kept; of regions, those of the pyramid's maps twice.
+    return kept + bytes * std::max(2 * upsampled, boxes + (of_regions ? 2 * pyramid : 0));
   }
   const auto stem = maps.stem * (at_stride(pixels, 1) + at_stride(pixels, 2)) +
                     kIndex / bytes * maps.stem * at_stride(pixels, 2);
   const auto stage = 2.5 * maps.body[2] * at_stride(pixels, 2);
   const auto neck = maps.all_of_body(pixels) + 2 * finest_map + pyramid;
-  const auto heads = pyramid + std::max({boxes, 2 * masks + mask_logits + upsampled,
-                                         finest_map + 3 * maps.logits});
+  const auto heads =
+      pyramid + std::max({boxes, 2 * masks + upsampled, finest_map + 3 * maps.logits});
   return bytes * kScattered * std::max({stem, stage, neck, heads});
 }
 
