@@ -18,11 +18,11 @@ struct Convolution {
 };
 
 /// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type()
-/// (millrace/detector/precision.h). Keeps for the backward pass the input, the weight as it
-/// was used and, for a ReLU, the output (for SiLU what that takes); nothing if nothing needs a
-/// gradient. On a CPU, 3x3 convolutions of stride 1 are those of winograd.h where they fit it;
-/// oneDNN computes the others and fuses the activation. On other devices bias, sum and ReLU are one
-/// kernel.
+/// (millrace/detector/precision.h). Keeps for the backward pass the input and, for a ReLU,
+/// the output (for SiLU what that takes); nothing if nothing needs a gradient. On a CPU, 3x3
+/// convolutions of stride 1 are those of winograd.h where they fit it; oneDNN computes the others
+/// and fuses the activation; a gradient with few pixels that are not zero takes little
+/// (sparse_backward.h). On other devices bias, sum and ReLU are one kernel.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
 
 /// The same epilogue in place on `y`, for outputs that no backward pass needs.
