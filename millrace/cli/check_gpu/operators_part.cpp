@@ -391,8 +391,10 @@ void check_operators(PartRun& run) {
   checks.finish({"millrace::normalize", "millrace::finish_convolution_", "millrace::nms",
                  "millrace::proposals", "millrace::match", "millrace::label_counts",
                  "millrace::ranked_labels", "millrace::roi_align", "millrace::roi_align_backward",
-                 "millrace::mask_targets", "millrace::focal_loss",
-                 "millrace::focal_loss_backward"});
+                 "millrace::mask_targets", "millrace::focal_loss", "millrace::focal_loss_backward",
+                 // Called for CPUs alone.
+                 "millrace::winograd", "millrace::winograd_backward",
+                 "millrace::sparse_convolution_backward"});
 }
 
 }  // namespace millrace::cli
