@@ -89,9 +89,7 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
       at::Tensor sum;
       for (const auto& [name, expected] : recorded_losses(golden, step)) {
         const auto& loss = losses.at(name);
-        // Rounding grows over the steps: the largest difference is 2e-3, after 14 of them, or
-        // below 1e-3 where sums of the same terms are only grouped otherwise.
-        EXPECT_NEAR(loss.item<double>(), expected, 4e-3 * std::max(1.0, expected))
+        EXPECT_NEAR(loss.item<double>(), expected, 1e-3 * std::max(1.0, expected))
             << name << " of step " << step;
         sum = sum.defined() ? sum + loss : loss;
       }

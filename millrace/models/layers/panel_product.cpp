@@ -156,10 +156,16 @@ void multiply_panel(std::int64_t rows, std::int64_t depth, const float* a, std::
 
 void multiply_transposed_panel(std::int64_t depth, const float* a, const float* b, float* y,
                                bool add) {
+  constexpr std::int64_t kTerms = 32;  // of a sum before it is added to y: long ones round more
   const auto& k = own_kernels();
-  divide(kPanel, k.most, [&](std::int64_t first, std::int64_t count) {
-    k.of[1][static_cast<std::size_t>(count)]({depth, a + first, 0, b, y + first * kPanel, add});
-  });
+  for (std::int64_t done = 0; done < depth; done += kTerms) {
+    const auto now = std::min(kTerms, depth - done);
+    divide(kPanel, k.most, [&](std::int64_t first, std::int64_t count) {
+      k.of[1][static_cast<std::size_t>(count)]({now, a + done * kPanel + first, 0,
+                                                b + done * kPanel, y + first * kPanel,
+                                                add || done > 0});
+    });
+  }
 }
 
 bool multiplies_panels() { return has_avx512() || has_avx2(); }
