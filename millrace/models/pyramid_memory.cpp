@@ -102,7 +102,7 @@ bool has_rpn(const Parameters& parameters) {
 /// What the layers keep for the backward pass, bytes: a convolution its input, a matrix product the
 /// weight in half precision too, a trained norm what it takes.
 double kept_bytes(const Parameters& parameters, const PassLoad& load) {
-  const bool keeps_no_pyramid = has_rpn(parameters);
+  const bool of_regions = has_rpn(parameters);
   double values = 0, copies = 0, bytes = 0;
   std::array<double, kLevels> frozen{};  // channels of the last map of a frozen stage
   for (const auto& parameter : parameters) {
@@ -127,7 +127,7 @@ double kept_bytes(const Parameters& parameters, const PassLoad& load) {
       values += out * load.regions.boxes;
       if (load.value_bytes < sizeof(float)) copies += static_cast<double>(value.numel());
     } else if (!layer.has("downsample") && !is_of_logits(layer) && !layer.has("mask_fcn_logits") &&
-               !(keeps_no_pyramid && (layer.has("rpn.") || layer.has("layer_blocks.")))) {
+               !(of_regions && (layer.has("rpn.") || layer.has("layer_blocks.")))) {
       values += out * places(layer, load);
     }
     if (layer.stage() == 0)  // the pooling after it
