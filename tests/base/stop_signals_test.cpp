@@ -1,10 +1,13 @@
 #include "millrace/base/process/stop_signals.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
+#include <vector>
 
 namespace millrace {
 namespace {
@@ -45,6 +48,33 @@ TEST(StopSignals, NoteTheFirstAndDieOfTheSecond) {
     EXPECT_EQ(WTERMSIG(status), SIGTERM);
   }
 }
+
+#if defined(__x86_64__)
+/// Sends a signal to this thread while its stack pointer is `stack_pointer`, as it is in some of
+/// oneDNN's kernels.
+void raise_with(void* stack_pointer, int signal) {
+  long result = SYS_tgkill;
+  asm volatile(
+      "mov %%rsp, %%rbx\n\t"
+      "mov %[there], %%rsp\n\t"
+      "syscall\n\t"
+      "mov %%rbx, %%rsp"
+      : "+a"(result)
+      : "D"(::getpid()), "S"(::syscall(SYS_gettid)), "d"(signal), [there] "r"(stack_pointer)
+      : "rbx", "rcx", "r11", "memory", "cc");
+}
+
+TEST(StopSignals, WriteNothingWhereTheStackPointerPointsIntoTheHeap) {
+  expect_in_process([] {
+    constexpr std::size_t kSide = 64 << 10;
+    std::vector<char> memory(2 * kSide, 'x');
+    const StopSignals signals;
+    raise_with(memory.data() + kSide, SIGTERM);
+    return StopSignals::number() == SIGTERM &&
+           std::ranges::count(memory, 'x') == std::ssize(memory);
+  });
+}
+#endif
 
 TEST(StopSignals, AreNotKilledByATerminalThatClosesTwice) {
   expect_in_process([] {

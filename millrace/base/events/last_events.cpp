@@ -13,6 +13,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/events/event_text.h"
+#include "millrace/base/process/signal_stack.h"
 
 namespace millrace {
 namespace {
@@ -93,15 +94,7 @@ LastEvents::LastEvents(LastEventsOptions options) {
   where->owner = {mine.rank, ::getpid(), mine.name, mine.host};
   written_at = 0;
   the_place = where.get();
-  // A stack that has run over cannot hold a handler.
-  alignas(64) static std::array<char, 64 << 10> stack;
-  stack_t old{};
-  if (::sigaltstack(nullptr, &old) == 0 && (old.ss_flags & SS_DISABLE)) {
-    stack_t own{};
-    own.ss_sp = stack.data();
-    own.ss_size = stack.size();
-    ::sigaltstack(&own, nullptr);
-  }
+  give_signal_stack();
   struct sigaction action {};
   action.sa_sigaction = write_and_die;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;

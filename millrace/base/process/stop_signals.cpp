@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "millrace/base/events/last_events.h"
+#include "millrace/base/process/signal_stack.h"
 
 namespace millrace {
 namespace {
@@ -63,7 +64,7 @@ extern "C" void give_up(int) {
 struct sigaction action_of(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   return action;
 }
@@ -100,6 +101,7 @@ void survive_file_size_limit() { survive(SIGXFSZ); }
 void survive_broken_pipes() { survive(SIGPIPE); }
 
 SignalHandling::SignalHandling(void (*handler)(int)) {
+  give_signal_stack();
   const auto action = action_of(handler);
   for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
     ::sigaction(kStopSignals[i], nullptr, &before_[i]);
@@ -133,7 +135,8 @@ double StopSignals::seconds_ago() { return static_cast<double>(now() - noted_at)
 void StopSignals::give_up_after(unsigned seconds, int code, std::string last_words) {
   exit_code_when_given_up = code;
   words_when_given_up = std::move(last_words);
-  ::signal(SIGALRM, give_up);
+  const auto action = action_of(give_up);
+  ::sigaction(SIGALRM, &action, nullptr);
   ::alarm(seconds);
 }
 

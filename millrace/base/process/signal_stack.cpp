@@ -1,0 +1,41 @@
+#include "millrace/base/process/signal_stack.h"
+
+#include <signal.h>
+
+#include <cstddef>
+#include <memory>
+
+namespace millrace {
+namespace {
+
+/// Of the thread that makes it.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t before{};
+    if (::sigaltstack(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0) return;
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(kBytes);
+    stack_t own{};
+    own.ss_sp = memory_.get();
+    own.ss_size = kBytes;
+    ::sigaltstack(&own, nullptr);
+  }
+  ~SignalStack() {
+    if (!memory_) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+
+ private:
+  static constexpr std::size_t kBytes = 64 << 10;  // the registers of a processor take up to 12 KiB
+
+  std::unique_ptr<std::byte[]> memory_;
+};
+
+}  // namespace
+
+void give_signal_stack() { thread_local const SignalStack stack; }
+
+}  // namespace millrace
