@@ -34,7 +34,7 @@ FOLDERS = {
     "coco/drawing": ["coco/data", "coco/picture"],
     "coco/evaluation": ["coco/data"],
     "coco/analysis": ["coco/evaluation", "page"],
-    "coco/sample": ["coco/masks", "coco/picture"],
+    "coco/sample": ["base/disk", "coco/masks", "coco/picture"],
     "dataflow/image_readers": [],
     "dataflow/image": ["base/process", "coco/masks", "dataflow/image_readers"],
     "dataflow/detection": ["engine", "coco/drawing", "coco/sample", "dataflow/image"],

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/callbacks/common/watched_metric.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"

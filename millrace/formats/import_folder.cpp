@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/files.h"
-#include "millrace/base/part_folder.h"
 
 namespace millrace::formats {
 

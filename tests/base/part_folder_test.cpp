@@ -1,4 +1,4 @@
-#include "millrace/base/part_folder.h"
+#include "millrace/base/disk/part_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

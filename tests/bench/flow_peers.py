@@ -15,13 +15,13 @@ import functools
 import json
 import os
 import sys
-import threading
 import time
 from types import SimpleNamespace
 
 import common  # from here on, standard output goes to standard error
 import cv2
 import numpy as np
+import process_memory
 
 SIDE = 640  # of a mosaic
 
@@ -167,36 +167,6 @@ LATE = {"torchdata nodes": ["torchdata.nodes"],
         "SPDL threads, OpenCV": ["flow_opencv_serial", "spdl.pipeline"]}
 
 
-class Memory(threading.Thread):
-    """The peak of this process and those that it starts, in MiB: pages that they share count once.
-    Looked at each second, since that costs a millisecond.
-    """
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.most = 0
-        self.start()
-
-    def look(self):
-        total, todo = 0, [os.getpid()]
-        for pid in todo:
-            try:
-                with open(f"/proc/{pid}/smaps_rollup") as lines:
-                    total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-                for task in os.listdir(f"/proc/{pid}/task"):
-                    with open(f"/proc/{pid}/task/{task}/children") as children:
-                        todo += map(int, children.read().split())
-            except (OSError, StopIteration):
-                continue  # it has ended
-        self.most = max(self.most, total / 1024, common.peak_rss_mib())
-        return self.most
-
-    def run(self):
-        while True:
-            self.look()
-            time.sleep(1)
-
-
 def main():
     name, settings = sys.argv[1], json.loads(sys.argv[2])
     own, mosaics = PEERS[name]
@@ -204,7 +174,7 @@ def main():
     for late in LATE.get(name, ()):
         __import__(late)
     cv2.setNumThreads(1)
-    memory, results = Memory(), {}
+    memory, results = process_memory.Peak(every=1), {}
     for setting in settings:
         a = SimpleNamespace(workers=2, batch=4, seed=1, antialias=False, split="train",
                             variant=own[1] if own else "", **setting)
@@ -220,7 +190,8 @@ def main():
         if a.seconds:
             result = common.measure(batches, a.seconds, len(records), warm_seconds=0.3)
         batches.close()
-        results[a.title] = result | {"first_s": first_s, "mib": memory.look()}
+        result["mib"] = max(memory.look(), common.peak_rss_mib())
+        results[a.title] = result | {"first_s": first_s}
     print(json.dumps(results), file=common._stdout, flush=True)
     os._exit(0)  # whatever threads and processes of the peer still wait
 

@@ -23,10 +23,10 @@ import itertools
 import json
 import os
 import sys
-import threading
 import time
 from types import SimpleNamespace
 
+import process_memory
 from comparison import interpreter, parser, peers_folder, photos, run, take_turns
 
 PEERS = ["DataLoader", "DataLoader cv2", "nodes", "nodes cv2", "spdl", "spdl cv2"]
@@ -123,34 +123,6 @@ def spdl_batches(a):
     return batches, lambda: taken
 
 
-class Memory(threading.Thread):
-    """The peak of this process and those that it starts, in MiB, looked at every 20 ms."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.peak = 0
-        self.start()
-
-    @staticmethod
-    def now():
-        total, todo = 0, [os.getpid()]
-        for pid in todo:
-            try:
-                with open(f"/proc/{pid}/smaps_rollup") as lines:
-                    total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-                for task in os.listdir(f"/proc/{pid}/task"):
-                    with open(f"/proc/{pid}/task/{task}/children") as children:
-                        todo += map(int, children.read().split())
-            except (OSError, StopIteration):
-                continue  # it has ended
-        return total / 1024
-
-    def run(self):
-        while True:
-            self.peak = max(self.peak, self.now())
-            time.sleep(0.02)
-
-
 def one(name, data, short, longest, seconds, state):
     """Measures one in this process, or only the time to the batch after `state`."""
     kind, _, variant = name.partition(" ")
@@ -163,8 +135,8 @@ def one(name, data, short, longest, seconds, state):
     else:
         import millrace.data  # noqa: F401
     import psutil
-    imports = Memory.now()
-    memory = Memory()
+    imports = process_memory.now()
+    memory = process_memory.Peak(every=0.02)
     began = time.perf_counter()
     make, place = {"millrace": lambda: millrace_batches(a),
                    "DataLoader": lambda: torch_batches(a, False),
@@ -190,7 +162,7 @@ def one(name, data, short, longest, seconds, state):
         images, pixels = images + count, pixels + batch.nbytes / 3
     wall = time.perf_counter() - began
     return {"cpu": images / (cpu() - before), "wall": images / wall, "first_s": first,
-            "mib": memory.peak - imports, "slot": pixels / images, "state": state}
+            "mib": memory.mib - imports, "slot": pixels / images, "state": state}
 
 
 def measure(folder, data, name, short, longest, seconds):

@@ -70,7 +70,7 @@ TEST_F(Status, TellsOfATrainingAndOfItsEnd) {
 
   EXPECT_EQ(training.end(SIGTERM), 3) << training.log();
   const auto ended = status();
-  EXPECT_EQ(ended["state"], "stopped");
+  EXPECT_EQ(ended["state"], "stopped") << ended;
   EXPECT_THAT(ended["verdict"].get<std::string>(), StartsWith("stopped by SIGTERM after step "));
   EXPECT_GE(ended["ranks"][0]["status"]["step"], 2);
 }
@@ -102,6 +102,15 @@ TEST_F(Status, OfAKilledRunIsWhatItSaidLast) {
   EXPECT_GT(rank["status"]["memory_bytes"], 0);
   EXPECT_THAT(text(), AllOf(HasSubstr("nobody listens there; last heard of "),
                             HasSubstr("The end of log.txt:")));
+}
+
+TEST_F(Status, OfACrashedRunNamesTheSignal) {
+  Served training(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  training.end(SIGSEGV);
+  EXPECT_THAT(status()["verdict"].get<std::string>(),
+              AllOf(StartsWith("ended without saying so"),
+                    HasSubstr(" wrote its last events (--events) because of SIGSEGV")));
 }
 
 TEST_F(Status, NamesTheStageAndTheImageThatHang) {

@@ -13,7 +13,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/events/event_text.h"
-#include "millrace/base/process/signal_stack.h"
+#include "millrace/base/signal_stack.h"
 
 namespace millrace {
 namespace {

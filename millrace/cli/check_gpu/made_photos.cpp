@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/base/random.h"
 #include "millrace/cli/command.h"
 

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/coco/data/dataset_file.h"
 #include "millrace/coco/data/records.h"
 

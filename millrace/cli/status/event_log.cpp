@@ -9,7 +9,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/report/run_files.h"
-#include "millrace/trainer/status/fleet_file.h"
 #include "millrace/trainer/status/rank_events.h"
 
 namespace millrace::cli {
@@ -35,9 +34,12 @@ SeenEvent event_of(const Json& json) {
       .goes_on = goes_on};
 }
 
-/// The file of a rank, if this start of the run has written it; else null.
-Json file_of(const fs::path& file, const FleetMember& rank) try {
-  auto json = Json::parse(read_file(file));
+/// In the run's folder.
+fs::path file_of(std::int64_t number) { return fs::path(kEventsFolder) / events_file_name(number); }
+
+/// What a rank has written in this start of the run; null: nothing.
+Json written_by(const fs::path& run, std::int64_t number, const FleetMember& rank) try {
+  auto json = Json::parse(read_file(run / file_of(number)));
   const auto& who = json.at("traceEvents").at(0).at("args");
   return who.at("process") == rank.process && who.at("host") == rank.host ? json : Json();
 } catch (const std::exception&) {  // there is none, or half of one
@@ -61,6 +63,11 @@ EventLog read_event_log(const Json& json, std::string from) try {
   throw Error(fmt::format("{}: the events cannot be read ({})", from, problem.what()));
 }
 
+std::string why_written(const fs::path& run, std::int64_t number, const FleetMember& rank) {
+  const auto json = written_by(run, number, rank);
+  return json.is_null() ? "" : json.at("traceEvents").at(0).at("args").value("why", "");
+}
+
 EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds patience) {
   report::read_run_files(run);  // or it is no run
   const auto fleet = read_fleet_file(run);
@@ -79,11 +86,10 @@ EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds pati
   for (std::size_t i = 0; i < fleet->ranks.size(); ++i) {
     const auto& rank = fleet->ranks[i];
     const auto number = static_cast<std::int64_t>(i);
-    const auto file = fs::path(kEventsFolder) / events_file_name(number);
     // An older version tells its status instead.
     const bool answers_it =
         answers[i].status.is_object() && answers[i].status.contains("traceEvents");
-    const auto json = answers_it ? Json(answers[i].status) : file_of(run / file, rank);
+    const auto json = answers_it ? Json(answers[i].status) : written_by(run, number, rank);
     if (json.is_null()) {
       logs.ranks.push_back({.rank = number,
                             .name = fmt::format("{} ({})", rank.name, rank.host),
@@ -91,7 +97,8 @@ EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds pati
                             .why = answers[i].why});
       continue;
     }
-    logs.ranks.push_back(read_event_log(json, answers_it ? "it was asked" : file.string()));
+    logs.ranks.push_back(
+        read_event_log(json, answers_it ? "it was asked" : file_of(number).string()));
     for (const auto& event : json.at("traceEvents")) logs.trace.push_back(event);
   }
   return logs;

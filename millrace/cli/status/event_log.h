@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "millrace/cli/command.h"
+#include "millrace/trainer/status/fleet_file.h"
 
 namespace millrace::cli {
 
@@ -39,6 +40,11 @@ struct EventLogs {
   std::vector<EventLog> ranks;  // of the run's newest start
   Json trace = Json::array();   // the events of all, as Chrome's traces have them
 };
+
+/// Why a rank has written its last events, in the newest start of a run: "SIGSEGV", an error's
+/// text. Empty: it has written none.
+std::string why_written(const std::filesystem::path& run, std::int64_t number,
+                        const FleetMember& rank);
 
 /// Asks all at the same time, for so long at most. Throws Error for a folder that is no run, or
 /// none of this version.

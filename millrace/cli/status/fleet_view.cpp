@@ -9,6 +9,7 @@
 
 #include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
+#include "millrace/cli/status/event_log.h"
 #include "millrace/report/run_files.h"
 #include "millrace/trainer/cluster/processors.h"
 
@@ -110,13 +111,16 @@ FleetView look_at_fleet(const fs::path& run, std::chrono::milliseconds patience)
     view.servers = views(fleet->servers, servers);
   }
   view.state = state_of(files, view, ranks, is_of_this_start);
+  if (view.state == RunState::broken)
+    for (std::size_t i = 0; i < view.ranks.size(); ++i)
+      view.ranks[i].last = why_written(run, static_cast<std::int64_t>(i), view.ranks[i].member);
   return view;
 }
 
 Json to_json(const FleetView& fleet) {
   const auto members = [](const std::vector<MemberView>& views) {
     auto all = Json::array();
-    for (const auto& [member, answers, why, heard_s] : views)
+    for (const auto& [member, answers, why, heard_s, last] : views)
       all.push_back({{"name", member.name},
                      {"host", member.host},
                      {"process", member.process},

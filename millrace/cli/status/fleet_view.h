@@ -29,8 +29,9 @@ inline constexpr double kLongS = 2;  // what takes longer is told
 struct MemberView {
   FleetMember member;
   bool answers = false;
-  std::string why = {};  // it does not answer; empty: it was not asked
-  double heard_s = -1;   // ago; below 0: never
+  std::string why = {};   // it does not answer; empty: it was not asked
+  double heard_s = -1;    // ago; below 0: never
+  std::string last = {};  // of a broken run: why it wrote its last events; empty: it did not
 };
 
 struct FleetView {

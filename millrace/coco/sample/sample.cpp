@@ -13,9 +13,9 @@
 #include <opencv2/imgproc.hpp>
 #include <string_view>
 
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/coco/picture/encode.h"
 #include "millrace/coco/sample/sample_scene.h"
 

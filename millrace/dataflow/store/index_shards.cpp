@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/store/class_names.h"

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/store/new_file.h"
 #include "millrace/dataflow/store/record_header.h"

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/model_card.h"
 #include "millrace/weights/sealed_folder.h"

@@ -1,4 +1,4 @@
-#include "millrace/base/process/signal_stack.h"
+#include "millrace/base/signal_stack.h"
 
 #include <signal.h>
 
