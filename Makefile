@@ -54,7 +54,8 @@ test-all: all ## run all tests, also beside peers in Python
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
 
 # The rooms without torch; libtorch itself is not instrumented, nor is Python under ThreadSanitizer.
-sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer
+# The kernels of models/ under AddressSanitizer, too, without leaks, which are MPI's.
+sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer, that of models, too
 	@scripts/setup_tsan
 	for preset in tsan asan; do \
 	  rooms='base migration engine page coco dataflow formats doctor advice report study'; \
@@ -63,6 +64,8 @@ sanitize: setup setup_python ## run the tests of rooms without libtorch under Th
 	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target $$(printf ' tests_%s' $$rooms) && \
 	  ctest --preset $$preset --output-on-failure --no-tests=error -L "^($$(echo $$rooms | tr ' ' '|'))$$" $(ARGS) || exit 1; \
 	done
+	cmake --build --preset asan --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target tests_models
+	ASAN_OPTIONS=detect_leaks=0 ctest --preset asan --output-on-failure --no-tests=error -L '^models$$' $(ARGS)
 
 fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) each; a fault leaves build/fuzz/TARGET-crash-*
 	@scripts/setup_fuzz
