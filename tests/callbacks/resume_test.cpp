@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/callbacks/training.h"
+#include "tests/support/wait.h"
 
 namespace millrace::testing {
 namespace {
@@ -120,13 +121,18 @@ const Declared kInMemory = {{"log", "every = '1 step'"},
                             {"average_weights", "decay = 0.9"},
                             {"memory_checkpoint", ""}};
 
+/// Once the start lies on disk, where a thread of its own writes it.
+void killed_after_step_10(TrainState& state) {
+  if (state.at.step != 10) return;
+  comes_to([&] { return !saved_steps(state.folder).empty(); });
+  ::kill(::getpid(), SIGKILL);
+}
+
 TEST(MemoryCheckpoints, LoseOneStepAtMost) {
   const Scratch scratch;
   Training{.folder = scratch / "whole", .declared = kInMemory}();
   Training run{.folder = scratch / "run", .declared = kInMemory};
-  run.before_step = [](TrainState& state) {
-    if (state.at.step == 10) ::kill(::getpid(), SIGKILL);
-  };
+  run.before_step = killed_after_step_10;
   EXPECT_TRUE(WIFSIGNALED(run.in_child()));
   EXPECT_EQ(newest_checkpoint(run.folder / "checkpoints")->at.step, 0);
   EXPECT_GE(newest_checkpoint_of(run.folder, Cluster::alone())->at.step, 9);
@@ -146,9 +152,7 @@ fs::path weights_in_memory(const fs::path& run) {
 TEST(MemoryCheckpoints, ThatAreDamagedOrOfAnotherStartDoNotCount) {
   const Scratch scratch;
   Training run{.folder = scratch / "run", .declared = kInMemory};
-  run.before_step = [](TrainState& state) {
-    if (state.at.step == 10) ::kill(::getpid(), SIGKILL);
-  };
+  run.before_step = killed_after_step_10;
   EXPECT_TRUE(WIFSIGNALED(run.in_child()));
   const auto record = read_file(run.folder / "memory");
   write_file_atomically(run.folder / "memory", record.substr(0, record.find('/')) + "/other");
