@@ -63,9 +63,17 @@ EventLog read_event_log(const Json& json, std::string from) try {
   throw Error(fmt::format("{}: the events cannot be read ({})", from, problem.what()));
 }
 
-std::string why_written(const fs::path& run, std::int64_t number, const FleetMember& rank) {
-  const auto json = written_by(run, number, rank);
-  return json.is_null() ? "" : json.at("traceEvents").at(0).at("args").value("why", "");
+std::optional<EventLog> first_to_fail(const fs::path& run, const std::vector<FleetMember>& ranks) {
+  std::optional<EventLog> first;
+  for (std::int64_t number = 0; const auto& rank : ranks) {
+    const auto json = written_by(run, number, rank);
+    if (!json.is_null()) {
+      auto log = read_event_log(json, file_of(number).string());
+      if (!first || log.written_s < first->written_s) first = std::move(log);
+    }
+    ++number;
+  }
+  return first;
 }
 
 EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds patience) {

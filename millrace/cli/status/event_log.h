@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,10 @@ struct EventLogs {
   Json trace = Json::array();   // the events of all, as Chrome's traces have them
 };
 
-/// Why a rank has written its last events, in the newest start of a run: "SIGSEGV", an error's
-/// text. Empty: it has written none.
-std::string why_written(const std::filesystem::path& run, std::int64_t number,
-                        const FleetMember& rank);
+/// What a rank wrote because it failed, in the start of a run that has these ranks: of several the
+/// first, since others often end because of it. Nothing where none could.
+std::optional<EventLog> first_to_fail(const std::filesystem::path& run,
+                                      const std::vector<FleetMember>& ranks);
 
 /// Asks all at the same time, for so long at most. Throws Error for a folder that is no run, or
 /// none of this version.

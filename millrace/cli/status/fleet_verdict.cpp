@@ -98,14 +98,6 @@ std::string text_of_training(const FleetView& fleet) {
                      chief.value("total_steps", 0), images_per_s);
 }
 
-/// Of the first rank that could still say why it ended.
-std::string text_of_last(const std::vector<MemberView>& ranks) {
-  const auto rank = std::ranges::find_if(ranks, [](const auto& one) { return !one.last.empty(); });
-  if (rank == ranks.end()) return "";
-  return fmt::format("; {} wrote its last events (--events) because of {}", called(*rank),
-                     rank->last);
-}
-
 std::string text_of_run(const FleetView& fleet) {
   switch (fleet.state) {
     case RunState::starting:
@@ -119,7 +111,7 @@ std::string text_of_run(const FleetView& fleet) {
       return text_of_missing(missing, {});
     }
     case RunState::broken:
-      return fleet.standing + text_of_last(fleet.ranks);
+      return fleet.standing + (fleet.failure.empty() ? "" : "; " + fleet.failure);
     default:
       return fleet.standing;
   }

@@ -111,16 +111,16 @@ FleetView look_at_fleet(const fs::path& run, std::chrono::milliseconds patience)
     view.servers = views(fleet->servers, servers);
   }
   view.state = state_of(files, view, ranks, is_of_this_start);
-  if (view.state == RunState::broken)
-    for (std::size_t i = 0; i < view.ranks.size(); ++i)
-      view.ranks[i].last = why_written(run, static_cast<std::int64_t>(i), view.ranks[i].member);
+  if (view.state == RunState::broken && is_of_this_start)
+    if (const auto log = first_to_fail(run, fleet->ranks))
+      view.failure = fmt::format("{}: {}", log->name, log->why);
   return view;
 }
 
 Json to_json(const FleetView& fleet) {
   const auto members = [](const std::vector<MemberView>& views) {
     auto all = Json::array();
-    for (const auto& [member, answers, why, heard_s, last] : views)
+    for (const auto& [member, answers, why, heard_s] : views)
       all.push_back({{"name", member.name},
                      {"host", member.host},
                      {"process", member.process},

@@ -29,9 +29,8 @@ inline constexpr double kLongS = 2;  // what takes longer is told
 struct MemberView {
   FleetMember member;
   bool answers = false;
-  std::string why = {};   // it does not answer; empty: it was not asked
-  double heard_s = -1;    // ago; below 0: never
-  std::string last = {};  // of a broken run: why it wrote its last events; empty: it did not
+  std::string why = {};  // it does not answer; empty: it was not asked
+  double heard_s = -1;   // ago; below 0: never
 };
 
 struct FleetView {
@@ -39,6 +38,7 @@ struct FleetView {
   RunState state = RunState::unknown;
   std::string standing;  // of the run, in words, as its folder has it
   std::string log_end;   // of a broken run
+  std::string failure;   // "rank 3 (b): SIGSEGV", of a broken run whose rank could write it down
   double patience_s = 0;
   std::vector<MemberView> ranks = {}, servers = {};
 };
