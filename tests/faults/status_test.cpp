@@ -70,6 +70,19 @@ TEST_F(FleetStatus, NamesTheRankThatIsStoppedAndWhatTheOthersWaitIn) {
   EXPECT_EQ(finish(mpirun).exit_code, 3) << read_text(in_folder("log"));
 }
 
+// mpirun ends the other, which writes down that.
+TEST_F(FleetStatus, NamesTheRankThatCrashed) {
+  const pid_t mpirun = train();
+  ASSERT_TRUE(comes_to_be([&] {
+    return last_["state"] == "training" && last_["ranks"][1]["status"]["step"] >= 2;
+  })) << last_
+      << read_text(in_folder("log"));
+  ::kill(last_["ranks"][1]["process"].get<pid_t>(), SIGSEGV);
+  finish(mpirun);
+  EXPECT_TRUE(comes_to_be([&] { return last_["state"] == "broken"; })) << last_;
+  EXPECT_THAT(verdict_, EndsWith("; " + rank(1) + ": SIGSEGV")) << last_;
+}
+
 TEST_F(FleetStatus, NamesTheRankThatTheOthersWaitFor) {
   // One image that never comes: the rank that needs it waits for data, the other for that rank.
   std::set<fs::path> images;
