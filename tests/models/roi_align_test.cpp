@@ -71,6 +71,19 @@ TEST(RoiAlign, TakesAnyMemoryFormatAndGivesChannelsLast) {
       same(roi_align({features.contiguous(at::MemoryFormat::ChannelsLast)}, rois, {}, {}), output));
 }
 
+TEST(RoiAlign, TakesGradientsOfAnyMemoryFormat) {
+  const auto rois = random_rois(30, 2, 40, 30);
+  const auto gradient = random_values({30, 70, 7, 5}, -1, 1, 2);
+  const auto of = [&](const at::Tensor& given) {
+    const auto map = random_values({2, 70, 10, 12}, -1, 1, 1).requires_grad_();
+    roi_align({map}, rois, {}, {.height = 7, .width = 5}).backward(given);
+    return map.grad();
+  };
+  const auto expected = of(gradient.contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(same(of(gradient), expected));
+  EXPECT_TRUE(same(of(gradient.transpose(2, 3).contiguous().transpose(2, 3)), expected));
+}
+
 TEST(RoiAlign, RegionsOfAllMapsAtOnceAreThoseOfEachMapAlone) {
   const auto rois = random_rois(50, 2, 90, 60);
   const auto levels = random_values({50}, 0, 3, 8).to(at::kLong);

@@ -127,26 +127,36 @@ MILLRACE_SIMD void gather(const double* map, const RegionTaps<double>& region, d
   gather_region(map, region, output);
 }
 
-/// Adds `count` channels of the cells to the map, from where `cells` and `map` point.
+/// Adds `count` channels of the cells, each `step` numbers after the one before, to the map, from
+/// where `cells` and `map` point.
 template <typename T>
-[[gnu::always_inline]] inline void scatter_region(const T* cells, const RegionTaps<T>& region,
-                                                  std::int64_t count, T* map) {
+[[gnu::always_inline]] inline void scatter_region(const T* cells, std::int64_t step,
+                                                  const RegionTaps<T>& region, std::int64_t count,
+                                                  T* map) {
   for (std::int64_t y = 0; y < region.height; ++y)
-    for (std::int64_t x = 0; x < region.width; ++x, cells += region.channels)
+    for (std::int64_t x = 0; x < region.width; ++x, cells += step)
       each_tap(region, y, x, [&](std::int64_t offset, T weight) {
         T* const to = map + offset;
         for (std::int64_t i = 0; i < count; ++i) to[i] += weight * cells[i];
       });
 }
 
-MILLRACE_SIMD void scatter(const float* cells, const RegionTaps<float>& region, std::int64_t count,
-                           float* map) {
-  scatter_region(cells, region, count, map);
+MILLRACE_SIMD void scatter(const float* cells, std::int64_t step, const RegionTaps<float>& region,
+                           std::int64_t count, float* map) {
+  scatter_region(cells, step, region, count, map);
 }
 
-MILLRACE_SIMD void scatter(const double* cells, const RegionTaps<double>& region,
+MILLRACE_SIMD void scatter(const double* cells, std::int64_t step, const RegionTaps<double>& region,
                            std::int64_t count, double* map) {
-  scatter_region(cells, region, count, map);
+  scatter_region(cells, step, region, count, map);
+}
+
+/// (rows, columns) -> (columns, rows)
+template <typename T>
+void transpose(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column)
+      to[column * rows + row] = from[row * columns + column];
 }
 
 template <typename Value, typename T>
@@ -200,7 +210,11 @@ std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& 
                                const at::Tensor& levels, at::IntArrayRef sizes,
                                const RoiAlignOptions& options) {
   const at::Tensor regions = rois.to(kType<T>).contiguous(), own_levels = levels.contiguous();
-  const at::Tensor memory = grad_output.to(kType<T>).contiguous(kChannelsLast);
+  // As it comes, channels first from a layer of all numbers of a region: a copy would be the
+  // largest tensor of a step.
+  const auto typed = grad_output.to(kType<T>);
+  const bool channels_first = typed.is_contiguous() && !typed.is_contiguous(kChannelsLast);
+  const at::Tensor memory = channels_first ? typed : typed.contiguous(kChannelsLast);
   const auto* roi = regions.const_data_ptr<T>();
   const auto* level = own_levels.const_data_ptr<std::int64_t>();
   const auto* cells = memory.const_data_ptr<T>();
@@ -225,14 +239,21 @@ std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& 
   });
 
   const auto channels = features[0].channels;
-  const auto numbers = options.height * options.width * channels;
+  const auto of_channel = options.height * options.width;
   constexpr auto kLine =
       static_cast<std::int64_t>(64 / sizeof(T));  // a cache line, written by one thread
   at::parallel_for(0, (channels + kLine - 1) / kLine, 1, [&](std::int64_t begin, std::int64_t end) {
     const auto first = begin * kLine, share = std::min(end * kLine, channels) - first;
-    for (std::int64_t r = 0; r < count; ++r)
-      scatter(cells + r * numbers + first, taps[static_cast<std::size_t>(r)], share,
+    std::vector<T> turned(static_cast<std::size_t>(channels_first ? share * of_channel : 0));
+    for (std::int64_t r = 0; r < count; ++r) {
+      const auto* own = cells + r * channels * of_channel;
+      if (channels_first)
+        transpose(own + first * of_channel, share, of_channel, turned.data()), own = turned.data();
+      else
+        own += first;
+      scatter(own, channels_first ? share : channels, taps[static_cast<std::size_t>(r)], share,
               map_of(r).of(roi + 5 * r) + first);
+    }
   });
   for (auto& gradient : gradients) gradient = gradient.to(grad_output.scalar_type());
   return gradients;
