@@ -10,26 +10,34 @@ namespace {
 
 using Values = c10::ArrayRef<const c10::IValue>;
 
-double bytes_in(const c10::IValue& value) {
+/// Of a tensor, or of all tensors of a list: the sum of count(tensor).
+template <class Count>
+double sum_over(const c10::IValue& value, const Count& count) {
   double sum = 0;
   if (value.isTensor() && value.toTensor().defined())
-    sum = static_cast<double>(value.toTensor().nbytes());
+    sum = static_cast<double>(count(value.toTensor()));
   if (value.isTensorList())
     for (const at::Tensor& tensor : value.toTensorVector())
-      sum += static_cast<double>(tensor.nbytes());
+      sum += static_cast<double>(count(tensor));
   return sum;
+}
+
+double bytes_in(const c10::IValue& value) {
+  return sum_over(value, [](const at::Tensor& tensor) { return tensor.nbytes(); });
+}
+
+double values_in(const c10::IValue& value) {
+  return sum_over(value, [](const at::Tensor& tensor) { return tensor.numel(); });
 }
 
 bool is_tensor(Values inputs, std::size_t i) {
   return i < inputs.size() && inputs[i].isTensor() && inputs[i].toTensor().defined();
 }
 
-double values(const at::Tensor& tensor) { return static_cast<double>(tensor.numel()); }
-
 /// Products that a value takes part in: on the side of a convolution that has the weight's first
 /// dimension as channels.
 double products_per_value(const at::Tensor& weight) {
-  return weight.numel() == 0 ? 0 : values(weight) / static_cast<double>(weight.size(0));
+  return static_cast<double>(c10::multiply_integers(weight.sizes().slice(1)));
 }
 
 /// Of each value of the output; 0 for operators that are not known.
@@ -59,15 +67,15 @@ double flops_of_call(std::string_view name, Values inputs) {
       name == "aten::_convolution" && inputs.size() > 6 && inputs[6].isBool() && inputs[6].toBool();
   if (!backward && !transposed) return 0;
   const std::size_t x = backward ? 1 : 0, weight = x + 1;
-  if (!is_tensor(inputs, x) || !is_tensor(inputs, weight)) return 0;
+  if (!is_tensor(inputs, weight)) return 0;
   const auto per_value = 2 * products_per_value(inputs[weight].toTensor());
-  if (transposed) return per_value * values(inputs[x].toTensor());
+  if (transposed) return per_value * values_in(inputs[x]);
   const std::size_t last = winograd ? 3 : 10;
   if (inputs.size() <= last || !inputs[last].isBoolList()) return 0;
   const bool of_transposed = !winograd && inputs[7].isBool() && inputs[7].toBool();
   const auto wanted = inputs[last].toBoolList();  // gradients of input, weight, bias
-  const auto& with_channels = inputs[of_transposed ? x : 0].toTensor();
-  return per_value * values(with_channels) * (int{wanted.get(0)} + int{wanted.get(1)});
+  return per_value * values_in(inputs[of_transposed ? x : 0]) *
+         (int{wanted.get(0)} + int{wanted.get(1)});
 }
 
 }  // namespace
@@ -82,8 +90,8 @@ OpWork OpWorkCount::with_outputs(const at::RecordFunction& call) const {
   auto work = of_inputs_;
   const Values outputs(call.outputs().data(), call.outputs().size());
   for (const auto& output : outputs) work.bytes += bytes_in(output);
-  if (flops_per_value_ > 0 && is_tensor(outputs, 0))
-    work.flops += flops_per_value_ * values(outputs[0].toTensor());
+  if (flops_per_value_ > 0 && !outputs.empty())
+    work.flops += flops_per_value_ * values_in(outputs[0]);
   return work;
 }
 

@@ -54,22 +54,34 @@ std::int64_t flops_of(const at::RecordFunction& op) {
     const auto each = input(i).toBoolList();
     return each[0] + each[1];
   };
-  const bool fused = name == "mkldnn::_convolution_pointwise",
-             winograd = name == "millrace::winograd";
-  if (fused || winograd || name == "aten::convolution") {
-    const auto x = tensor(0), weight = tensor(1);
-    const bool transposed = !fused && !winograd && input(6).toBool();
-    const auto values = transposed ? x.numel()
-                                   : output_values(x, weight, winograd ? 1 : number(fused ? 3 : 4),
-                                                   winograd ? 1 : number(fused ? 4 : 3));
+  const auto of_convolution = [&](const at::Tensor& x, std::int64_t values) {
     if (x.size(2) == 14 && x.size(3) == 14) counted.masks = x.size(0);
-    return convolution_flops(values, weight);
+    return convolution_flops(values, tensor(1));
+  };
+  if (name == "millrace::winograd") {
+    std::int64_t flops = 0;
+    for (const at::Tensor& map : input(0).toTensorVector())
+      flops += of_convolution(map, output_values(map, tensor(1), 1, 1));
+    return flops;
+  }
+  const bool fused = name == "mkldnn::_convolution_pointwise";
+  if (fused || name == "aten::convolution") {
+    const auto x = tensor(0);
+    const bool transposed = !fused && input(6).toBool();
+    return of_convolution(
+        x, transposed ? x.numel()
+                      : output_values(x, tensor(1), number(fused ? 3 : 4), number(fused ? 4 : 3)));
   }
   if (name == "aten::convolution_backward")
     return convolution_flops(tensor(input(7).toBool() ? 1 : 0).numel(), tensor(2)) * wanted(10);
+  const auto numel = [&](std::size_t i) {
+    std::int64_t sum = 0;
+    for (const at::Tensor& map : input(i).toTensorVector()) sum += map.numel();
+    return sum;
+  };
   if (name == "millrace::winograd_backward")
-    return convolution_flops(tensor(0).numel(), tensor(2)) * wanted(3);
-  if (name == kSparse) return convolution_flops(tensor(0).numel(), tensor(3)) * wanted(6);
+    return convolution_flops(numel(0), tensor(2)) * wanted(3);
+  if (name == kSparse) return convolution_flops(numel(0), tensor(3)) * wanted(6);
   if (name == "aten::bmm") return 2 * tensor(0).numel() * tensor(1).size(2);
   if (name != "mkldnn::_linear_pointwise") return 0;
   const auto x = tensor(0);

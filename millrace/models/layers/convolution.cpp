@@ -12,11 +12,14 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "millrace/detector/precision.h"
 #include "millrace/models/layers/sparse_backward.h"
@@ -81,17 +84,13 @@ const char* onednn_name(Activation activation) {
 
 bool onednn_takes(at::ScalarType type) { return type == at::kFloat || type == at::kBFloat16; }
 
-bool fits_winograd(const at::Tensor& x, const at::Tensor& weight, const Convolution& c) {
-  return c.stride == 1 && c.padding == 1 && c.groups == 1 && winograd_fits(x, weight);
+bool fits_winograd(at::TensorList maps, const at::Tensor& weight, const Convolution& c) {
+  return c.stride == 1 && c.padding == 1 && c.groups == 1 && winograd_fits(maps, weight);
 }
 
-/// Convolution and epilogue, of `weight` instead of the convolution's own; all but the bias are of
-/// one type. (oneDNN can fuse the sum too, at three times the cost.)
-at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& own_bias,
-                   const Convolution& c, const After& after) {
-  if (!x.is_cpu()) return forward_there(x, weight, own_bias, c, after);
-  const auto bias = own_bias.defined() ? own_bias.to(x.scalar_type()) : own_bias;
-  if (fits_winograd(x, weight, c)) return winograd(x, weight, bias, after);
+/// By oneDNN, if it can. (It can fuse the sum too, at three times the cost.)
+at::Tensor forward_directly(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                            const Convolution& c, const After& after) {
   static const auto onednn = find_onednn();
   if (!onednn || !onednn_takes(x.scalar_type()) || x.numel() == 0)
     return finish(at::conv2d(x, weight, bias, c.stride, c.padding, 1, c.groups), after);
@@ -104,30 +103,76 @@ at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tens
   return add ? finish(y, after) : y;
 }
 
+/// Convolution and epilogue of one or several maps, of `weight` instead of the convolution's own;
+/// all but the bias are of one type. `add`: none, or one for each map.
+std::vector<at::Tensor> forward(at::TensorList maps, const at::Tensor& weight,
+                                const at::Tensor& own_bias, const Convolution& c,
+                                at::TensorList add, Activation activation) {
+  std::vector<at::Tensor> results;
+  const bool is_cpu = maps[0].is_cpu();
+  const auto bias = own_bias.defined() && is_cpu ? own_bias.to(maps[0].scalar_type()) : own_bias;
+  if (fits_winograd(maps, weight, c)) {
+    results = winograd(maps, weight, bias, add, activation == Activation::relu);
+    if (activation == Activation::silu)
+      for (auto& y : results) at::silu_(y);
+    return results;
+  }
+  for (std::size_t i = 0; i < maps.size(); ++i)
+    results.push_back((is_cpu ? forward_directly : forward_there)(
+        maps[i], weight, bias, c, {add.empty() ? at::Tensor() : add[i], activation}));
+  return results;
+}
+
 at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
   return scale.defined() ? weight * scale.view({-1, 1, 1, 1}) : weight;
 }
 
-using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using Gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor>;
 
-/// Those of a convolution's x, weight and bias that are `wanted`, of `weight` instead of its own.
-Gradients backward_of_sums(const at::Tensor& gradient, const at::Tensor& x,
-                           const at::Tensor& weight, const Convolution& c,
-                           std::array<bool, 3> wanted) {
-  const bool fast = fits_winograd(x, weight, c);
-  if (x.is_cpu() && onednn_takes(x.scalar_type()) && c.groups == 1 && x.numel() > 0) {
-    const std::int64_t few = fast ? 32 : 4;  // one of so many pixels
-    const auto slopes = gradient.contiguous(kLast);
-    const auto touched = touched_pixels(slopes);
-    if (touched.count * few <= std::ssize(touched.is))
-      return sparse_backward(slopes, touched, x.contiguous(kLast), weight, c, wanted);
-    if (fast) return winograd_backward(slopes, x, weight, wanted);
-  }
+/// By libtorch, map by map.
+Gradients backward_directly(at::TensorList gradients, at::TensorList maps, const at::Tensor& weight,
+                            const Convolution& c, std::array<bool, 3> wanted) {
   const std::array strides{c.stride, c.stride}, paddings{c.padding, c.padding}, ones{1L, 1L},
       none{0L, 0L};
   const std::array<std::int64_t, 1> biases{weight.size(0)};
-  return at::convolution_backward(gradient, x, weight, at::OptionalIntArrayRef(biases), strides,
-                                  paddings, ones, false, none, c.groups, wanted);
+  Gradients sums;
+  const auto add = [](at::Tensor& sum, const at::Tensor& own) {
+    sum = sum.defined() ? sum.add_(own) : own;
+  };
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const auto [dx, dw, db] =
+        at::convolution_backward(gradients[i], maps[i], weight, at::OptionalIntArrayRef(biases),
+                                 strides, paddings, ones, false, none, c.groups, wanted);
+    if (wanted[0]) std::get<0>(sums).push_back(dx);
+    if (wanted[1]) add(std::get<1>(sums), dw);
+    if (wanted[2]) add(std::get<2>(sums), db);
+  }
+  return sums;
+}
+
+/// Those of a convolution's maps, weight and bias that are `wanted`, of `weight` instead of its
+/// own.
+Gradients backward_of_sums(at::TensorList gradients, at::TensorList maps, const at::Tensor& weight,
+                           const Convolution& c, std::array<bool, 3> wanted) {
+  const bool fast = fits_winograd(maps, weight, c);
+  if (maps[0].is_cpu() && onednn_takes(maps[0].scalar_type()) && c.groups == 1 &&
+      std::ranges::all_of(maps, [](const at::Tensor& x) { return x.numel() > 0; })) {
+    const std::int64_t few = fast ? 32 : 4;  // one of so many pixels
+    std::int64_t pixels = 0, with_gradient = 0;
+    std::vector<at::Tensor> slopes, inputs;
+    std::vector<TouchedPixels> touched;
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      slopes.push_back(gradients[i].contiguous(kLast));
+      inputs.push_back(maps[i].contiguous(kLast));
+      touched.push_back(touched_pixels(slopes[i]));
+      pixels += std::ssize(touched[i].is);
+      with_gradient += touched[i].count;
+    }
+    if (with_gradient * few <= pixels)
+      return sparse_backward(slopes, touched, inputs, weight, c, wanted);
+    if (fast) return winograd_backward(slopes, inputs, weight, wanted);
+  }
+  return backward_directly(gradients, maps, weight, c, wanted);
 }
 
 /// The gradient before a ReLU that gave y: in place where nobody else sees it.
@@ -140,28 +185,33 @@ at::Tensor before_relu(at::Tensor gradient, const at::Tensor& y) {
 
 class Convolve : public torch::autograd::Function<Convolve> {
  public:
-  /// Tensors that may need a gradient are separate arguments; undefined ones must be nullopt.
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const OptionalTensor& bias, const OptionalTensor& add,
-                            const Convolution& c, Activation activation) {
-    const auto y =
-        millrace::forward(x, scaled(weight, c.scale).to(x.scalar_type()),
-                          bias.value_or(at::Tensor()), c, {add.value_or(at::Tensor()), activation});
+  /// Tensors that may need a gradient are separate arguments; an undefined one must be nullopt.
+  /// `add`: none, or one for each map.
+  static variable_list forward(AutogradContext* context, at::TensorList maps,
+                               const at::Tensor& weight, const OptionalTensor& bias,
+                               at::TensorList add, const Convolution& c, Activation activation) {
+    const auto results = millrace::forward(maps, scaled(weight, c.scale).to(maps[0].scalar_type()),
+                                           bias.value_or(at::Tensor()), c, add, activation);
     // The weight as it was used is computed again: of all layers together it takes as much memory
     // as their weights do.
-    context->save_for_backward(
-        {x, weight, c.scale, activation == Activation::relu ? y : at::Tensor()});
+    variable_list kept{weight, c.scale};
+    kept.insert(kept.end(), maps.begin(), maps.end());
+    if (activation == Activation::relu) kept.insert(kept.end(), results.begin(), results.end());
+    context->save_for_backward(std::move(kept));
     context->saved_data["stride"] = c.stride;
     context->saved_data["padding"] = c.padding;
     context->saved_data["groups"] = c.groups;
     context->saved_data["bias"] = bias.has_value();
-    context->saved_data["add"] = add.has_value();
-    return y;
+    context->saved_data["add"] = !add.empty();
+    return results;
   }
 
   static variable_list backward(AutogradContext* context, variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
+    const auto &weight = saved[0], &scale = saved[1];
+    const auto count = gradients.size();
+    const auto maps = at::TensorList(saved).slice(2, count),
+               results = at::TensorList(saved).slice(2 + count);  // of a ReLU
     const auto stride = context->saved_data["stride"].toInt(),
                padding = context->saved_data["padding"].toInt(),
                groups = context->saved_data["groups"].toInt();
@@ -169,19 +219,45 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const std::size_t bias = context->saved_data["bias"].toBool(),
                       add = context->saved_data["add"].toBool();
     const auto needs = [&](std::size_t input) { return context->needs_input_grad(input); };
-    auto gradient = std::move(gradients[0]);
-    if (y.defined()) gradient = before_relu(std::move(gradient), y);
-    auto [dx, dw, db] = backward_of_sums(gradient, x, scaled(weight, scale).to(x.scalar_type()),
-                                         {{}, {}, {}, stride, padding, groups},
-                                         {needs(0), needs(1), bias && needs(2)});
+    for (std::size_t i = 0; i < results.size(); ++i)
+      gradients[i] = before_relu(std::move(gradients[i]), results[i]);
+    bool of_maps = false;
+    for (std::size_t i = 0; i < count; ++i) of_maps |= needs(i);
+    auto [dx, dw, db] = backward_of_sums(
+        gradients, maps, scaled(weight, scale).to(maps[0].scalar_type()),
+        {{}, {}, {}, stride, padding, groups}, {of_maps, needs(count), bias && needs(count + 1)});
     if (dw.defined()) {
       dw = dw.to(weight.scalar_type());
       if (scale.defined()) dw.mul_(scale.view({-1, 1, 1, 1}));
     }
     if (db.defined()) db = db.to(weight.scalar_type());
-    return {dx, dw, db, add && needs(2 + bias) ? gradient : at::Tensor(), {}, {}};
+    dx.resize(count);
+    auto all = std::move(dx);
+    all.insert(all.end(), {dw, db});
+    for (std::size_t i = 0; add && i < count; ++i)
+      all.push_back(needs(count + 1 + bias + i) ? gradients[i] : at::Tensor());
+    all.resize(all.size() + 2);  // Convolution and Activation
+    return all;
   }
 };
+
+/// `add`: none, or one for each map.
+std::vector<at::Tensor> convolve_all(at::TensorList maps, const Convolution& c, at::TensorList add,
+                                     Activation activation) {
+  if (activation == Activation::silu && at::GradMode::is_enabled()) {
+    auto results = convolve_all(maps, c, add, Activation::none);
+    for (auto& y : results) y = at::silu(y);
+    return results;
+  }
+  const auto type = compute_type(maps[0]);
+  const auto typed = [&](at::TensorList tensors) {
+    std::vector<at::Tensor> result;
+    for (const auto& tensor : tensors) result.push_back(tensor.to(type));
+    return result;
+  };
+  return Convolve::apply(at::TensorList(typed(maps)), c.weight, if_defined(c.bias),
+                         at::TensorList(typed(add)), c, activation);
+}
 
 }  // namespace
 
@@ -194,12 +270,12 @@ at::Tensor finish(at::Tensor y, const After& after) {
 }
 
 at::Tensor convolve(const at::Tensor& x, const Convolution& c, const After& after) {
-  const auto type = compute_type(x);
-  if (after.activation == Activation::silu && at::GradMode::is_enabled())
-    return at::silu(convolve(x, c, {after.add}));
-  return Convolve::apply(x.to(type), c.weight, if_defined(c.bias),
-                         if_defined(after.add.defined() ? after.add.to(type) : after.add), c,
-                         after.activation);
+  const auto add = after.add.defined() ? at::TensorList(after.add) : at::TensorList();
+  return convolve_all(at::TensorList(x), c, add, after.activation)[0];
+}
+
+std::vector<at::Tensor> convolve(at::TensorList maps, const Convolution& c, Activation activation) {
+  return convolve_all(maps, c, {}, activation);
 }
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "millrace/models/layers/layers.h"
 
@@ -24,6 +25,12 @@ struct Convolution {
 /// and fuses the activation; a gradient with few pixels that are not zero takes little
 /// (sparse_backward.h). On other devices bias, sum and ReLU are one kernel.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
+
+/// The same convolution of several maps (N, in, H_l, W_l), as a head shared by the levels of a
+/// pyramid has: where Winograd's sums fit all of them together, each is computed by them, with the
+/// weight and its gradient transformed once.
+std::vector<at::Tensor> convolve(at::TensorList maps, const Convolution& convolution,
+                                 Activation activation);
 
 /// The same epilogue in place on `y`, for outputs that no backward pass needs.
 at::Tensor finish(at::Tensor y, const After& after);

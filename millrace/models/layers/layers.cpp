@@ -54,6 +54,11 @@ at::Tensor Conv2d::operator()(const at::Tensor& x, const After& after) const {
   return convolve(x, {weight, {}, bias, stride, padding, groups}, after);
 }
 
+std::vector<at::Tensor> Conv2d::operator()(const std::vector<at::Tensor>& maps,
+                                           Activation activation) const {
+  return convolve(maps, {weight, {}, bias, stride, padding, groups}, activation);
+}
+
 onnx::Value Conv2d::operator()(const onnx::Value& x, const AfterNode& after) const {
   auto& g = *x.graph;
   const auto place = g.in(g.layer_of(weight));
@@ -122,12 +127,22 @@ ConvNorm::Folded ConvNorm::fold() const {
 at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
                                 const After& after) const {
   if (norm_.kind == "none") return conv_(x, after);
-  if (norm_.kind == "gn")
-    return finish(at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon), after);
+  if (norm_.kind == "gn") return group_norm(conv_(x), after);
   const bool by_batch = norm_.kind == "bn" || norm_.kind == "sync_bn";
   if (by_batch && (pass.training || at::GradMode::is_enabled()))
     return batch_norm(conv_(x), pass, after);
   return frozen(x, after);
+}
+
+std::vector<at::Tensor> ConvNorm::operator()(const std::vector<at::Tensor>& maps,
+                                             const NormPass& pass, Activation activation) const {
+  if (norm_.kind == "none") return conv_(maps, activation);
+  std::vector<at::Tensor> results;
+  if (norm_.kind == "gn")
+    for (const auto& y : conv_(maps)) results.push_back(group_norm(y, {.activation = activation}));
+  else
+    for (const auto& map : maps) results.push_back((*this)(map, pass, {.activation = activation}));
+  return results;
 }
 
 onnx::Value ConvNorm::operator()(const onnx::Value& x, const AfterNode& after) const {
@@ -157,6 +172,10 @@ onnx::Value ConvNorm::operator()(const onnx::Value& x, const AfterNode& after) c
     return onnx::unsqueeze(g.parameter(values), {1, 2});
   };
   return finish(onnx::reshape(y, shape) * by_channel(weight_) + by_channel(bias_), after);
+}
+
+at::Tensor ConvNorm::group_norm(const at::Tensor& y, const After& after) const {
+  return finish(at::group_norm(y, groups_, weight_, bias_, norm_.epsilon), after);
 }
 
 at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked,

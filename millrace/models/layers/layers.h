@@ -116,6 +116,9 @@ struct Conv2d {
   Conv2d() = default;
   Conv2d(const Scope& scope, const Shape& shape, const Init& init);
   at::Tensor operator()(const at::Tensor& x, const After& after = {}) const;
+  /// Of all levels of a pyramid, in less time than of one after the other.
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps,
+                                     Activation activation = Activation::none) const;
   onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
 };
 
@@ -170,10 +173,14 @@ class ConvNorm {
            const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
 
   at::Tensor operator()(const at::Tensor& x, const NormPass& pass, const After& after = {}) const;
+  /// Of all levels of a pyramid, each normalised by itself.
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps, const NormPass& pass,
+                                     Activation activation) const;
   /// By running statistics.
   onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
 
  private:
+  at::Tensor group_norm(const at::Tensor& y, const After& after) const;
   at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass, const After& after) const;
   /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {

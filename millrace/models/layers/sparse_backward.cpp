@@ -1,6 +1,7 @@
 #include "millrace/models/layers/sparse_backward.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -87,45 +88,57 @@ void scatter_add(const at::Tensor& rows, Places places, const at::Tensor& map) {
   });
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> on_cpu(const at::Tensor& gradient,
-                                                      const at::Tensor& rows, const at::Tensor& x,
-                                                      const at::Tensor& weight, std::int64_t stride,
-                                                      std::int64_t padding,
-                                                      std::array<bool, 3> wanted) {
+using Gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor>;
+
+Gradients on_cpu(at::TensorList gradients, at::TensorList rows, at::TensorList maps,
+                 const at::Tensor& weight, std::int64_t stride, std::int64_t padding,
+                 std::array<bool, 3> wanted) {
   const auto out = weight.size(0), in = weight.size(1), kernel = weight.size(2);
-  const Places pixels(rows.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(rows.numel()));
-  const auto places = under_kernel(pixels, gradient, x, kernel, stride, padding);
-  const auto own = gather(gradient, pixels);  // (rows, K)
   const auto depth = kernel * kernel * in;
-  at::Tensor dx, dw, db;
-  if (wanted[0]) {
-    auto sums = at::empty(x.sizes(), x.options().dtype(at::kFloat), kLast).zero_();
-    const auto factors = weight.to(at::kFloat).permute({0, 2, 3, 1}).reshape({out, depth});
-    if (!pixels.empty())
-      scatter_add(times_transposed(own, factors.t()).view({-1, in}), places, sums);
-    dx = sums.to(x.scalar_type());
+  std::vector<std::vector<std::int64_t>> places;  // under the kernel, of each map
+  std::vector<at::Tensor> slopes, inputs;
+  for (std::size_t l = 0; l < maps.size(); ++l) {
+    const Places pixels(rows[l].const_data_ptr<std::int64_t>(),
+                        static_cast<std::size_t>(rows[l].numel()));
+    places.push_back(under_kernel(pixels, gradients[l], maps[l], kernel, stride, padding));
+    slopes.push_back(gather(gradients[l], pixels));
+    if (wanted[1]) inputs.push_back(gather(maps[l], places[l]).view({rows[l].numel(), depth}));
   }
-  if (wanted[1]) {
-    const auto under = gather(x, places).view({rows.numel(), depth});
-    dw = (pixels.empty() ? at::zeros({out, depth}, own.options())
-                         : times_transposed(own.t(), under.t()))
+  const auto own = at::cat(slopes);  // (rows, K)
+  Gradients result;
+  auto& [dx, dw, db] = result;
+  if (wanted[0]) {
+    const auto factors = weight.to(at::kFloat).permute({0, 2, 3, 1}).reshape({out, depth});
+    const auto terms = own.numel() > 0 ? times_transposed(own, factors.t()).view({-1, in}) : own;
+    std::int64_t first = 0;
+    for (std::size_t l = 0; l < maps.size(); ++l) {
+      const auto count = std::ssize(places[l]);
+      auto sums = at::empty(maps[l].sizes(), maps[l].options().dtype(at::kFloat), kLast).zero_();
+      if (count > 0) scatter_add(terms.narrow(0, first, count), places[l], sums);
+      dx.push_back(sums.to(maps[l].scalar_type()));
+      first += count;
+    }
+  }
+  if (wanted[1])
+    dw = (own.numel() > 0 ? times_transposed(own.t(), at::cat(inputs).t())
+                          : at::zeros({out, depth}, own.options()))
              .view({out, kernel, kernel, in})
              .permute({0, 3, 1, 2});
-  }
   if (wanted[2]) db = own.sum(0);
-  return {dx, dw, db};
+  return result;
 }
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("sparse_convolution_backward", on_cpu); }
 
 }  // namespace
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse_backward(
-    const at::Tensor& gradient, const TouchedPixels& touched, const at::Tensor& x,
-    const at::Tensor& weight, const Convolution& convolution, std::array<bool, 3> wanted) {
+Gradients sparse_backward(at::TensorList gradients, const std::vector<TouchedPixels>& touched,
+                          at::TensorList maps, const at::Tensor& weight,
+                          const Convolution& convolution, std::array<bool, 3> wanted) {
   static const auto op = dispatched<decltype(on_cpu)>("millrace::sparse_convolution_backward");
-  return op.call(gradient, rows_of(touched), x, weight, convolution.stride, convolution.padding,
-                 wanted);
+  std::vector<at::Tensor> rows;
+  for (const auto& of_map : touched) rows.push_back(rows_of(of_map));
+  return op.call(gradients, rows, maps, weight, convolution.stride, convolution.padding, wanted);
 }
 
 }  // namespace millrace

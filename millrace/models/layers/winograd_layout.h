@@ -6,7 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cstddef>
 #include <vector>
 
 #include "millrace/models/layers/panel_product.h"
@@ -60,6 +60,7 @@ struct Tiles {
         count(map.size(0) * of_image()) {}
 
   std::int64_t of_image() const { return rows * columns; }
+  std::int64_t images() const { return count / of_image(); }
 
   /// Pixels of the kSide x kSide block that begins `before` pixels above and left of a tile, as
   /// numbers of pixels of the batch; -1: outside of the image.
@@ -79,28 +80,49 @@ struct Tiles {
     return pixels;
   }
 
-  /// The numbers of all tiles.
-  std::vector<std::int64_t> all() const {
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
-  }
-
-  /// Of those with some touched pixel in their block().
-  template <std::size_t kSide>
-  std::vector<std::int64_t> with(const TouchedPixels& touched, std::int64_t before) const {
-    auto numbers = all();
-    if (touched.count < std::ssize(touched.is))
-      std::erase_if(numbers, [&](std::int64_t tile) {
-        return std::ranges::none_of(block<kSide>(tile, before), [&](std::int64_t pixel) {
-          return pixel >= 0 && touched.is[static_cast<std::size_t>(pixel)];
-        });
-      });
-    return numbers;
-  }
-
   std::int64_t height, width, rows, columns, count;
 };
+
+inline std::vector<Tiles> tiles_of(at::TensorList maps) { return {maps.begin(), maps.end()}; }
+
+/// A tile of one of several batches of maps.
+struct Tile {
+  std::size_t map;
+  std::int64_t number;
+};
+
+/// The tiles of which is_wanted(map, number), map by map.
+template <class IsWanted>
+std::vector<Tile> tiles_where(const std::vector<Tiles>& tiles, const IsWanted& is_wanted) {
+  std::vector<Tile> wanted;
+  for (std::size_t map = 0; map < tiles.size(); ++map)
+    for (std::int64_t number = 0; number < tiles[map].count; ++number)
+      if (is_wanted(map, number)) wanted.push_back({map, number});
+  return wanted;
+}
+
+inline std::int64_t count_of(const std::vector<Tiles>& tiles) {
+  std::int64_t count = 0;
+  for (const auto& of_map : tiles) count += of_map.count;
+  return count;
+}
+
+inline std::vector<Tile> all_tiles(const std::vector<Tiles>& tiles) {
+  return tiles_where(tiles, [](std::size_t, std::int64_t) { return true; });
+}
+
+/// Those with some touched pixel in their block<kSide>(number, before).
+template <std::size_t kSide>
+std::vector<Tile> touched_tiles(const std::vector<Tiles>& tiles,
+                                const std::vector<TouchedPixels>& touched, std::int64_t before) {
+  return tiles_where(tiles, [&](std::size_t map, std::int64_t number) {
+    const auto& [is, count] = touched[map];
+    return count == std::ssize(is) ||
+           std::ranges::any_of(tiles[map].block<kSide>(number, before), [&](std::int64_t pixel) {
+             return pixel >= 0 && is[static_cast<std::size_t>(pixel)];
+           });
+  });
+}
 
 /// The channels of pixels, zeros for those outside.
 template <std::size_t kSide, class Value>

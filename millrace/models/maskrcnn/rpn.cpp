@@ -134,12 +134,10 @@ Rpn::Output Rpn::operator()(const Features& features) const {
   auto predict = logits_;
   predict.weight = at::cat({logits_.weight, deltas_.weight});
   predict.bias = at::cat({logits_.bias, deltas_.bias});
-  std::vector<at::Tensor> levels;  // (N, H_l W_l, 5 A)
-  for (const auto& map : features.maps) {
-    const auto values = predict(conv_(map, {.activation = Activation::relu}));
-    // Channels last in memory, so that this view costs nothing.
-    levels.push_back(values.permute({0, 2, 3, 1}).flatten(1, 2));
-  }
+  auto levels = predict(conv_(features.maps, Activation::relu));
+  // Channels last in memory, so that this view costs nothing.
+  for (auto& level : levels)
+    level = level.permute({0, 2, 3, 1}).flatten(1, 2);  // (N, H_l W_l, 5 A)
   const auto all = at::cat(levels, 1).to(at::kFloat);
   const auto n = all.size(0), cells = logits_.weight.size(0);
   auto grid = anchors_(features.maps, features.padded);

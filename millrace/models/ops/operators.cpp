@@ -17,19 +17,21 @@ TORCH_LIBRARY(millrace, library) {
   // In place on y (N, C, H, W), channels last as `add` is: y + bias (C) + add, then a ReLU; in
   // float.
   library.def("finish_convolution_(Tensor(a!) y, Tensor? bias, Tensor? add, bool relu) -> ()");
-  // A 3x3 convolution of stride 1 and padding 1, with bias (K), a sum and a ReLU; all channels
-  // last, x and what is added float or bf16, the others float. For CPUs alone.
-  library.def("winograd(Tensor x, Tensor weight, Tensor? bias, Tensor? add, bool relu) -> Tensor");
-  // The gradients that are wanted, of x, weight and bias.
+  // A 3x3 convolution of stride 1 and padding 1 of one or several maps, with bias (K), sums (none,
+  // or one for each map) and a ReLU; all channels last, maps and what is added float or bf16, the
+  // others float. For CPUs alone.
   library.def(
-      "winograd_backward(Tensor gradient, Tensor x, Tensor weight, bool[3] wanted) -> "
-      "(Tensor, Tensor, Tensor)");
-  // The gradients that are wanted, of x, weight and bias of a convolution of one group, from the
-  // pixels `rows` of the output, (S) int64 places among its N H W: the others have none. -1: no
+      "winograd(Tensor[] maps, Tensor weight, Tensor? bias, Tensor[] add, bool relu) -> Tensor[]");
+  // The gradients that are wanted, of maps, weight and bias.
+  library.def(
+      "winograd_backward(Tensor[] gradients, Tensor[] maps, Tensor weight, bool[3] wanted) -> "
+      "(Tensor[], Tensor, Tensor)");
+  // The gradients that are wanted, of maps, weight and bias of a convolution of one group, from the
+  // pixels `rows` of each output, (S_l) int64 places among its N H W: the others have none. -1: no
   // pixel. For CPUs alone.
   library.def(
-      "sparse_convolution_backward(Tensor gradient, Tensor rows, Tensor x, Tensor weight, "
-      "int stride, int padding, bool[3] wanted) -> (Tensor, Tensor, Tensor)");
+      "sparse_convolution_backward(Tensor[] gradients, Tensor[] rows, Tensor[] maps, "
+      "Tensor weight, int stride, int padding, bool[3] wanted) -> (Tensor[], Tensor, Tensor)");
   library.def(
       "nms(Tensor boxes, Tensor scores, Tensor groups, float threshold, float offset) -> Tensor");
   // `sizes`: height and width of each image, one after the other. From `weights` on: BoxCoder.

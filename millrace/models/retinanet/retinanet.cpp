@@ -44,14 +44,13 @@ class DenseHead {
 
   /// Maps (N, C, H_l, W_l) -> (N, T, values), order of the T: level, y, x, cell
   at::Tensor operator()(const std::vector<at::Tensor>& maps) const {
-    std::vector<at::Tensor> levels;
-    for (const auto& map : maps) {
-      auto x = map;
-      for (const auto& conv : convs_)
-        x = conv(x, NormPass{.training = true}, {.activation = Activation::relu});
-      // Channels last in memory, so that this view costs nothing.
-      levels.push_back(last_(x).permute({0, 2, 3, 1}).reshape({map.size(0), -1, values_}));
-    }
+    auto levels = maps;
+    for (const auto& conv : convs_)
+      levels = conv(levels, NormPass{.training = true}, Activation::relu);
+    levels = last_(levels);
+    // Channels last in memory, so that this view costs nothing.
+    for (auto& level : levels)
+      level = level.permute({0, 2, 3, 1}).reshape({level.size(0), -1, values_});
     return at::cat(levels, 1).to(at::kFloat);
   }
 

@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "millrace/detector/precision.h"
@@ -101,6 +102,55 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{1, 1, true, true, true, true}, Case{3, 2, true, true, false, true},
                       Case{1, 2, true, false, false, false}, Case{1, 1, false, true, true, false},
                       Case{7, 2, true, true, false, true}));
+
+/// Channels in and out, kernel: one by oneDNN, and one by Winograd's sums.
+class SharedConvolution : public ::testing::TestWithParam<std::array<std::int64_t, 3>> {};
+
+TEST_P(SharedConvolution, OfSeveralMapsIsThatOfEachAndItsGradientsTheirSum) {
+  const auto [in, out, kernel] = GetParam();
+  at::manual_seed(4);
+  const auto leaf = [](at::Tensor t) { return t.set_requires_grad(true); };
+  const Convolution c{.weight = leaf(at::randn({out, in, kernel, kernel}) * 0.1),
+                      .bias = leaf(at::randn({out})),
+                      .padding = kernel / 2};
+  std::vector<at::Tensor> maps;
+  for (const std::int64_t side : {20, 10, 5, 1})
+    maps.push_back(leaf(at::randn({2, in, side, side})));
+  maps[1].set_requires_grad(false);
+  for (const auto activation : {Activation::none, Activation::relu, Activation::silu}) {
+    std::vector<at::Tensor> results;
+    const auto gradients = [&](const std::vector<at::Tensor>& outputs) {
+      // The last map's output is not used: it has no gradient.
+      auto loss = outputs[0].square().sum();
+      for (std::size_t i = 1; i + 1 < maps.size(); ++i) loss = loss + outputs[i].square().sum();
+      loss.backward();
+      std::vector<at::Tensor> all;
+      for (const auto& tensor : {maps[0], maps[2], c.weight, c.bias}) {
+        all.push_back(tensor.grad().clone());
+        tensor.mutable_grad().reset();
+      }
+      return all;
+    };
+    for (const auto& map : maps) {
+      const auto y = at::conv2d(map, c.weight, c.bias, 1, c.padding);
+      results.push_back(activation == Activation::none   ? y
+                        : activation == Activation::relu ? at::relu(y)
+                                                         : at::silu(y));
+    }
+    const auto together = convolve(maps, c, activation);
+    for (std::size_t i = 0; i < maps.size(); ++i)
+      EXPECT_TRUE(close(together[i], results[i], 1e-5)) << i;
+    const auto expected = gradients(results), actual = gradients(together);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(close(actual[i], expected[i], 1e-5)) << i;
+    EXPECT_FALSE(maps[1].grad().defined());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SharedConvolution,
+                         ::testing::Values(std::array<std::int64_t, 3>{12, 20, 1},
+                                           std::array<std::int64_t, 3>{12, 20, 3},
+                                           std::array<std::int64_t, 3>{32, 64, 3}));
 
 TEST(Convolution, OfNoImagesHasNoOutput) {
   const auto y = convolve(at::rand({0, 4, 5, 5}), {at::rand({6, 4, 3, 3}), {}, at::rand({6}), 1, 1},

@@ -2,6 +2,7 @@
 #include "millrace/models/layers/sparse_backward.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -45,8 +46,10 @@ class SparseBackwardOf : public ::testing::TestWithParam<std::array<std::int64_t
     gradient_[0][out - 1][5][5].fill_(2);
   }
 
-  auto sparse() const {
-    return sparse_backward(gradient_, touched_pixels(gradient_), x_, weight_, c_, kAll);
+  std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse() const {
+    const auto [dx, dw, db] =
+        sparse_backward(gradient_, {touched_pixels(gradient_)}, x_, weight_, c_, kAll);
+    return {dx[0], dw, db};
   }
   auto dense() const {
     const std::array one{1L, 1L}, none{0L, 0L}, strides{c_.stride, c_.stride},
@@ -93,6 +96,22 @@ TEST_P(SparseBackwardOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
   EXPECT_TRUE(close(dx, exact_dx, 4e-3));
   EXPECT_TRUE(close(dw, exact_dw, 1e-6));
   EXPECT_TRUE(close(db, exact_db, 1e-6));
+}
+
+TEST_P(SparseBackwardOf, SeveralMapsIsTheirSum) {
+  // Of the second no pixel has a gradient; the third is the first once more.
+  const std::vector maps{x_, at::randn({1, x_.size(1), 5, 6}).contiguous(kLast), x_};
+  const auto no_gradient = at::conv2d(maps[1], weight_, {}, c_.stride, c_.padding).zero_();
+  const std::vector gradients{gradient_, no_gradient.contiguous(kLast), gradient_};
+  std::vector<TouchedPixels> touched;
+  for (const auto& gradient : gradients) touched.push_back(touched_pixels(gradient));
+  const auto [dx, dw, db] = sparse_backward(gradients, touched, maps, weight_, c_, kAll);
+  const auto [own_dx, own_dw, own_db] = sparse();
+  EXPECT_TRUE(same(dx[0], own_dx));
+  EXPECT_TRUE(same(dx[1], at::zeros_like(maps[1])));
+  EXPECT_TRUE(same(dx[2], own_dx));
+  EXPECT_TRUE(close(dw, own_dw * 2, 1e-6));
+  EXPECT_TRUE(close(db, own_db * 2, 1e-6));
 }
 
 TEST_P(SparseBackwardOf, NoPixelIsZero) {

@@ -24,6 +24,19 @@ at::Tensor random(at::IntArrayRef shape) {
                                                        : at::MemoryFormat::Contiguous);
 }
 
+/// Of one map.
+at::Tensor winograd_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {},
+                       const at::Tensor& add = {}, bool relu = false) {
+  return winograd(x, weight, bias, add.defined() ? at::TensorList(add) : at::TensorList(), relu)[0];
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> gradients_of(
+    const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
+    std::array<bool, 3> wanted = {true, true, true}) {
+  const auto [dx, dw, db] = winograd_backward(gradient, x, weight, wanted);
+  return {dx.empty() ? at::Tensor() : dx[0], dw, db};
+}
+
 /// Of norms: of the difference from `exact`, and of it.
 double relative_error(const at::Tensor& x, const at::Tensor& exact) {
   return ((x.to(at::kDouble) - exact).norm() / exact.norm()).item<double>();
@@ -41,7 +54,7 @@ class WinogradOf : public ::testing::TestWithParam<std::array<std::int64_t, 5>> 
     gradient_ = random({images, out, height, width});
   }
 
-  auto backward() const { return winograd_backward(gradient_, x_, weight_, {true, true, true}); }
+  auto backward() const { return gradients_of(gradient_, x_, weight_); }
   /// Of the type of the arguments.
   auto direct_backward(at::ScalarType type) const {
     const std::array<std::int64_t, 2> one{1, 1}, zero{0, 0};
@@ -76,11 +89,11 @@ TEST_P(WinogradOf, IsNearlyAsExactAsTheSumThatItReplaces) {
   const auto exact = at::conv2d(x_.to(at::kDouble), weight_.to(at::kDouble), {}, 1, 1);
   const auto shift = bias_.to(at::kDouble).view({1, -1, 1, 1});
   const auto bound = 4 * relative_error(at::conv2d(x_, weight_, {}, 1, 1), exact);
-  EXPECT_LT(relative_error(winograd(x_, weight_, {}, {}), exact), bound);
-  EXPECT_LT(relative_error(winograd(x_, weight_, bias_, {}), exact + shift), bound);
-  EXPECT_LT(relative_error(winograd(x_, weight_, bias_, {add_, Activation::relu}),
-                           (exact + shift + add_).relu()),
-            bound);
+  EXPECT_LT(relative_error(winograd_of(x_, weight_), exact), bound);
+  EXPECT_LT(relative_error(winograd_of(x_, weight_, bias_), exact + shift), bound);
+  EXPECT_LT(
+      relative_error(winograd_of(x_, weight_, bias_, add_, true), (exact + shift + add_).relu()),
+      bound);
 }
 
 TEST_P(WinogradOf, HasTheSumsGradients) { expect_gradients_of_direct_sums(); }
@@ -115,20 +128,19 @@ TEST_P(WinogradOf, LeavesOutTilesWithoutAGradient) {
 TEST_P(WinogradOf, GivesTheSameBytesForAnyThreads) {
   expect_same_on_any_threads([&] {
     const auto [x, weight, bias] = backward();
-    return std::vector{winograd(x_, weight_, bias_, {add_, Activation::relu}), x, weight, bias};
+    return std::vector{winograd_of(x_, weight_, bias_, add_, true), x, weight, bias};
   });
 }
 
 TEST_P(WinogradOf, GivesTheBytesOfEachImageAlone) {
-  const auto y = winograd(x_, weight_, bias_, {add_, Activation::relu});
+  const auto y = winograd_of(x_, weight_, bias_, add_, true);
   const auto dx = std::get<0>(backward());
   for (std::int64_t i = 0; i < x_.size(0); ++i) {
     const auto one = [&](const at::Tensor& batch) { return batch.narrow(0, i, 1); };
-    EXPECT_TRUE(same(winograd(one(x_), weight_, bias_, {one(add_), Activation::relu}), one(y)))
+    EXPECT_TRUE(same(winograd_of(one(x_), weight_, bias_, one(add_), true), one(y)))
         << "image " << i;
-    EXPECT_TRUE(
-        same(std::get<0>(winograd_backward(one(gradient_), one(x_), weight_, {true, false, false})),
-             one(dx)))
+    EXPECT_TRUE(same(
+        std::get<0>(gradients_of(one(gradient_), one(x_), weight_, {true, false, false})), one(dx)))
         << "image " << i;
   }
 }
@@ -137,7 +149,7 @@ TEST_P(WinogradOf, GivesTheGradientsThatAreWanted) {
   for (const std::array<bool, 3> wanted :
        {std::array{true, false, false}, std::array{false, true, false},
         std::array{false, true, true}}) {
-    const auto [x, weight, bias] = winograd_backward(gradient_, x_, weight_, wanted);
+    const auto [x, weight, bias] = gradients_of(gradient_, x_, weight_, wanted);
     EXPECT_EQ(x.defined(), wanted[0]);
     EXPECT_EQ(weight.defined(), wanted[1]);
     EXPECT_EQ(bias.defined(), wanted[2]);
@@ -149,13 +161,12 @@ TEST_P(WinogradOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
   const auto x = bf16(x_), weight = bf16(weight_), bias = bf16(bias_), add = bf16(add_),
              gradient = bf16(gradient_);
   const auto in_float = [](const at::Tensor& value) { return value.to(at::kFloat); };
-  EXPECT_TRUE(same(winograd(x, weight, bias, {add, Activation::relu}),
-                   bf16(winograd(in_float(x), in_float(weight), in_float(bias),
-                                 {in_float(add), Activation::relu}))));
-  const std::array all{true, true, true};
-  const auto [dx, dw, db] = winograd_backward(gradient, x, weight, all);
+  EXPECT_TRUE(
+      same(winograd_of(x, weight, bias, add, true),
+           bf16(winograd_of(in_float(x), in_float(weight), in_float(bias), in_float(add), true))));
+  const auto [dx, dw, db] = gradients_of(gradient, x, weight);
   const auto [float_dx, float_dw, float_db] =
-      winograd_backward(in_float(gradient), in_float(x), in_float(weight), all);
+      gradients_of(in_float(gradient), in_float(x), in_float(weight));
   EXPECT_TRUE(same(dx, bf16(float_dx)));
   EXPECT_TRUE(same(dw, float_dw));
   EXPECT_LT(relative_error(db, float_db.to(at::kDouble)), 1e-6);
@@ -164,7 +175,7 @@ TEST_P(WinogradOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
 TEST(Winograd, KeepsNaNThroughAReLU) {
   auto x = random({1, 64, 32, 32});
   x[0][5][7][7].fill_(NAN);
-  const auto y = winograd(x, random({64, 64, 3, 3}), {}, {{}, Activation::relu});
+  const auto y = winograd_of(x, random({64, 64, 3, 3}), {}, {}, true);
   EXPECT_TRUE(y[0][0][7][7].isnan().item<bool>());
   EXPECT_TRUE(y[0][0][20][20].isfinite().item<bool>());
 }
@@ -173,7 +184,7 @@ TEST(Winograd, OfBf16KeepsNaNAndInfinity) {
   for (const float odd : {NAN, INFINITY}) {
     auto x = random({1, 64, 32, 32});
     x[0][5][7][7].fill_(odd);
-    const auto y = winograd(x.to(at::kBFloat16), random({64, 64, 3, 3}).to(at::kBFloat16), {}, {});
+    const auto y = winograd_of(x.to(at::kBFloat16), random({64, 64, 3, 3}).to(at::kBFloat16));
     EXPECT_FALSE(y[0][0][7][7].isfinite().item<bool>());
     EXPECT_TRUE(y[0][0][20][20].isfinite().item<bool>());
   }
@@ -184,17 +195,45 @@ TEST(Winograd, IsForConvolutionsOfStrideAndPaddingOne) {
              weight = random({64, 64, 3, 3}).requires_grad_();
   const Convolution convolution{.weight = weight, .padding = 1};
   const auto y = convolve(x, convolution);
-  EXPECT_TRUE(same(y, winograd(x, weight, {}, {})));
+  EXPECT_TRUE(same(y, winograd_of(x, weight)));
   const auto gradient = random({1, 64, 20, 20});
   y.backward(gradient);
   const auto [dx, dw, db] =
-      winograd_backward(gradient, x.detach(), weight.detach(), {true, true, false});
+      gradients_of(gradient, x.detach(), weight.detach(), {true, true, false});
   EXPECT_TRUE(same(x.grad(), dx));
   EXPECT_TRUE(same(weight.grad(), dw));
   const at::NoGradGuard no_grad;
   EXPECT_EQ(convolve(x, {.weight = weight, .stride = 2, .padding = 1}).size(2), 10);
   EXPECT_EQ(convolve(x, {.weight = weight, .padding = 0}).size(2), 18);
   EXPECT_EQ(convolve(x, {.weight = random({64, 1, 3, 3}), .padding = 1, .groups = 64}).size(2), 20);
+}
+
+/// Maps of a pyramid, the last of them smaller than a tile.
+std::vector<at::Tensor> pyramid(std::int64_t channels) {
+  return {random({2, channels, 24, 20}), random({2, channels, 12, 10}), random({2, channels, 6, 5}),
+          random({2, channels, 3, 2})};
+}
+
+TEST(Winograd, OfSeveralMapsGivesTheBytesOfEachAlone) {
+  const auto maps = pyramid(32), add = pyramid(48), gradients = pyramid(48);
+  const auto weight = random({48, 32, 3, 3}), bias = random({48});
+  const auto together = winograd(maps, weight, bias, add, true);
+  const auto [dx, dw, db] = winograd_backward(gradients, maps, weight, {true, true, true});
+  auto sum_dw = at::zeros_like(weight), sum_db = at::zeros_like(bias);
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    EXPECT_TRUE(same(together[i], winograd_of(maps[i], weight, bias, add[i], true))) << i;
+    const auto [own_dx, own_dw, own_db] = gradients_of(gradients[i], maps[i], weight);
+    EXPECT_TRUE(same(dx[i], own_dx)) << i;
+    sum_dw += own_dw, sum_db += own_db;
+  }
+  EXPECT_TRUE(close(dw, sum_dw, 1e-6));
+  EXPECT_TRUE(close(db, sum_db, 1e-6));
+  expect_same_on_any_threads([&] {
+    const auto [x, w, b] = winograd_backward(gradients, maps, weight, {true, true, true});
+    auto all = x;
+    all.insert(all.end(), {w, b});
+    return all;
+  });
 }
 
 TEST(Winograd, LeavesOtherConvolutionsAlone) {
@@ -210,6 +249,10 @@ TEST(Winograd, LeavesOtherConvolutionsAlone) {
   EXPECT_FALSE(winograd_fits(random({1, 16, 14, 14}), random({16, 16, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}), random({91, 64, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}).to(at::kBFloat16), weight));
+  // Small maps beside large ones cost little, unless one has no pixels.
+  EXPECT_TRUE(winograd_fits({random({1, 64, 14, 14}), random({1, 64, 1, 2})}, weight));
+  EXPECT_TRUE(winograd_fits({random({1, 64, 8, 8}), random({1, 64, 8, 8})}, weight));
+  EXPECT_FALSE(winograd_fits({random({1, 64, 14, 14}), random({1, 64, 0, 2})}, weight));
 }
 
 }  // namespace
