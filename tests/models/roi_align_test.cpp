@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "millrace/models/ops/map_gradients.h"
 #include "tests/models/operators.h"
 
 namespace millrace::testing {
@@ -104,6 +105,45 @@ TEST(RoiAlign, RegionsOfAllMapsAtOnceAreThoseOfEachMapAlone) {
     EXPECT_TRUE(same(output.index_select(0, here), expected));
     EXPECT_TRUE(same(maps[level].grad(), alone[level].grad()));
   }
+}
+
+// The maps of two poolings, one of which does not take the last map, and of another use.
+TEST(RoiAlign, SharedGradientsAreThoseOfAllUses) {
+  const auto rois = random_rois(40, 2, 90, 60), few = random_rois(5, 2, 60, 50);
+  const auto levels = random_values({40}, 0, 3, 8).to(at::kLong);
+  for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    const auto gradients = [&](bool shares) {
+      std::vector<at::Tensor> leaves;
+      for (const std::int64_t side : {24, 12, 6})
+        leaves.push_back(
+            random_values({2, 18, side, side + 1}, -1, 1, 9).to(type).requires_grad_());
+      const auto maps = shares ? with_shared_gradients(leaves) : leaves;
+      EXPECT_EQ(shared_gradients(maps) != nullptr, shares);
+      EXPECT_FALSE(shared_gradients(at::TensorList(maps).slice(1)));
+      const auto boxes = roi_align(maps, rois, levels, {.scale = 0.25}),
+                 masks = roi_align(at::TensorList(maps).slice(0, 2), few, {}, {.height = 14});
+      (boxes.square().sum() + masks.square().sum() + maps[0].square().sum()).backward();
+      std::vector<at::Tensor> result;
+      for (const auto& leaf : leaves) result.push_back(leaf.grad());
+      return result;
+    };
+    const auto apart = gradients(false), shared = gradients(true);
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+      EXPECT_EQ(shared[i].scalar_type(), type);
+      EXPECT_TRUE(close(shared[i], apart[i], type == at::kBFloat16 ? 1e-2 : 1e-6)) << i;
+    }
+  }
+}
+
+TEST(RoiAlign, SharedGradientsAreMadeAnewByEachBackwardPass) {
+  const auto rois = random_rois(20, 2, 40, 30);
+  const auto leaf = random_values({2, 8, 10, 12}, -1, 1, 1).requires_grad_();
+  const auto maps = with_shared_gradients({leaf});
+  const auto loss = roi_align(maps, rois, {}, {}).square().sum();
+  loss.backward({}, /*retain_graph=*/true);
+  const auto once = leaf.grad().clone();
+  loss.backward();
+  EXPECT_TRUE(close(leaf.grad(), once * 2, 1e-6));
 }
 
 TEST(RoiAlign, MapsThatNoRegionIsTakenFromHaveAGradientOfZero) {

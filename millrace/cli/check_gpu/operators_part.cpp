@@ -394,7 +394,7 @@ void check_operators(PartRun& run) {
                  "millrace::mask_targets", "millrace::focal_loss", "millrace::focal_loss_backward",
                  // Called for CPUs alone.
                  "millrace::winograd", "millrace::winograd_backward",
-                 "millrace::sparse_convolution_backward"});
+                 "millrace::sparse_convolution_backward", "millrace::roi_align_add_gradients_"});
 }
 
 }  // namespace millrace::cli

@@ -8,7 +8,6 @@
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
-#include <ATen/ops/threshold_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "millrace/detector/precision.h"
+#include "millrace/models/layers/relu.h"
 #include "millrace/models/layers/sparse_backward.h"
 #include "millrace/models/layers/touched_pixels.h"
 #include "millrace/models/layers/winograd.h"
@@ -173,14 +173,6 @@ Gradients backward_of_sums(at::TensorList gradients, at::TensorList maps, const 
     if (fast) return winograd_backward(slopes, inputs, weight, wanted);
   }
   return backward_directly(gradients, maps, weight, c, wanted);
-}
-
-/// The gradient before a ReLU that gave y: in place where nobody else sees it.
-at::Tensor before_relu(at::Tensor gradient, const at::Tensor& y) {
-  const bool own = gradient.use_count() == 1 && gradient.storage().use_count() == 1 &&
-                   gradient.is_non_overlapping_and_dense();
-  return own ? at::threshold_backward_out(gradient, gradient, y, 0)
-             : at::threshold_backward(gradient, y, 0);
 }
 
 class Convolve : public torch::autograd::Function<Convolve> {

@@ -69,11 +69,13 @@ class Product : public torch::autograd::Function<Product> {
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const auto type = compute_type(x);
   if (!onednn_takes(x, type)) return at::linear(x, weight, bias);
+  const auto product = [&](const at::Tensor& rows) {
+    return Product::apply(rows, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, type);
+  };
+  if (x.dim() == 2) return product(x);  // no view, whose change in place would be a copy
   auto shape = x.sizes().vec();
   shape.back() = weight.size(0);
-  return Product::apply(x.reshape({-1, x.size(-1)}), weight,
-                        bias.defined() ? OptionalTensor(bias) : std::nullopt, type)
-      .view(shape);
+  return product(x.reshape({-1, x.size(-1)})).view(shape);
 }
 
 at::Tensor times_transposed(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

@@ -88,6 +88,10 @@ void scatter_add(const at::Tensor& rows, Places places, const at::Tensor& map) {
   });
 }
 
+at::Tensor joined(const std::vector<at::Tensor>& rows) {
+  return rows.size() == 1 ? rows[0] : at::cat(rows);
+}
+
 using Gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor>;
 
 Gradients on_cpu(at::TensorList gradients, at::TensorList rows, at::TensorList maps,
@@ -104,7 +108,7 @@ Gradients on_cpu(at::TensorList gradients, at::TensorList rows, at::TensorList m
     slopes.push_back(gather(gradients[l], pixels));
     if (wanted[1]) inputs.push_back(gather(maps[l], places[l]).view({rows[l].numel(), depth}));
   }
-  const auto own = at::cat(slopes);  // (rows, K)
+  const auto own = joined(slopes);  // (rows, K)
   Gradients result;
   auto& [dx, dw, db] = result;
   if (wanted[0]) {
@@ -120,7 +124,7 @@ Gradients on_cpu(at::TensorList gradients, at::TensorList rows, at::TensorList m
     }
   }
   if (wanted[1])
-    dw = (own.numel() > 0 ? times_transposed(own.t(), at::cat(inputs).t())
+    dw = (own.numel() > 0 ? times_transposed(own.t(), joined(inputs).t())
                           : at::zeros({out, depth}, own.options()))
              .view({out, kernel, kernel, in})
              .permute({0, 3, 1, 2});

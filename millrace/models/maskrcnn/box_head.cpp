@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
+#include "millrace/models/layers/relu.h"
 #include "millrace/models/layers/truth_pack.h"
 #include "millrace/onnx/operations.h"
 
@@ -73,7 +74,7 @@ at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const
   for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
   if (options_.kind == "mean") return x.mean({2, 3});
   x = x.flatten(1);  // as (C, H, W)
-  for (const auto& layer : layers_) x = layer(x).relu_();
+  for (const auto& layer : layers_) x = relu_in_place(layer(x));
   return x;
 }
 

@@ -1,6 +1,7 @@
 #include "millrace/models/maskrcnn/mask_head.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/sigmoid.h>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "millrace/models/layers/losses.h"
+#include "millrace/models/layers/relu.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/upload.h"
 #include "millrace/onnx/operations.h"
@@ -58,6 +60,8 @@ class PixelProducts : public torch::autograd::Function<PixelProducts> {
                                                  const torch::autograd::variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &weights = saved[1], &gradient = gradients[0];
+    // Else the view would keep the tensor that it is of, and the ReLU's gradient take a new one.
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto dx = at::bmm(gradient.transpose(1, 2), weights)
                         .view({x.size(0), x.size(2), x.size(3), x.size(1)})
                         .permute({0, 3, 1, 2});
@@ -106,7 +110,7 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
 
 at::Tensor MaskHead::logits(at::Tensor x, const at::Tensor& channels, const NormPass& pass) const {
   for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
-  x = upsample_(x).relu_();
+  x = relu_in_place(upsample_(x));
   const auto of = [&](const at::Tensor& rows) {  // (K, ...) -> (F, Q, ...)
     return rows.index_select(0, channels.flatten())
         .view({channels.size(0), channels.size(1), rows.size(1)});

@@ -11,6 +11,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/options.h"
+#include "millrace/models/ops/map_gradients.h"
 #include "millrace/models/training_checks.h"
 
 namespace millrace {
@@ -76,8 +77,10 @@ class MaskRcnn final : public PyramidDetector {
     return options_.pyramid.has_pyramid() ? pyramid().channels() : pyramid().resnet().channels()[3];
   }
 
-  Losses head_losses(const Features& features, const std::vector<Truth>& truths,
+  Losses head_losses(const Features& given, const std::vector<Truth>& truths,
                      const StepInfo& step) override {
+    auto features = given;
+    features.maps = with_shared_gradients(given.maps);
     const auto rpn = rpn_(features);
     const auto anchors = rpn_.match_anchors(rpn.anchors, truths);
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);

@@ -57,6 +57,10 @@ TORCH_LIBRARY(millrace, library) {
   library.def(
       "roi_align_backward(Tensor grad_output, Tensor rois, Tensor levels, int[] sizes, "
       "float scale, int sampling_ratio, bool aligned) -> Tensor[]");
+  // The same added to gradients of maps, float or double, channels last. For CPUs alone.
+  library.def(
+      "roi_align_add_gradients_(Tensor(a!)[] gradients, Tensor grad_output, Tensor rois, "
+      "Tensor levels, float scale, int sampling_ratio, bool aligned) -> ()");
   // Binary targets (F, size, size) float of the polygons of `objects` (F) int64 inside boxes (F,
   // 4). `points`: x0 y0 x1 y1 ..., float64 pixels; polygon p has the points polygon_begins[p] ..
   // polygon_begins[p + 1], object g the polygons object_begins[g] .. object_begins[g + 1].

@@ -16,6 +16,7 @@
 
 #include "millrace/models/ops/axis_taps.h"
 #include "millrace/models/ops/dispatched.h"
+#include "millrace/models/ops/map_gradients.h"
 #include "millrace/models/ops/simd.h"
 
 namespace millrace {
@@ -203,12 +204,11 @@ at::Tensor pool(at::TensorList maps, const at::Tensor& rois, const at::Tensor& l
   return output.to(maps[0].scalar_type());
 }
 
-/// `sizes`: the four of each map. Threads divide the channels and take regions in order, so sums do
-/// not depend on the number of threads.
+/// Adds the gradients of regions to those of maps, of type T and channels last. Threads divide the
+/// channels and take regions in order, so sums do not depend on the number of threads.
 template <typename T>
-std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& rois,
-                               const at::Tensor& levels, at::IntArrayRef sizes,
-                               const RoiAlignOptions& options) {
+void spread(const at::Tensor& grad_output, const at::Tensor& rois, const at::Tensor& levels,
+            at::TensorList gradients, const RoiAlignOptions& options) {
   const at::Tensor regions = rois.to(kType<T>).contiguous(), own_levels = levels.contiguous();
   // As it comes, channels first from a layer of all numbers of a region: a copy would be the
   // largest tensor of a step.
@@ -218,13 +218,10 @@ std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& 
   const auto* roi = regions.const_data_ptr<T>();
   const auto* level = own_levels.const_data_ptr<std::int64_t>();
   const auto* cells = memory.const_data_ptr<T>();
-  std::vector<at::Tensor> gradients;
   std::vector<FeatureMap<T>> features;
   double scale = options.scale;
-  for (std::size_t i = 0; i < sizes.size(); i += 4) {
-    auto& gradient = gradients.emplace_back(
-        at::empty(sizes.slice(i, 4), memory.options(), kChannelsLast).zero_());
-    features.emplace_back(gradient, gradient.template mutable_data_ptr<T>(), scale);
+  for (const auto& gradient : gradients) {
+    features.emplace_back(gradient, gradient.mutable_data_ptr<T>(), scale);
     scale /= 2;
   }
   const auto count = regions.size(0);
@@ -255,8 +252,11 @@ std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& 
               map_of(r).of(roi + 5 * r) + first);
     }
   });
-  for (auto& gradient : gradients) gradient = gradient.to(grad_output.scalar_type());
-  return gradients;
+}
+
+/// What maps' gradients are summed in.
+at::ScalarType type_of_sums(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
 at::Tensor roi_align_on_cpu(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
@@ -267,20 +267,40 @@ at::Tensor roi_align_on_cpu(at::TensorList maps, const at::Tensor& rois, const a
                                               : pool<float>(maps, rois, levels, options);
 }
 
+void add_gradients_on_cpu(at::TensorList gradients, const at::Tensor& grad_output,
+                          const at::Tensor& rois, const at::Tensor& levels, double scale,
+                          std::int64_t sampling_ratio, bool aligned) {
+  const RoiAlignOptions options{grad_output.size(2), grad_output.size(3), scale, sampling_ratio,
+                                aligned};
+  if (gradients[0].scalar_type() == at::kDouble)
+    spread<double>(grad_output, rois, levels, gradients, options);
+  else
+    spread<float>(grad_output, rois, levels, gradients, options);
+}
+
+at::Tensor no_gradient(at::IntArrayRef size, const at::TensorOptions& options) {
+  return at::empty(size, options.dtype(type_of_sums(c10::typeMetaToScalarType(options.dtype()))),
+                   kChannelsLast)
+      .zero_();
+}
+
+/// `sizes`: the four of each map.
 std::vector<at::Tensor> roi_align_backward_on_cpu(const at::Tensor& grad_output,
                                                   const at::Tensor& rois, const at::Tensor& levels,
                                                   at::IntArrayRef sizes, double scale,
                                                   std::int64_t sampling_ratio, bool aligned) {
-  const RoiAlignOptions options{grad_output.size(2), grad_output.size(3), scale, sampling_ratio,
-                                aligned};
-  return grad_output.scalar_type() == at::kDouble
-             ? spread<double>(grad_output, rois, levels, sizes, options)
-             : spread<float>(grad_output, rois, levels, sizes, options);
+  std::vector<at::Tensor> gradients;
+  for (std::size_t i = 0; i < sizes.size(); i += 4)
+    gradients.push_back(no_gradient(sizes.slice(i, 4), grad_output.options()));
+  add_gradients_on_cpu(gradients, grad_output, rois, levels, scale, sampling_ratio, aligned);
+  for (auto& gradient : gradients) gradient = gradient.to(grad_output.scalar_type());
+  return gradients;
 }
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) {
   library.impl("roi_align", roi_align_on_cpu);
   library.impl("roi_align_backward", roi_align_backward_on_cpu);
+  library.impl("roi_align_add_gradients_", add_gradients_on_cpu);
 }
 
 at::Tensor dispatch_roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
@@ -294,7 +314,8 @@ class RoiAlign : public torch::autograd::Function<RoiAlign> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, at::TensorList maps,
                             const at::Tensor& rois, const at::Tensor& levels,
-                            const RoiAlignOptions& options) {
+                            const RoiAlignOptions& options,
+                            const c10::intrusive_ptr<MapGradients>& shared) {
     context->save_for_backward({rois, levels});
     std::vector<std::int64_t> sizes;
     for (const auto& map : maps) sizes.insert(sizes.end(), map.sizes().begin(), map.sizes().end());
@@ -303,6 +324,7 @@ class RoiAlign : public torch::autograd::Function<RoiAlign> {
     saved["scale"] = options.scale;
     saved["sampling_ratio"] = options.sampling_ratio;
     saved["aligned"] = options.aligned;
+    if (shared) saved["shared"] = c10::IValue::make_capsule(shared);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     return dispatch_roi_align(maps, rois, levels, options);
   }
@@ -311,12 +333,29 @@ class RoiAlign : public torch::autograd::Function<RoiAlign> {
                                                  const torch::autograd::variable_list& grads) {
     const auto tensors = context->get_saved_variables();
     auto& saved = context->saved_data;
-    static const auto op =
-        dispatched<decltype(roi_align_backward_on_cpu)>("millrace::roi_align_backward");
-    auto result = op.call(grads[0], tensors[0], tensors[1], saved["sizes"].toIntVector(),
-                          saved["scale"].toDouble(), saved["sampling_ratio"].toInt(),
-                          saved["aligned"].toBool());
-    result.resize(result.size() + 3);  // regions, levels and options have none
+    const auto sizes = saved["sizes"].toIntVector();
+    const auto scale = saved["scale"].toDouble();
+    const auto sampling_ratio = saved["sampling_ratio"].toInt();
+    const bool aligned = saved["aligned"].toBool();
+    torch::autograd::variable_list result;
+    if (const auto shared = saved.find("shared"); shared != saved.end()) {
+      static const auto add =
+          dispatched<decltype(add_gradients_on_cpu)>("millrace::roi_align_add_gradients_");
+      auto& all =
+          c10::static_intrusive_pointer_cast<MapGradients>(shared->second.toCapsule())->sums;
+      const auto count = sizes.size() / 4;
+      for (std::size_t i = 0; i < count; ++i)
+        if (!all[i].defined())
+          all[i] = no_gradient(at::IntArrayRef(sizes).slice(4 * i, 4), grads[0].options());
+      add.call(at::TensorList(all).slice(0, count), grads[0], tensors[0], tensors[1], scale,
+               sampling_ratio, aligned);
+      result.resize(count);
+    } else {
+      static const auto op =
+          dispatched<decltype(roi_align_backward_on_cpu)>("millrace::roi_align_backward");
+      result = op.call(grads[0], tensors[0], tensors[1], sizes, scale, sampling_ratio, aligned);
+    }
+    result.resize(result.size() + 4);  // regions, levels, options and sums have none
     return result;
   }
 };
@@ -326,7 +365,8 @@ at::Tensor roi_align_with_gradient(at::TensorList maps, const at::Tensor& rois,
                                    std::int64_t width, double scale, std::int64_t sampling_ratio,
                                    bool aligned) {
   return RoiAlign::apply(maps, rois.detach(), levels,
-                         RoiAlignOptions{height, width, scale, sampling_ratio, aligned});
+                         RoiAlignOptions{height, width, scale, sampling_ratio, aligned},
+                         shared_gradients(maps));
 }
 
 TORCH_LIBRARY_IMPL(millrace, Autograd, library) {

@@ -1,0 +1,41 @@
+#include "millrace/models/layers/relu.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/support/tensors.h"
+
+namespace millrace::testing {
+namespace {
+
+TEST(Relu, InPlaceHasTheBytesOfOneApartAndSoHasItsGradient) {
+  const auto x = at::randn({3, 5}), gradient = at::randn({3, 5});
+  const auto leaf = x.clone().requires_grad_(), other = x.clone().requires_grad_();
+  const auto y = leaf * 2, result = relu_in_place(y);
+  EXPECT_EQ(result.const_data_ptr(), y.const_data_ptr());
+  EXPECT_TRUE(same(result, at::relu(other * 2)));
+  result.backward(gradient);
+  at::relu(other * 2).backward(gradient);
+  EXPECT_TRUE(same(leaf.grad(), other.grad()));
+}
+
+TEST(Relu, HasAGradientInPlaceUnlessSomebodyElseSeesIt) {
+  const auto y = at::relu(at::randn({4, 4}));
+  auto gradient = at::randn({4, 4});
+  const auto kept = gradient, copy = gradient.clone();
+  const auto apart = before_relu(gradient, y);
+  EXPECT_TRUE(same(kept, copy));
+  EXPECT_TRUE(same(apart, copy * (y > 0)));
+  gradient = copy.clone();
+  const auto* const memory = gradient.const_data_ptr();
+  const auto in_place = before_relu(std::move(gradient), y);
+  EXPECT_EQ(in_place.const_data_ptr(), memory);
+  EXPECT_TRUE(same(in_place, apart));
+}
+
+}  // namespace
+}  // namespace millrace::testing
