@@ -18,11 +18,20 @@ class PlainNumber {
   [[gnu::always_inline]] static bool read(const char*& at, double& to) {
     const bool negative = *at == '-';
     at += negative;
-    // Most have a point and, with what follows them, eight characters or less
+    // Most have, with what follows them, eight characters or less, and a point or no more than digits
     const std::uint64_t next = eight(at), other = others(next);
     const std::uint64_t after_point = other & (other - 1);
+    if (other == 0) return any_number(at, negative, to);
     const unsigned point = bytes_below(other);
-    if (after_point == 0 || at[point] != '.') return any_number(at, negative, to);
+    if (at[point] != '.') {
+      if (point == 0 || (*at == '0' && point > 1)) return false;
+      if ((at[point] | ' ') == 'e') return any_number(at, negative, to);
+      at += point;
+      const auto value = static_cast<double>(value_of(next, point));
+      to = negative ? -value : value;
+      return true;
+    }
+    if (after_point == 0) return any_number(at, negative, to);
     const unsigned count = bytes_below(after_point) - 1, decimals = count - point;
     if (point == 0 || decimals == 0 || (*at == '0' && point > 1)) return false;
     if ((at[count + 1] | ' ') == 'e') return any_number(at, negative, to);
