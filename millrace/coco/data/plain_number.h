@@ -18,7 +18,7 @@ class PlainNumber {
   [[gnu::always_inline]] static bool read(const char*& at, double& to) {
     const bool negative = *at == '-';
     at += negative;
-    // Most have, with what follows them, eight characters or less, and a point or no more than digits
+    // Most have, with what follows them, eight characters or less: digits, and perhaps a point
     const std::uint64_t next = eight(at), other = others(next);
     const std::uint64_t after_point = other & (other - 1);
     if (other == 0) return any_number(at, negative, to);
