@@ -254,11 +254,6 @@ void spread(const at::Tensor& grad_output, const at::Tensor& rois, const at::Ten
   });
 }
 
-/// What maps' gradients are summed in.
-at::ScalarType type_of_sums(at::ScalarType type) {
-  return type == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 at::Tensor roi_align_on_cpu(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
                             std::int64_t height, std::int64_t width, double scale,
                             std::int64_t sampling_ratio, bool aligned) {
@@ -278,10 +273,10 @@ void add_gradients_on_cpu(at::TensorList gradients, const at::Tensor& grad_outpu
     spread<float>(grad_output, rois, levels, gradients, options);
 }
 
+/// Zeros of a map's size to add gradients to, those of narrow types in float.
 at::Tensor no_gradient(at::IntArrayRef size, const at::TensorOptions& options) {
-  return at::empty(size, options.dtype(type_of_sums(c10::typeMetaToScalarType(options.dtype()))),
-                   kChannelsLast)
-      .zero_();
+  const auto type = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
+  return at::empty(size, options.dtype(type), kChannelsLast).zero_();
 }
 
 /// `sizes`: the four of each map.
