@@ -70,7 +70,7 @@ FOLDERS = {
     "trainer/run": ["trainer/evaluation", "trainer/status"],
     "callbacks/common": ["trainer/evaluation"],
     "callbacks": ["callbacks/common", "report"],
-    "plugins": ["base"],
+    "plugins": ["base/disk"],
     "plugins/cuda": ["models/ops", "plugins", "trainer/cluster"],
     "plugins/rtdetr": ["models"],
     "plugins/yolox": ["models"],

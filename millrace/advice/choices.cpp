@@ -8,6 +8,7 @@
 
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
+#include "millrace/engine/count_steps.h"
 
 namespace millrace::advice {
 namespace {
@@ -110,21 +111,24 @@ Plan choose_plan(std::size_t images, std::int64_t batch, Start start, bool one_s
   const double epochs = factor * std::clamp(2000 / std::sqrt(count), 12., 300.);
   Plan plan;
   plan.epochs = std::max<std::int64_t>(4, std::llround(epochs));
-  const auto of_epoch = static_cast<std::int64_t>(std::ceil(count / static_cast<double>(batch)));
-  plan.steps = plan.epochs * of_epoch;
+  const auto steps = [&](std::int64_t of) {
+    return count_steps(static_cast<double>(of), std::llround(count), batch);
+  };
+  plan.steps = steps(plan.epochs);
   plan.warmup = std::clamp<std::int64_t>(plan.steps / 20 / 10 * 10, 1, 1000);
   plan.evaluate_every = std::max<std::int64_t>(1, plan.epochs / 10);
+  plan.first_evaluation = steps(plan.evaluate_every);
   plan.lr = start == Start::random ? .025 : start == Start::backbone ? .01 : .004;
   if (one_stage) plan.lr *= .4;
   return plan;
 }
 
 std::string first_sign(const Plan& plan, Start start, std::size_t images) {
-  const auto steps = plan.steps / plan.epochs * plan.evaluate_every;
   auto text = fmt::format(
       "box AP50 after epoch {} (step {}): {} means that it learns; still under 0.01 after half of "
       "the epochs, look at the labels with `trainer inspect`",
-      plan.evaluate_every, steps, start == Start::detector ? "above 0.05" : "anything above 0.01");
+      plan.evaluate_every, plan.first_evaluation,
+      start == Start::detector ? "above 0.05" : "anything above 0.01");
   constexpr std::size_t kFew = 50;
   if (images < kFew)
     text += fmt::format("; {} to evaluate on: scores move by several hundredths by chance",

@@ -73,6 +73,7 @@ struct Plan {
   std::int64_t epochs = 1, steps = 1;  // steps in all
   std::int64_t warmup = 1;             // steps
   std::int64_t evaluate_every = 1;     // epochs
+  std::int64_t first_evaluation = 1;   // its step
   double lr = 0;                       // at kLrBatch images a step
 };
 inline constexpr std::int64_t kLrBatch = 4;

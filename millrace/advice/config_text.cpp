@@ -100,11 +100,11 @@ std::string head_of(const Draft& draft) {
       Text::wrapped(fmt::format("{} on {}, written by `{}`. It trains with", draft.network.what,
                                 count_of(draft.train.images, "image"), draft.command));
   text += fmt::format("#\n#     trainer run {}\n#\n", draft.file);
-  text +=
-      Text::wrapped(fmt::format("Other keys have their defaults: `trainer config {}` prints all, "
-                                "`trainer list` says what they "
-                                "mean. Paths count from the folder that the trainer is started in.",
-                                draft.file));
+  text += Text::wrapped(
+      fmt::format("Other keys have their defaults: `trainer config {}` prints all, "
+                  "`trainer list` says what they "
+                  "mean. data.root is relative to this file, other paths to the current folder.",
+                  draft.file));
   if (draft.network.start == Start::random)
     text += "#\n" +
             Text::wrapped(

@@ -22,7 +22,8 @@ struct SplitText {
 struct Draft {
   std::string command;  // "trainer init cats --data photos"
   std::string file;     // "cats/config.toml"
-  std::string root, output;
+  std::string root;     // absolute, or relative to the file
+  std::string output;
   std::string about_root;  // where the images lie
   SplitText train, val;
   std::vector<std::pair<std::string, std::uint64_t>> classes;  // names, objects to train on

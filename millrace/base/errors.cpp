@@ -3,8 +3,25 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <new>
+
+#include "millrace/base/text.h"
 
 namespace millrace {
+
+namespace {
+
+/// Of the message of libtorch's allocator: "... you tried to allocate 3211264 bytes. Error ..."
+std::string out_of_memory_sentence(const std::string& what) {
+  constexpr std::string_view kBefore = "tried to allocate ";
+  const auto at = what.rfind(kBefore);
+  const double bytes =
+      at == what.npos ? 0 : std::strtod(what.c_str() + at + kBefore.size(), nullptr);
+  return bytes > 0 ? fmt::format("out of memory: {} cannot be allocated", byte_text(bytes))
+                   : std::string("out of memory");
+}
+
+}  // namespace
 
 std::string of_plugin(const std::string& plugin) { return plugin.empty() ? "" : " of " + plugin; }
 
@@ -13,8 +30,15 @@ std::string ComponentName::text() const {
 }
 
 std::string sentence_of(std::string what) {
+  if (what == std::bad_alloc().what()) return "out of memory";
+  constexpr std::string_view kJson = "[json.exception.";
+  for (auto at = what.find(kJson); at != what.npos; at = what.find(kJson, at))
+    what.erase(at, what.find("] ", at) - at + 2);
   if (std::getenv("TORCH_SHOW_CPP_STACKTRACES")) return what;
-  what = what.substr(0, what.find("\nException raised from "));
+  for (const auto* stack : {"\nException raised from ", "\nframe #0: "})
+    what = what.substr(0, what.find(stack));
+  if (const auto at = what.find("[enforce fail at alloc_cpu.cpp"); at != what.npos)
+    return what.substr(0, at) + out_of_memory_sentence(what.substr(at));
   constexpr const char* kAdvice =
       " (of this operation or one before it: CUDA_LAUNCH_BLOCKING=1 shows which, scripts/gpu_tools "
       "memcheck where)";

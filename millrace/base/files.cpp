@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -19,8 +22,25 @@
 namespace millrace {
 namespace {
 
+struct DiskFull : Error {
+  using Error::Error;
+};
+
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
-  throw Error(path.string() + ": " + std::string(what) + ": " + std::strerror(errno));
+  const int reason = errno;
+  const auto text = path.string() + ": " + std::string(what) + ": " + std::strerror(reason);
+  if (reason == ENOSPC || reason == EDQUOT) throw DiskFull(text);
+  throw Error(text);
+}
+
+/// The message of `full` with what a file of `bytes` needs, and what to do.
+std::string full_disk_text(const DiskFull& full, const std::filesystem::path& file,
+                           std::uint64_t bytes) {
+  std::error_code unknown;
+  const auto space = std::filesystem::space(std::filesystem::absolute(file).parent_path(), unknown);
+  return std::string(full.what()) + ": the file needs " + byte_text(static_cast<double>(bytes)) +
+         (unknown ? "" : ", " + byte_text(static_cast<double>(space.available)) + " are free") +
+         "; free some space, or write to another disk";
 }
 
 UniqueFd opened(const std::filesystem::path& path, int flags, std::string_view otherwise) {
@@ -56,7 +76,7 @@ constexpr auto kNotFlushed = "cannot be flushed to the disk";
 /// call has a part of its own, so that any number of processes may write at once. Throws Error, and
 /// leaves no part then.
 void write_and_rename(const std::filesystem::path& name, std::span<const std::string_view> parts,
-                      bool sync) {
+                      bool sync) try {
   const auto file = replaceable(name);
   if (!file) {
     const auto out = opened(name, O_WRONLY | O_TRUNC, "cannot be written");
@@ -76,6 +96,10 @@ void write_and_rename(const std::filesystem::path& name, std::span<const std::st
     ::unlink(part.c_str());
     throw;
   }
+} catch (const DiskFull& full) {
+  std::uint64_t bytes = 0;
+  for (const auto one : parts) bytes += one.size();
+  throw Error(full_disk_text(full, name, bytes));
 }
 
 }  // namespace
@@ -181,15 +205,42 @@ void make_writable_folder(const std::filesystem::path& folder) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(folder, "this folder cannot be written to");
 }
 
+namespace {
+
+/// "process 1234 (trainer-torch)", which holds the lock of a file or folder; "another process" if
+/// this machine does not list it, as for a process of another host.
+std::string holder_of(const UniqueFd& fd) {
+  struct stat about {};
+  std::ifstream locks("/proc/locks");
+  if (::fstat(fd.get(), &about) != 0) return "another process";
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, mode, access, file;
+    long process = 0;
+    words >> number >> kind >> mode >> access >> process >> file;  // DEVICE:DEVICE:INODE
+    if (kind != "FLOCK" || process <= 0 ||
+        file.substr(file.rfind(':') + 1) != std::to_string(about.st_ino))
+      continue;
+    std::string name;
+    std::ifstream comm("/proc/" + std::to_string(process) + "/comm");
+    std::getline(comm, name);
+    return "process " + std::to_string(process) + (name.empty() ? "" : " (" + name + ")");
+  }
+  return "another process";
+}
+
+}  // namespace
+
 FileLock::FileLock(const std::filesystem::path& path)
     : fd_(std::filesystem::is_directory(path)
               ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
               : ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
   if (fd_ && ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) return;
   const int reason = errno;
-  throw Error(path.string() + (reason == EWOULDBLOCK
-                                   ? ": another process is writing it"
-                                   : std::string(": cannot be locked: ") + std::strerror(reason)));
+  throw Error(std::filesystem::absolute(path).lexically_normal().string() +
+              (reason == EWOULDBLOCK
+                   ? ": in use by " + holder_of(fd_)
+                   : std::string(": cannot be locked: ") + std::strerror(reason)));
 }
 
 }  // namespace millrace

@@ -41,6 +41,9 @@ std::string range_text(const Limits& limits) {
 
 void check_range(const Entry& entry, const Config& value, double number) {
   const auto& limits = entry.limits;
+  if (!std::isfinite(number))
+    refuse(entry, value,
+           fmt::format("= {} is out of range: not a finite number", value_text(value)));
   if (number >= limits.min && number <= limits.max) return;
   const auto range =
       number > limits.max && limits.max >= kMostOfAnything    ? fmt::format("<= {}", limits.max)
@@ -90,7 +93,14 @@ void read_value(const Entry& entry, const Config& value, Duration& into) {
 
 void read_value(const Entry& entry, const Config& value, std::string& into) {
   const auto* v = std::get_if<std::string>(&value.data);
-  if (!v) refuse_type(entry, value, "a string");
+  if (!v) {
+    const auto& place = value.origin.source;
+    const auto example = into.empty() ? value_text(value) : into;
+    if (place.starts_with("--set "))
+      refuse_type(entry, value, fmt::format("a string, as in {}='\"{}\"'", place, example));
+    refuse_type(entry, value,
+                into.empty() ? "a string" : fmt::format("a string such as \"{}\"", into));
+  }
   if (!entry.choices.empty() && std::ranges::find(entry.choices, *v) == entry.choices.end())
     refuse(
         entry, value,

@@ -116,8 +116,8 @@ class EvaluateDetector final : public Callback,
                                     state.model.title));
     if (options_.proposals && !state.model.gives_notes())
       throw ConfigError(fmt::format(
-          "callbacks.evaluate.proposals: {} has no second stage, or several views of an "
-          "image: leave it out",
+          "callbacks.evaluate.proposals: {} has no second stage, or merges several views of "
+          "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
           state.model.title));
     check_targets(state.model);
     if (!state.make_model &&

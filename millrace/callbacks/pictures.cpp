@@ -55,8 +55,8 @@ class DrawPictures final : public Callback {
   void before_train(TrainState& state) override {
     if (stages_ && !state.model.gives_notes())
       throw ConfigError(fmt::format(
-          "callbacks.pictures.stages: {} has no second stage, or several views of an image: leave "
-          "it out",
+          "callbacks.pictures.stages: {} has no second stage, or merges several views of "
+          "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
           state.model.title));
   }
 

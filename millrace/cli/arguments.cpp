@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/detector/detector.h"
@@ -62,6 +64,7 @@ void ModelArguments::add_to(CLI::App& command) {
 
 ModelArguments::Loaded ModelArguments::load(const std::function<void(Config&)>& change,
                                             const Cluster& cluster) const {
+  if (!std::filesystem::exists(model)) throw ConfigError(model + ": not found");
   const bool alone = names_model(model);
   if (alone && !weights.empty())
     throw ConfigError(fmt::format(

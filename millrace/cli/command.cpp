@@ -37,6 +37,13 @@ CLI::Validator not_negative() {
   return numbers("from 0 on", [](double value) { return value >= 0; });
 }
 
+void add_renamed(CLI::App& command, const std::string& old_name, const std::string& new_name) {
+  const auto refuse = [=](const std::string&) {
+    throw CLI::ValidationError(old_name, "is now called " + new_name);
+  };
+  command.add_option_function<std::string>(old_name, refuse)->group("");
+}
+
 void add_json_flag(CLI::App& command, bool& json) {
   command.add_flag("--json", json,
                    "print one JSON object in one line, and nothing else, on standard output");

@@ -50,6 +50,9 @@ AddCommand add_bench_dataflow, add_bench_eval, add_bench_model, add_bench_scalin
 CLI::Validator positive();
 CLI::Validator not_negative();
 
+/// Makes the old name of an option an error that names the new one.
+void add_renamed(CLI::App& command, const std::string& old_name, const std::string& new_name);
+
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);
 

@@ -105,7 +105,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     hold_stop_signals();
     return std::nullopt;
   } catch (const ConfigError& problem) {
-    return complain(problem.what(), kWrongUse);
+    return complain(sentence_of(problem.what()), kWrongUse);
   } catch (const std::system_error& problem) {
     if (!std::ferror(stdout)) return complain(problem.what(), kFailed);
     return complain("standard output cannot be written: " + problem.code().message(), kFailed);

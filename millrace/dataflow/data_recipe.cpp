@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "millrace/base/disk/config_paths.h"
+#include "millrace/base/options.h"
 #include "millrace/base/sections.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
@@ -38,9 +40,13 @@ DataRecipe resolve_data(const Config& from, Config& tree) {
   DataRecipe recipe;
   recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "sources", "stages"});
   auto& table = *tree.find("data");
+  auto& root = *table.find("root");
+  require(table, "root", !recipe.data.root.empty(), "is empty: name a folder in COCO's layout");
+  make_path_absolute(root);
+  recipe.data.root = std::get<std::string>(root.data);
   if (auto* sample = table.find("sample")) {
     const auto options = read_options<coco::SampleOptions>(*sample);
-    const bool is_ours = is_for(*sample, *table.find("root"));
+    const bool is_ours = is_for(*sample, root);
     complete_options<coco::SampleOptions>(*sample);
     if (is_ours)
       recipe.data.sample = options;

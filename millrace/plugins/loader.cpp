@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/base/disk/config_paths.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
@@ -29,10 +30,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path find_plugin(const fs::path& named, const Origin& by) {
-  const auto folder = by.line > 0 ? fs::path(by.source).parent_path() : fs::path();
-  const auto file = fs::absolute(folder / named).lexically_normal();
+fs::path find_plugin(const Config& entry) {
+  const auto file = named_path(entry);
   if (fs::exists(file)) return file;
+  const fs::path named = std::get<std::string>(entry.data);
   if (named.has_parent_path()) throw Error(fmt::format("there is no {}", file.string()));
   const auto installed = own_library_folder() / "plugins" / named;
   if (fs::exists(installed)) return installed;
@@ -196,7 +197,7 @@ void load_plugins(Config& tree) {
     if (!named)
       throw ConfigError(entry.origin.text() + ": plugins takes a list of files, each a string");
     try {
-      const auto file = find_plugin(*named, entry.origin);
+      const auto file = find_plugin(entry);
       check_abi(file);
       open_needs(file);
       open(file);

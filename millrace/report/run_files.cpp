@@ -22,12 +22,6 @@ using nlohmann::ordered_json;
 
 const ordered_json kNull;
 
-/// Whether a process trains in this folder.
-bool is_locked(const fs::path& folder) {
-  const UniqueFd fd(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
-  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
 /// Seconds since 1970 of 2026-01-31T23:59:59Z; 0 if it is none.
 double seconds_of(const std::string& text) {
   std::tm time{};
@@ -60,7 +54,7 @@ void or_remark(RunFiles& run, const std::string& without, const Read& read) {
   try {
     read();
   } catch (const std::exception& problem) {
-    run.remarks.push_back(fmt::format("{} ({})", without, problem.what()));
+    run.remarks.push_back(fmt::format("{} ({})", without, sentence_of(problem.what())));
   }
 }
 
@@ -124,7 +118,7 @@ void find_standing(RunFiles& run) {
     run.standing_text = "ended or training: it has no record.json; " + reached;
   } else {
     run.standing = Standing::broken;
-    run.standing_text = "ended without saying so, by an error or a kill, after " + reached;
+    run.standing_text = "ended unexpectedly after " + reached;
     if (fs::exists(run.folder / "log.txt"))
       or_remark(run, "log.txt cannot be read",
                 [&] { run.log_end = end_of_log(run.folder / "log.txt"); });
@@ -132,6 +126,11 @@ void find_standing(RunFiles& run) {
 }
 
 }  // namespace
+
+bool is_locked(const fs::path& run) {
+  const UniqueFd fd(::open((run / "lock").c_str(), O_RDONLY | O_CLOEXEC));
+  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
 
 std::string text_of(const ordered_json& object, const char* key) {
   if (!object.is_object()) return "";

@@ -72,6 +72,9 @@ double trained_seconds(const RunFiles& run, double time);
 /// The most that any rank has used at any time; 0: not known.
 double peak_memory_mib(const RunFiles& run);
 
+/// Whether a process trains in the folder of this run.
+bool is_locked(const std::filesystem::path& run);
+
 /// A string member, or "".
 std::string text_of(const nlohmann::ordered_json& object, const char* key);
 

@@ -131,7 +131,14 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
     } else if (is_pax) {
       const auto records = file.read({begin, size});
       if (auto path = pax_value(records.bytes, "path")) before.name = std::move(path);
-      if (const auto text = pax_value(records.bytes, "size")) before.size = std::stoull(*text);
+      if (const auto text = pax_value(records.bytes, "size")) {
+        std::uint64_t bytes = 0;
+        const auto* end = text->data() + text->size();
+        const auto read = std::from_chars(text->data(), end, bytes);
+        if (read.ec != std::errc() || read.ptr != end)
+          fail("a size in the pax header is not a number");
+        before.size = bytes;
+      }
     } else if (type != 'g') {
       const auto prefix = header.substr(kMagic.begin, 5) == "ustar" && header[262] == '\0'
                               ? text_at(header, kPrefix)

@@ -120,7 +120,7 @@ class Trainings {
     std::vector<std::string> words = {launch_.program.string(),
                                       "run",
                                       study_.plan.config_file.string(),
-                                      "--output",
+                                      "--out",
                                       (launch_.folder / run.folder).string(),
                                       "--resume=auto"};
     add_settings(words, study_.plan.settings);

@@ -94,6 +94,12 @@ void CallbackList::refuse_watched(const Named& watcher, const std::string& name)
           "callbacks.{}: '{}' will never come: with this detector and these data callback '{}' "
           "does not publish it{}",
           watcher.name, name, named.name, suggestion(name, published)));
+  if (is_own_figure(name) || name.starts_with("loss_"))
+    throw ConfigError(fmt::format(
+        "callbacks.{}: '{}' is a metric of every training step, on that step's batch alone; "
+        "metrics to watch are published by callbacks, such as 'val/loss' by "
+        "[callbacks.validation_loss]",
+        watcher.name, name));
   const auto now = renamed_loss(name);
   throw ConfigError(fmt::format(
       "callbacks.{}: no callback of this run publishes '{}'{}", watcher.name, name,
@@ -123,7 +129,7 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
   state.may_publish_ = &named.publishes;
   const auto failed = [&](const auto& error) {
     if (failure)
-      spdlog::error(error.what());
+      spdlog::error(sentence_of(error.what()));
     else
       failure = std::make_exception_ptr(error);
   };

@@ -40,7 +40,9 @@ void reject_step(Position& at, const StepRecord& record, const std::filesystem::
         fmt::format("{}; that was the {}th such step in a row: lower optimizer.lr, set "
                     "optimizer.clip_norm, or look at the data",
                     message, at.bad_in_a_row));
-  spdlog::warn("{}; the step is skipped{}", message, kept);
+  const bool is_news = at.bad_in_a_row == 1 || !kept.empty();
+  spdlog::log(is_news ? spdlog::level::warn : spdlog::level::debug, "{}; the step is skipped{}",
+              message, kept);
 }
 
 bool has_diverged(const Position& at, const TrainOptions& train) {

@@ -14,8 +14,8 @@
 namespace millrace {
 
 /// Counts a rejected step in `at`, records the first three of a run in `run`/diverged for --replay
-/// (unless `run` is empty), and warns. Throws Error for the tenth in a row, unless the training
-/// returns to a checkpoint then.
+/// (unless `run` is empty), and warns of these and of the first in a row. Throws Error for the
+/// tenth in a row, unless the training returns to a checkpoint then.
 void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run,
                  const TrainOptions& train);
 

@@ -16,6 +16,7 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/detector/restore.h"
+#include "millrace/engine/count_steps.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
@@ -171,12 +172,12 @@ void Trainer::train() {
   if (!data_) prepare();
   const Activity::Data watched(*state_.activity, [&] { return data_->report(); });
   state_.total_epochs = plan_.train.epochs;
-  const auto steps_of_epoch =
-      static_cast<double>(data_->epoch_size()) / static_cast<double>(plan_.images_per_step);
-  state_.total_steps = static_cast<std::int64_t>(std::ceil(plan_.train.epochs * steps_of_epoch));
+  const auto samples = data_->epoch_size();
+  state_.total_steps = count_steps(plan_.train.epochs, samples, plan_.images_per_step);
   if (plan_.train.max_steps > 0 && plan_.train.max_steps < state_.total_steps) {
     state_.total_steps = plan_.train.max_steps;
-    state_.total_epochs = static_cast<double>(plan_.train.max_steps) / steps_of_epoch;
+    state_.total_epochs = static_cast<double>(plan_.train.max_steps * plan_.images_per_step) /
+                          static_cast<double>(samples);
   }
   state_.activity->stands(state_.at.step, state_.total_steps, state_.at.progress, 0);
   tell_of_schedule();
@@ -349,6 +350,9 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   wall.sync_s += end.sync_s;
   state_.scalars = std::move(end.scalars);
   if (end.rejected.empty()) {
+    if (at.bad_in_a_row > 1 && state_.is_chief)
+      spdlog::info("{} in a row were skipped, up to step {}", counted(at.bad_in_a_row, "step"),
+                   at.step);
     at.bad_in_a_row = 0;
   } else if (end.overflow) {
     at.overflow_steps += 1;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "millrace/base/random.h"
+#include "millrace/engine/count_steps.h"
 
 namespace millrace::advice {
 namespace {
@@ -132,6 +133,13 @@ TEST(Plan, SeesFewImagesOftenAndManySeldom) {
   }
   EXPECT_EQ(choose_plan(100'000, 4, Start::backbone, false).epochs, 12);
   EXPECT_GE(choose_plan(1, 1, Start::detector, false).warmup, 1);
+}
+
+TEST(Plan, CountsStepsAsTrainingDoes) {
+  const auto plan = choose_plan(25, 4, Start::random, false);
+  EXPECT_EQ(plan.steps, count_steps(static_cast<double>(plan.epochs), 25, 4));
+  EXPECT_EQ(plan.steps, (25 * plan.epochs + 3) / 4);
+  EXPECT_EQ(plan.first_evaluation, (25 * plan.evaluate_every + 3) / 4);
 }
 
 TEST(Flips, AreLeftOutWhereSidesOrLettersAreToldApart) {

@@ -17,7 +17,7 @@ using ::testing::Not;
 Draft cats() {
   Draft draft{.command = "trainer init cats --data photos",
               .file = "cats/config.toml",
-              .root = "cats/data",
+              .root = "data",
               .output = "cats/runs",
               .about_root = "the images are links to photos",
               .train = {"train", 32, 211, ""},
@@ -70,7 +70,7 @@ TEST(ConfigText, IsTomlWithEveryLineExplained) {
 TEST(ConfigText, HoldsAnyNames) {
   auto draft = cats();
   draft.classes = {{"a \"quoted\" \\ name", 1}, {"t\xC3\xBCr\n", 2}, {"# no comment", 3}};
-  draft.root = "a folder/with 'quotes'/data";
+  draft.root = "../a folder/with 'quotes'";
   const auto config = parse_config(config_text(draft), "test");
   EXPECT_EQ(std::get<std::string>(config.find_path("data.root")->data), draft.root);
   const auto& names = std::get<Config::Array>(config.find_path("data.classes")->data);

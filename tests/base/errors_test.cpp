@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
 #include <stdexcept>
 
 namespace millrace {
@@ -53,6 +54,20 @@ TEST(Sentence, IsWithoutTheStackOfLibtorch) {
   EXPECT_EQ(sentence_of(of_cuda), of_cuda) << "passed on";
   EXPECT_THAT([&] { blaming(kOwn, "before_step", [&] { throw std::logic_error("bad" + stack); }); },
               ThrowsMessage<Error>("callback 'hello' failed in before_step: bad"));
+}
+
+TEST(Sentence, StatesFailedAllocationsInBytes) {
+  const auto said = sentence_of(
+      "detect: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
+      "memory: you tried to allocate 3145728 bytes. Error code 12 (Cannot allocate memory)\n"
+      "frame #0: c10::ThrowEnforceNotMet + 0x6a\nframe #1: main\n");
+  EXPECT_EQ(said, "detect: out of memory: 3 MiB cannot be allocated");
+  EXPECT_EQ(sentence_of(std::bad_alloc().what()), "out of memory");
+}
+
+TEST(Sentence, OmitsTheTagsOfTheJsonLibrary) {
+  EXPECT_EQ(sentence_of("a.json: [json.exception.parse_error.101] parse error at line 1"),
+            "a.json: parse error at line 1");
 }
 
 }  // namespace

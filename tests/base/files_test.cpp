@@ -143,13 +143,20 @@ INSTANTIATE_TEST_SUITE_P(
         static_cast<void (*)(const fs::path&, std::string_view)>(write_file_atomically), replace),
     [](const auto& way) { return way.index == 0 ? "WriteFileAtomically" : "ReplaceFile"; });
 
+TEST(FullDisk, IsReportedWithTheBytesNeeded) {
+  const std::string bytes(3 << 20, 'x');
+  EXPECT_THAT(testing::message_of([&] { write_file_atomically("/dev/full", bytes); }),
+              ::testing::AllOf(::testing::HasSubstr("/dev/full"), ::testing::HasSubstr("3 MiB")));
+}
+
 TEST(FileLock, IsHeldByOneAtATime) {
   const testing::Scratch scratch;
   std::filesystem::create_directory(scratch / "folder");
   for (const auto& path : {scratch / "file", scratch / "folder"}) {
     std::optional<FileLock> held(path);
-    EXPECT_EQ(testing::message_of([&] { FileLock{path}; }),
-              path.string() + ": another process is writing it");
+    EXPECT_THAT(testing::message_of([&] { FileLock{path}; }),
+                ::testing::AllOf(::testing::StartsWith(path.string() + ": "),
+                                 ::testing::HasSubstr(" " + std::to_string(::getpid()) + " ")));
     held.reset();
     EXPECT_EQ(testing::message_of([&] { FileLock{path}; }), "");
   }
@@ -168,7 +175,7 @@ TEST(FileLock, GoesWithAProcessThatIsKilled) {
   char byte = 0;
   ASSERT_EQ(::read(held[0], &byte, 1), 1);
   EXPECT_THAT(testing::message_of([&] { FileLock(scratch / "file"); }),
-              HasSubstr("another process"));
+              HasSubstr("in use by process " + std::to_string(child)));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(testing::message_of([&] { FileLock(scratch / "file"); }), "");

@@ -74,6 +74,25 @@ TEST(Options, ErrorsNameFileLineColumnAndTheNearestKey) {
   EXPECT_THAT(message_of("fast = 1"), HasSubstr("true or false"));
 }
 
+TEST(Options, RejectInfinityInPlainWords) {
+  EXPECT_THAT(message_of("rate = inf"),
+              AllOf(HasSubstr("c.toml:1:8"), HasSubstr("rate = inf"), Not(HasSubstr("e+308"))));
+}
+
+TEST(Options, ShowTheQuotesThatAStringNeeds) {
+  struct Place {
+    std::string root = "data/sample";
+    void describe(Options& o) { o.add("root", root, "folder"); }
+  };
+  EXPECT_THAT(
+      message_of<Place>("root = 2017"),
+      AllOf(HasSubstr("c.toml:1:8"), HasSubstr("\"data/sample\""), Not(HasSubstr("--set"))));
+  Config table;
+  apply_overrides(table, std::vector<std::string>{"root=2017"});
+  EXPECT_THAT(([&] { read_options<Place>(table); }),
+              ThrowsMessage<ConfigError>(HasSubstr("--set root='\"data/sample\"'")));
+}
+
 TEST(Options, AListMayNeedAValue) {
   struct Sides {
     std::vector<std::int64_t> sides = {800};

@@ -61,7 +61,7 @@ TEST_F(PartFolders, ClearsWhatAKilledProcessLeft) {
 TEST_F(PartFolders, RefusesWhatExistsAndWhatAnotherMakes) {
   const auto making = std::make_unique<PartFolder>(scratch / "a", Existing::refuse);
   EXPECT_THAT([&] { PartFolder(scratch / "a", Existing::refuse); },
-              ThrowsMessage<Error>(HasSubstr("another process")));
+              ThrowsMessage<Error>(HasSubstr("in use by process")));
   making->publish();
   EXPECT_THAT([&] { PartFolder(scratch / "a", Existing::refuse); },
               ThrowsMessage<ConfigError>(HasSubstr("exists already")));

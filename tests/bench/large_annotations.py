@@ -104,7 +104,7 @@ def main():
         print(f"{given.images} images, {given.images * given.objects} objects, "
               f"{os.path.getsize(truth) / 1e9:.1f} GB; limit {given.limit_mib} MiB")
         config = os.path.join(os.path.dirname(__file__), "../../configs/maskrcnn.toml")
-        command = [given.trainer, "run", config, "--output", os.path.join(folder, "runs"),
+        command = [given.trainer, "run", config, "--out", os.path.join(folder, "runs"),
                    "--set", f"data.root={data}", "--set", f"train.max_steps={given.steps}",
                    "--set", "data.batch_size=2"]
         for what in ("the first time", "from the cache"):

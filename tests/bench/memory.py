@@ -48,7 +48,7 @@ def trained(trainer, folder, config, sets, steps):
             "train.epochs": 1000, "train.threads": 2, "callbacks.pictures.enabled": "false", **sets}
     with tempfile.TemporaryDirectory() as runs:
         done = subprocess.run(
-            [trainer, "run", config, "--output", runs]
+            [trainer, "run", config, "--out", runs]
             + [word for key, value in sets.items()
                for word in ("--set", f"unset={value}" if key == "unset" else f"{key}={value}")],
             capture_output=True, text=True)

@@ -59,7 +59,7 @@ def make_model(trainer: str, folder: str) -> str:
             "optimizer.lr": 0.0, "schedule.warmup": '"0 steps"', "train.epochs": 1,
             "schedule.milestones": "[0.5]", "data.resize_style": '"torchvision"',
             "callbacks.evaluate.enabled": "false", "callbacks.pictures.enabled": "false"}
-    command = [trainer, "run", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--output",
+    command = [trainer, "run", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--out",
                os.path.join(folder, "runs")]
     for key, value in sets.items():
         command += ["--set", f"{key}={value}"]

@@ -29,7 +29,7 @@ def last_scores(run: pathlib.Path) -> dict:
 
 def train(arguments, kind: str, seed: int) -> dict:
     out = arguments.out / f"{kind}-{seed}"
-    command = [arguments.trainer, "run", arguments.config, "--resume=auto", "--output", str(out),
+    command = [arguments.trainer, "run", arguments.config, "--resume=auto", "--out", str(out),
                "--set", f"train.seed={seed}"]
     for setting in arguments.set:
         command += ["--set", setting]

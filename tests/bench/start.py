@@ -38,7 +38,7 @@ def answer(words):
 
 def first_step(trainer, folder, data, cache):
     """Seconds to the end of the first step, and peak MiB."""
-    words = [trainer, "run", CONFIG, "--output", os.path.join(folder, "runs"),
+    words = [trainer, "run", CONFIG, "--out", os.path.join(folder, "runs"),
              "--set", "train.max_steps=1"]
     for key in "evaluate", "pictures", "checkpoint", "report":
         words += ["--set", f"callbacks.{key}.enabled=false"]

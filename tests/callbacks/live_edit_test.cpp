@@ -99,12 +99,12 @@ TEST(LiveEdit, ReadsNewEditsOnceTheOldOnesAreRepeated) {
 TEST(LiveEdit, ChangesNothingWhereTheFileIsWrong) {
   const struct {
     const char *text, *why;
-  } cases[] = {
-      {"lr_factor = 0.", "edit.toml"},
-      {"lr_facto = 0.5", "did you mean 'lr_factor'"},
-      {"lr_factor = 0.5\noptimizer.momentum = 2", "optimizer.momentum = 2 is out of range"},
-      {"lr_factor = 'half'", "takes a number"},
-      {"lr_factor = [0.5]", "takes a number"}};
+  } cases[] = {{"lr_factor = 0.", "edit.toml"},
+               {"lr_facto = 0.5", "did you mean 'lr_factor'"},
+               {"lr_factor = 0.5\noptimizer.momentum = 2",
+                "optimizer.momentum = 2 is out of range (0 .. 1)"},
+               {"lr_factor = 'half'", "takes a number"},
+               {"lr_factor = [0.5]", "takes a number"}};
   for (const auto& [text, why] : cases) {
     const Scratch scratch;
     Log log;

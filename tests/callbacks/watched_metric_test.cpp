@@ -114,6 +114,13 @@ TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
         made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
       },
       ThrowsMessage<ConfigError>(HasSubstr("callbacks.checkpoint: no callback of this run")));
+  for (const auto* metric : {"loss", "loss_rpn_box_reg"})  // of every step
+    EXPECT_THAT(
+        [&] {
+          made({{"stop_early", std::string("metric = '") + metric + "'"}, {"evaluate", ""}});
+        },
+        ThrowsMessage<ConfigError>(AllOf(HasSubstr("callbacks.stop_early"), HasSubstr(metric),
+                                         HasSubstr("validation_loss"))));
   made({{"stop_early", "metric = 'val/loss_rpn_box_reg'"}, {"validation_loss", ""}});
   made({{"checkpoint", "only_if = 'loss < 3'"}});
 }

@@ -155,6 +155,16 @@ TEST_F(TinyEval, WrongArgumentsAreNamed) {
                2, "errors, intervals and comparisons are of bbox and segm");
 }
 
+TEST_F(TinyEval, KeypointsOfBoxesAloneAreRefused) {
+  const Words command = {"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "keypoints"};
+  expect_error(trainer(command), 2, truth_.string());
+  auto truth = read_json(truth_);
+  truth["annotations"][0]["keypoints"] = std::vector<int>(51, 2);
+  truth["annotations"][0]["num_keypoints"] = 17;
+  write_json(truth_, truth);
+  expect_error(trainer(command), 2, found_.string());
+}
+
 TEST_F(TinyEval, WhatTheAnnotationsLackIsCounted) {
   auto found = read_json(found_);
   for (const int image : {1, 7, 8}) {

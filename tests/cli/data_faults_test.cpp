@@ -63,8 +63,7 @@ TEST_F(DataFaults, AnObjectThatBreaksTheRulesIsLeftOutAndCounted) {
 
 TEST_F(DataFaults, EvalSaysHowManyImagesItLeftOut) {
   const auto runs = in_folder("runs");
-  successful(
-      trainer(on(data_, {"run", "--output", runs}, kTrainOnly + Words{"train.max_steps=1"})));
+  successful(trainer(on(data_, {"run", "--out", runs}, kTrainOnly + Words{"train.max_steps=1"})));
   const auto eval = [&](const Words& more) {
     return trainer(on(data_, {"eval", "--weights", runs / "maskrcnn-1/checkpoints/latest"},
                       {"data.max_skipped=0.5"}) +

@@ -13,7 +13,7 @@ class Divergence : public Trainer {
   fs::path data_ = make_data();
 
   Words command(const std::string& runs, const Words& overrides) const {
-    return on(data_, {"run", "--output", in_folder(runs)},
+    return on(data_, {"run", "--out", in_folder(runs)},
               kTrainOnly +
                   Words{"train.max_steps=40", "train.epochs=100", "optimizer.lr=1e5",
                         "schedule.warmup='40 steps'", "train.on_divergence='return'",
@@ -59,6 +59,11 @@ TEST_F(Divergence, EndsWhereNoReturnHelps) {
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("and goes on with the data after those (return 1 of at most 5)"),
                     HasSubstr("after 5 returns to earlier checkpoints: lower optimizer.lr")));
+  std::size_t warnings = 0;
+  std::istringstream log(outcome.err);
+  for (std::string line; std::getline(log, line);)
+    warnings += line.find(" warning ") != std::string::npos;
+  EXPECT_LE(warnings, 20U) << "a few for each return, not one for each step\n" << outcome.err;
 }
 
 TEST_F(Divergence, EndsWithoutACheckpointToReturnTo) {

@@ -8,10 +8,10 @@ class Export : public TrainerOnData {};
 
 TEST_F(Export, ARunsModelLeavesWithItsCertificate) {
   successful(trainer(
-      on(data_, {"run", "--output", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
+      on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
   const auto model = in_folder("model.onnx");
   const auto out = successful(
-      trainer({"export", in_folder("runs") / "maskrcnn-1/checkpoints/latest", "--to", model}));
+      trainer({"export", in_folder("runs") / "maskrcnn-1/checkpoints/latest", "--out", model}));
   EXPECT_THAT(out.out, AllOf(HasSubstr("model.onnx\n"), HasSubstr("model.certificate.json\n")));
   const auto certificate = read_json(in_folder("model.certificate.json"));
   EXPECT_EQ(certificate["cases"].size(), 4U);  // of the validation split
@@ -21,8 +21,8 @@ TEST_F(Export, ARunsModelLeavesWithItsCertificate) {
 }
 
 TEST_F(Export, SaysWhatIsMissing) {
-  expect_error(trainer({"export"}), 2, "export takes a MODEL and --to FILE, or --check FILE");
-  expect_error(trainer({"export", "run", "--to", "model.pb"}), 2, "the name of a .onnx file");
+  expect_error(trainer({"export"}), 2, "export takes a MODEL and --out FILE, or --check FILE");
+  expect_error(trainer({"export", "run", "--out", "model.pb"}), 2, "the name of a .onnx file");
   expect_error(trainer({"export", "--check", in_folder("none.onnx")}), 1, "none.certificate.json");
 }
 

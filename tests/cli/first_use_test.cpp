@@ -2,6 +2,7 @@
 // own file names for it, and nowhere else: a mistyped folder is told, not filled.
 #include <algorithm>
 
+#include "millrace/base/config.h"
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -25,7 +26,7 @@ class FirstUse : public Trainer {
   }
   Words run_of(const fs::path& config, const Words& overrides = {}) const {
     return command(
-        {"run", "--output", in_folder("runs")}, config,
+        {"run", "--out", in_folder("runs")}, config,
         overrides + kTrainOnly + Words{"train.max_steps=1", "callbacks.checkpoint.enabled=false"});
   }
 };
@@ -34,6 +35,8 @@ TEST_F(FirstUse, RunMakesTheSetThatItsFileNames) {
   const auto outcome = successful(trainer(run_of(config_)));
   EXPECT_THAT(outcome.err,
               HasSubstr("making the sample data set in " + root_.string() + " (8 + 4"));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("info next: "), Not(HasSubstr("trainer predict"))))
+      << "no model was saved";
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("training data: 8 images, "), HasSubstr("objects of each class:\n")));
   EXPECT_EQ(read_json(root_ / "annotations/instances_train2017.json")["images"].size(), 8U);
@@ -81,6 +84,37 @@ TEST_F(FirstUse, AMistypedFolderIsToldAndNotFilled) {
   const auto copy = write("complete.toml", complete.out);
   expect_error(trainer(run_of(copy)), 2, "no data folder '" + typed_.string() + "'");
   EXPECT_FALSE(fs::exists(typed_));
+}
+
+/// The value of data.root in TOML text.
+std::string root_in(const std::string& toml) {
+  return std::get<std::string>(parse_config(toml, "text").find_path("data.root")->data);
+}
+
+TEST_F(FirstUse, ARelativeRootFollowsTheFileThatSetsIt) {
+  fs::create_directory(in_folder("configs"));
+  const auto file =
+      write("configs/relative.toml", "base = '../own.toml'\n[data]\nroot = '../near'\n");
+  const auto near = in_folder("near").string();
+  EXPECT_EQ(root_in(successful(trainer(command({"config"}, file))).out), near);
+  expect_error(trainer(command({"bench", "dataflow"}, file)), 2, "'" + near + "'");
+  const auto typed = successful(trainer(command({"config"}, file, {"data.root=near"}))).out;
+  EXPECT_EQ(root_in(typed), (fs::current_path() / "near").string());
+  expect_error(trainer(command({"config"}, file, {"data.root="})), 2, "--set data.root");
+}
+
+TEST_F(FirstUse, TheRunsCopyOfTheFileWorksFromAnyFolder) {
+  fs::create_directory(in_folder("configs"));
+  const auto file =
+      write("configs/relative.toml",
+            "base = '../own.toml'\n[data]\nroot = '../near'\n[data.sample]\ntrain = 8\n");
+  successful(trainer(run_of(file)));
+  EXPECT_TRUE(fs::is_directory(in_folder("near/train2017")));
+  const auto copy = in_folder("runs/relative-1/config.toml");
+  EXPECT_EQ(root_in(read_text(copy)), in_folder("near").string());
+  const auto seen =
+      run("/bin/sh", {"-c", "cd / && exec" + quoted({MILLRACE_TRAINER, "doctor", copy})});
+  EXPECT_THAT(seen.err, Not(HasSubstr("no data folder")));
 }
 
 TEST_F(FirstUse, NothingIsMadeForOtherSources) {

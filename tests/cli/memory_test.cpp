@@ -12,7 +12,7 @@ class Memory : public Trainer {
  protected:
   Outcome train(const fs::path& data, const Words& overrides = {}) const {
     return trainer(
-        on(data, {"run", "--output", in_folder("runs")}, overrides + Words{"train.max_steps=1"}));
+        on(data, {"run", "--out", in_folder("runs")}, overrides + Words{"train.max_steps=1"}));
   }
 };
 
@@ -93,7 +93,7 @@ TEST_F(Memory, ABatchThatDoesNotFitIsComputedInPasses) {
   }
   const auto taken = passes();
   EXPECT_GT(taken, 1);
-  successful(trainer(on(data, {"run", "--resume", "--output", in_folder("runs")},
+  successful(trainer(on(data, {"run", "--resume", "--out", in_folder("runs")},
                         large + Words{"train.passes=0", "train.max_steps=2"})));
   EXPECT_EQ(passes(), taken) << "as before, although there is enough memory now";
 }

@@ -25,7 +25,7 @@ TEST_F(Pack, GivesTheBatchesOfTheFilesAndTrainsAModel) {
   const auto folder = in_folder("packed");
   EXPECT_THAT(successful(pack(data, folder)).out, HasSubstr("8 images"));
   EXPECT_EQ(digests(data, {source(folder)}), digests(data, {}));
-  successful(trainer(on(data, {"run", "--output", in_folder("runs")},
+  successful(trainer(on(data, {"run", "--out", in_folder("runs")},
                         {source(folder), "train.max_steps=2", "data.val=''"})));
 }
 

@@ -49,7 +49,7 @@ def inspected(folder: pathlib.Path, data: pathlib.Path) -> pathlib.Path:
 def predicted(folder: pathlib.Path, data: pathlib.Path) -> pathlib.Path:
     trainer("run", "configs/maskrcnn.toml", "--set", f"data.root='{data}'", *SMALL,
             "--set", "train.max_steps=1", "--set", "callbacks.evaluate.enabled=false",
-            "--set", "callbacks.pictures.enabled=false", "--output", folder / "runs")
+            "--set", "callbacks.pictures.enabled=false", "--out", folder / "runs")
     trainer("predict", folder / "runs" / "maskrcnn-1", data / "val2017", "--out",
             folder / "found", "--score", "0", "--set", "model.test.score_thresh=0")
     return folder / "found" / "index.html"

@@ -15,7 +15,7 @@ class PluginRun : public Trainer {
                  const Words& more, int steps, int ranks = 1) const {
     const auto file = in_folder(name + ".toml");
     write_text(file, "base = '" + fs::absolute(base).string() + "'" + recipe);
-    auto command = with_settings({"run", file, "--output", in_folder(name)},
+    auto command = with_settings({"run", file, "--out", in_folder(name)},
                                  kTrainOnly +
                                      Words{setting("data.root", data_), "train.threads=1",
                                            "train.max_steps=" + std::to_string(steps)} +

@@ -29,7 +29,7 @@ class Plugin : public Trainer {
   /// Trains for one step on a tiny data set with a plug-in.
   Outcome train(const fs::path& plugin, const Words& settings) const {
     return trainer(
-        on(make_data(), {"run", "--output", in_folder("runs")},
+        on(make_data(), {"run", "--out", in_folder("runs")},
            Words{plugins({plugin}), "train.max_steps=1", "callbacks.checkpoint.enabled=false"} +
                kTrainOnly + settings));
   }
@@ -39,7 +39,7 @@ class Plugin : public Trainer {
     const auto config = in_folder("detector.toml");
     write_text(config, "plugins = ['" + plugin + "']\n[data]\nroot = '" + make_data().string() +
                            "'\n[model]\ntype = '" + detector + "'\n[train]\nmax_steps = 1\n");
-    return trainer({"run", config, "--output", in_folder("runs")});
+    return trainer({"run", config, "--out", in_folder("runs")});
   }
 
   /// A copy of the plug-in `hello`, changed by `change`.
@@ -227,7 +227,7 @@ TEST_F(Plugin, IsNamedWhereItFails) {
 TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
   const auto file = in_folder("runs/maskrcnn-1/best.txt");
   const auto command =
-      on(make_data(), {"run", "--output", in_folder("runs")},
+      on(make_data(), {"run", "--out", in_folder("runs")},
          kTrainOnly + Words{plugins({HELLO_PLUGIN, MY_CALLBACK_PLUGIN}), "data.short_side=64",
                             "data.max_side=96", "train.max_steps=24", "train.epochs=24",
                             "schedule.warmup=4 steps", "callbacks.hello.times=1000",

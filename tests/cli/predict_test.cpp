@@ -12,8 +12,8 @@ class Predict : public TrainerOnData {
  protected:
   /// A model that was trained for a step.
   fs::path model() {
-    successful(trainer(on(data_, {"run", "--output", in_folder("runs")},
-                          kTrainOnly + Words{"train.max_steps=1"})));
+    successful(trainer(
+        on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
     return in_folder("runs") / "maskrcnn-1";
   }
 

@@ -25,10 +25,10 @@ class ResumeRun : public Trainer {
   }
 
   Outcome train(const fs::path& config, const Words& more = {}, int steps = 2) const {
-    const bool elsewhere = std::ranges::find(more, "--output") != more.end();
+    const bool elsewhere = std::ranges::find(more, "--out") != more.end();
     return trainer(with_settings({"run", config},
                                  {"train.max_steps=" + std::to_string(steps), "train.epochs=100"}) +
-                   (elsewhere ? Words{} : Words{"--output", runs_}) + more);
+                   (elsewhere ? Words{} : Words{"--out", runs_}) + more);
   }
 
   static int steps_of(const fs::path& run) {
@@ -99,7 +99,7 @@ TEST_F(ResumeRun, AnotherFileOfThatNameIsAnotherConfiguration) {
                    ", where optimizer.lr is ");
   const auto moved = config("c/exp.toml");
   EXPECT_THAT(train(moved, {"--resume", "--set", "train.epochs=100"}).err, HasSubstr("is done"));
-  const auto named = successful(train(other, {"--resume", "--output", runs_ / "exp-1"}, 3));
+  const auto named = successful(train(other, {"--resume", "--out", runs_ / "exp-1"}, 3));
   EXPECT_THAT(named.err, HasSubstr("changed since the checkpoint: optimizer.lr"));
 }
 
@@ -109,21 +109,20 @@ TEST_F(ResumeRun, OutputMayNameTheRunItself) {
   successful(train(exp));
   for (const std::string slash : {"", "/"}) {
     const int steps = slash.empty() ? 3 : 4;
-    successful(train(exp, {"--resume", "--output", (runs_ / "exp-1").string() + slash}, steps));
+    successful(train(exp, {"--resume", "--out", (runs_ / "exp-1").string() + slash}, steps));
     EXPECT_EQ(steps_of(runs_ / "exp-1"), steps);
   }
   EXPECT_EQ(steps_of(runs_ / "exp-2"), 2);
-  expect_error(train(exp, {"--output", runs_ / "exp-1"}), 2,
-               "is the folder of a run: add --resume");
+  expect_error(train(exp, {"--out", runs_ / "exp-1"}), 2, "is the folder of a run: add --resume");
   EXPECT_FALSE(fs::exists(runs_ / "exp-1" / "exp-1"));
   fs::remove_all(runs_ / "exp-2" / "checkpoints");
-  expect_error(train(exp, {"--resume", "--output", runs_ / "exp-2"}), 2, "has no checkpoint");
+  expect_error(train(exp, {"--resume", "--out", runs_ / "exp-2"}), 2, "has no checkpoint");
 }
 
 TEST_F(ResumeRun, AnOutputThatCannotBeWrittenIsNamed) {
   const auto file = in_folder("file");
   write_text(file, "");
-  expect_error(train(config("exp.toml"), {"--output", file / "runs"}), 2, file.string());
+  expect_error(train(config("exp.toml"), {"--out", file / "runs"}), 2, file.string());
 }
 
 TEST_F(ResumeRun, FoldersThatNoRunHasMadeAreLeftAlone) {
@@ -168,9 +167,9 @@ TEST_F(ResumeRun, AnOutputThatIsNoFolderIsWrongUse) {
   const auto exp = config("exp.toml");
   write_text(in_folder("file"), "mine");
   for (const auto* output : {"file", "file/runs"}) {
-    expect_error(train(exp, {"--output", in_folder(output).string()}), 2,
+    expect_error(train(exp, {"--out", in_folder(output).string()}), 2,
                  in_folder("file").string() + " is a file");
-    expect_error(train(exp, {"--resume=auto", "--output", in_folder(output).string()}), 2,
+    expect_error(train(exp, {"--resume=auto", "--out", in_folder(output).string()}), 2,
                  in_folder("file").string() + " is a file");
   }
   expect_error(train(exp, {"--resume=perhaps"}), 2, "takes no value or 'auto', not 'perhaps'");

@@ -11,7 +11,7 @@ class RunAgain : public Trainer {
   fs::path folder_ = in_folder("runs") / "maskrcnn-1";
 
   Words command(const Words& overrides = {}, const Words& more = {}) const {
-    return on(data_, {"run", "--output", in_folder("runs")},
+    return on(data_, {"run", "--out", in_folder("runs")},
               Words{"data.short_side=64", "data.max_side=96", "train.max_steps=4",
                     "schedule.warmup=2 steps", "callbacks.checkpoint.every='1 steps'"} +
                   kTrainOnly + overrides) +
@@ -46,6 +46,15 @@ TEST_F(RunAgain, WithAnotherConfigSaysEveryChangeAndRefusesWhatCannotWork) {
   expect_error(trainer(retinanet), 2, "model.type: was \"maskrcnn\", is \"retinanet\"");
 }
 
+TEST_F(RunAgain, NamesNoReportOfAnEarlierStart) {
+  const auto first = successful(trainer(command())).err;
+  EXPECT_THAT(first, ContainsRegex("info next: open [^;]*report.html; trainer predict "));
+  const auto second =
+      successful(resume({"train.max_steps=5", "callbacks.report.enabled=false"})).err;
+  EXPECT_THAT(second,
+              AllOf(ContainsRegex("info next: trainer report "), Not(HasSubstr("next: open"))));
+}
+
 TEST_F(RunAgain, ByASecondProcessIsRefused) {
   const auto first = start(MILLRACE_TRAINER, command({"train.max_steps=100000"}));
   while (!fs::exists(folder_ / "checkpoints" / "latest")) ::usleep(10'000);
@@ -53,7 +62,8 @@ TEST_F(RunAgain, ByASecondProcessIsRefused) {
   const auto line = MILLRACE_TRAINER + quoted(command({}, {"--resume"})) + " 2> " + err.string();
   const int second = std::system(line.c_str());
   EXPECT_EQ(WEXITSTATUS(second), 1);
-  EXPECT_THAT(read_text(err), HasSubstr("lock: another process is writing it"));
+  EXPECT_THAT(read_text(err), AllOf(HasSubstr((folder_ / "lock").string()),
+                                    HasSubstr(" " + std::to_string(first) + " ")));
   ::kill(first, SIGKILL);
   finish(first);
   EXPECT_EQ(resume({"train.max_steps=1"}).exit_code, 0) << "the lock has died with its process";

@@ -15,7 +15,7 @@ class Status : public Trainer {
   fs::path run_ = in_folder("runs") / "maskrcnn-1";
 
   Words train(const Words& settings = {}) const {
-    return Words{MILLRACE_TRAINER} + on(data_, {"run", "--output", in_folder("runs")},
+    return Words{MILLRACE_TRAINER} + on(data_, {"run", "--out", in_folder("runs")},
                                         kTrainOnly + Words{"train.epochs=100000"} + settings);
   }
   Words serve(const std::string& endpoint) const {
@@ -75,8 +75,23 @@ TEST_F(Status, TellsOfATrainingAndOfItsEnd) {
   EXPECT_GE(ended["ranks"][0]["status"]["step"], 2);
 }
 
+TEST_F(Status, NamesEveryRunThatTrainsInAFolder) {
+  Served first(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << first.log();
+  Served second(train(), in_folder("log_2"));
+  const auto other = in_folder("runs") / "maskrcnn-2";
+  ASSERT_TRUE(comes_to([&] { return fs::exists(other / "record.json"); })) << second.log();
+  const auto seen = successful(trainer({"status", in_folder("runs"), "--json"})).json();
+  EXPECT_EQ(seen["run"], other.string());
+  EXPECT_EQ(seen["also_training"], Json::array({run_.string()}));
+  second.end(SIGKILL);
+  const auto left = successful(trainer({"status", in_folder("runs"), "--json"})).json();
+  EXPECT_EQ(left["run"], run_.string()) << "the one that trains, though the other is newer";
+  EXPECT_EQ(left["also_training"], Json::array());
+}
+
 TEST_F(Status, OfARunThatIsDoneIsWhatItReached) {
-  ASSERT_EQ(trainer(on(data_, {"run", "--output", in_folder("runs")},
+  ASSERT_EQ(trainer(on(data_, {"run", "--out", in_folder("runs")},
                        kTrainOnly + Words{"train.max_steps=2"}))
                 .exit_code,
             0);
@@ -94,7 +109,7 @@ TEST_F(Status, OfAKilledRunIsWhatItSaidLast) {
   training.end(SIGKILL);
   const auto killed = status();
   EXPECT_EQ(killed["state"], "broken");
-  EXPECT_THAT(killed["verdict"].get<std::string>(), StartsWith("ended without saying so"));
+  EXPECT_THAT(killed["verdict"].get<std::string>(), StartsWith("ended unexpectedly"));
   const auto& rank = killed["ranks"][0];
   EXPECT_EQ(rank["answers"], false);
   EXPECT_EQ(rank["why"], "nobody listens there");
@@ -109,7 +124,7 @@ TEST_F(Status, OfACrashedRunNamesTheSignal) {
   ASSERT_TRUE(comes_to_train()) << last_ << training.log();
   training.end(SIGSEGV);
   EXPECT_THAT(status()["verdict"].get<std::string>(),
-              AllOf(StartsWith("ended without saying so"), EndsWith("; rank 0: SIGSEGV")));
+              AllOf(StartsWith("ended unexpectedly"), EndsWith("; rank 0: SIGSEGV")));
 }
 
 TEST_F(Status, NamesTheStageAndTheImageThatHang) {

@@ -20,7 +20,7 @@ class Stop : public Trainer {
   fs::path folder_ = runs_ / "maskrcnn-1";
 
   Words command(const Words& overrides = {}) const {
-    return on(data_, {"run", "--output", runs_},
+    return on(data_, {"run", "--out", runs_},
               Words{"data.short_side=64", "data.max_side=96", "train.max_steps=100000",
                     "train.epochs=100000", "callbacks.log.every='1 steps'",
                     "callbacks.checkpoint.every='100000 steps'"} +

@@ -55,7 +55,7 @@ TEST_F(TrainingChecks, AFolderOfImagesHasNothingToLearn) {
       write_heir(in_folder("folder.toml"), "[data]\nroot = '" + data_.string() +
                                                "'\n[[data.sources]]\ntype = 'folder'\nroot = '" +
                                                in_folder("data/train2017").string() + "'\n");
-  expect_error(trainer({"run", config, "--output", in_folder("runs")}), 2,
+  expect_error(trainer({"run", config, "--out", in_folder("runs")}), 2,
                "there is nothing to learn: none of the 8 images to train on has an object");
   const auto report = trainer({"doctor", config, "--json"});
   EXPECT_EQ(report.exit_code, 1) << report.err;

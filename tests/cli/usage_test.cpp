@@ -61,6 +61,38 @@ TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
   EXPECT_EQ(marked, listed);
 }
 
+TEST_F(Usage, OldNamesOfOptionsAreErrorsThatNameTheNew) {
+  for (const Words& words :
+       {Words{"run", "a.toml", "--output", "runs"}, Words{"export", "runs/a-1", "--to", "a.onnx"},
+        Words{"bench", "scaling", "a.toml", "--output", "runs"}}) {
+    const auto outcome = trainer(words);
+    expect_error(outcome, 2, words[words.size() - 2]);
+    EXPECT_THAT(outcome.err, HasSubstr("--out\n"));
+  }
+}
+
+TEST_F(Usage, AModelThatIsMissingIsNotCalledAConfiguration) {
+  const auto missing = in_folder("missing").string();
+  for (const Words& words :
+       {Words{"predict", missing, "photos", "--out", in_folder("found")}, Words{"eval", missing}}) {
+    const auto outcome = trainer(words);
+    expect_error(outcome, 2, missing);
+    EXPECT_THAT(outcome.err, Not(HasSubstr("configuration")));
+  }
+}
+
+TEST_F(Usage, TooFewFileDescriptorsAbortNothing) {
+  const auto limited = [&](const Words& words) {
+    return run("/bin/sh", {"-c", "ulimit -n 20; exec" + quoted(Words{MILLRACE_TRAINER} + words)});
+  };
+  const auto data = make_data();
+  const auto trained = limited(
+      on(data, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"}));
+  EXPECT_THAT(successful(trained).err, HasSubstr("ulimit -n"));
+  const auto endpoint = "ipc://" + in_folder("socket").string();
+  expect_error(limited(on(data, {"serve", "--bind", endpoint})), 2, "ulimit -n");
+}
+
 TEST_F(Usage, WrongUsageIsNamed) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{}, "subcommand"},
@@ -147,7 +179,7 @@ TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
 TEST_F(Usage, AGpuThatIsNotThereIsSaidSo) {
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "here is one";
   const auto data = make_data();
-  expect_error(trainer(on(data, {"run", "--output", in_folder("runs")}, {"train.device=cuda"})), 2,
+  expect_error(trainer(on(data, {"run", "--out", in_folder("runs")}, {"train.device=cuda"})), 2,
                "train.device = \"cuda\": ");
 }
 

@@ -17,7 +17,7 @@ TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
   ASSERT_EQ(::mkfifo(victim.c_str(), 0600), 0);  // to open it for reading blocks for ever
 
   const auto outcome =
-      trainer(on(data, {"run", "--output", in_folder("runs")},
+      trainer(on(data, {"run", "--out", in_folder("runs")},
                  kTrainOnly + Words{"train.max_steps=100", "callbacks.watchdog.after='2 seconds'",
                                     "callbacks.watchdog.on_stall='abort'",
                                     "callbacks.checkpoint.every='1 steps'"}));

@@ -19,8 +19,8 @@ class Weights : public TrainerOnData {
 
   /// Trains for a step; the checkpoint that this leaves.
   fs::path trained() {
-    const auto run = successful(trainer(on(data_, {"run", "--output", in_folder("runs")},
-                                           kTrainOnly + Words{"train.max_steps=1"})));
+    const auto run = successful(trainer(
+        on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
     EXPECT_EQ(run.out, "") << "standard output belongs to results";
     return in_folder("runs") / "maskrcnn-1" / "checkpoints" / "latest";
   }
@@ -39,6 +39,12 @@ TEST_F(Weights, OfARunServeEvalAndPredict) {
   EXPECT_EQ(scores.at("bbox").at("stats").size(), 12U);
   EXPECT_EQ(scores.at("segm").at("stats").size(), 12U);
   EXPECT_EQ(read_json(results).size(), scores.at("detections"));
+
+  const auto views = trainer(on(data_, {"eval", "--weights", weights, "--proposals"}));
+  expect_error(views, 2, "model.test.aug_flip=false");
+  const auto one_view = on(data_, {"eval", "--weights", weights, "--proposals", "--json"},
+                           {"model.test.aug_flip=false"});
+  EXPECT_TRUE(successful(trainer(one_view)).json().contains("proposals"));
 
   const Words images = {data_ / "val2017", fs::directory_iterator(data_ / "train2017")->path()};
   successful(predict(weights, images));
@@ -150,7 +156,7 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   // Training from them: heads may be others, what the kept tensors mean may not.
   const auto from = [&](const Words& overrides) {
     return trainer(
-        on(data_, {"run", "--output", in_folder("next")},
+        on(data_, {"run", "--out", in_folder("next")},
            overrides + kTrainOnly + Words{setting("model.weights", alone), "train.max_steps=1"}));
   };
   expect_error(from({"model.pixel_std=[58.0, 57.0, 57.0]"}), 2, "model.force_weights = true");

@@ -8,7 +8,7 @@ class DeviceFault : public Trainer {
  protected:
   /// The end of a training that reads beyond a tensor before its third step.
   Outcome train(const Words& more, const std::string& plugins) const {
-    return trainer(on(make_data(), {"run", "--output", in_folder("runs")},
+    return trainer(on(make_data(), {"run", "--out", in_folder("runs")},
                       Words{plugins, "train.max_steps=5", "callbacks.checkpoint.enabled=false",
                             "callbacks.fault_on_device.enabled=true"} +
                           kTrainOnly + more));

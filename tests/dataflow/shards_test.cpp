@@ -1,4 +1,5 @@
 // Shards: tar files in WebDataset's layout and TFRecord files give the batches of the folder.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +21,7 @@
 #include "millrace/storage/tf_record.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/scratch.h"
 #include "tests/support/shell.h"
 #include "tests/support/thrown.h"
 
@@ -165,6 +167,23 @@ TEST(Shards, OfOtherToolsAreRead) {
     EXPECT_EQ(store[0].encoded.bytes, read_file(files.image(0)));
     EXPECT_EQ(Decode{}(store[1]).image.size(), cv::Size(store[1].width, store[1].height));
   }
+}
+
+TEST(Shards, RejectPaxSizesThatAreNotNumbers) {
+  const std::string record = "13 size=many\n";
+  std::string tar(1024, '\0');
+  tar.replace(124, 11, "00000000015");  // 13 bytes
+  tar[156] = 'x';
+  tar.replace(257, 5, "ustar");
+  tar.replace(148, 8, 8, ' ');
+  int sum = 0;
+  for (std::size_t i = 0; i < 512; ++i) sum += static_cast<unsigned char>(tar[i]);
+  tar.replace(148, 7, fmt::format("{:06o}", sum) + '\0');
+  tar.replace(512, record.size(), record);
+  const Scratch scratch;
+  const auto file = scratch.file("pax.tar", tar).string();
+  EXPECT_THAT(message_of([&] { read_tar(*open_local(file), [](const TarMember&) {}); }),
+              AllOf(HasSubstr(file), HasSubstr("size")));
 }
 
 TEST(Shards, SayWhatIsDamaged) {

@@ -32,7 +32,7 @@ TEST_F(Determinism, WeightsAndDetectionsDependOnNeitherFlowThreadsNorTheModeOfEv
   const auto train = [&](const std::string& name, const Words& settings) {
     const auto output = in_folder(name);
     successful(trainer(
-        on(data, {"run", "--output", output},
+        on(data, {"run", "--out", output},
            Words{"schedule.warmup=2 steps", "callbacks.pictures.enabled=false"} + settings)));
     const Bytes bytes(output);
     EXPECT_FALSE(bytes.weights.empty() || bytes.detections.empty());
@@ -60,7 +60,7 @@ TEST_F(Determinism, ReachedTargetsEndARunWithACheckpointAndExitCode0) {
   const auto data = make_data();
   const auto with = [&](const std::string& targets) {
     return trainer(on(
-        data, {"run", "--output", in_folder("runs")},
+        data, {"run", "--out", in_folder("runs")},
         {"train.max_steps=6", "callbacks.pictures.enabled=false",
          "callbacks.evaluate.every=\"2 steps\"", "callbacks.evaluate.targets={" + targets + "}"}));
   };

@@ -43,7 +43,7 @@ class Elastic : public Mpirun {
 
   /// Steps of four images.
   Words run(const std::string& output, const Words& more) const {
-    return on(data_, {"run", "--output", in_folder(output)},
+    return on(data_, {"run", "--out", in_folder(output)},
               kTrainOnly +
                   Words{"data.test_batch_size=1", "data.short_side=64", "data.max_side=96",
                         "train.micro_batch=1", "train.threads=1", "train.epochs=100000",

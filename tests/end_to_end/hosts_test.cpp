@@ -60,7 +60,7 @@ class RanksOfTwoHosts : public Mpirun {
  protected:
   /// A run of a small model.
   Words run(const std::string& output, const Words& overrides) const {
-    return on(data_, {"run", "--output", in_folder(output)},
+    return on(data_, {"run", "--out", in_folder(output)},
               kTrainOnly + Words{"train.threads=1", "train.epochs=100000"} + overrides);
   }
 

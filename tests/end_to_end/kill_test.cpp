@@ -15,7 +15,7 @@ class Kill : public Training {
 
   Words command(const fs::path& output) const {
     return on(
-        data_, {"run", "--resume=auto", "--output", output},
+        data_, {"run", "--resume=auto", "--out", output},
         {"data.short_side=64", "data.max_side=96", "train.epochs=6", "schedule.warmup=4 steps",
          "callbacks.log.every=\"1 steps\"", "callbacks.checkpoint.every=\"1 steps\"",
          "callbacks.checkpoint.keep=2", "callbacks.evaluate.every=\"4 steps\"",

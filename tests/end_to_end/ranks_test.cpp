@@ -28,8 +28,7 @@ class RanksRun : public Mpirun {
             const Words& more = group_norm()) const {
     const auto output = in_folder(name);
     const auto command = with_settings(
-        Words{"run", recipe, "--output", output} +
-            (fs::exists(output) ? Words{"--resume"} : Words{}),
+        Words{"run", recipe, "--out", output} + (fs::exists(output) ? Words{"--resume"} : Words{}),
         kTrainOnly +
             Words{setting("data.root", in_folder("data")), "data.short_side=[96, 128]",
                   "data.max_side=160", "data.batch_size=" + std::to_string(4 / ranks),

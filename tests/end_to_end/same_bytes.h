@@ -27,7 +27,7 @@ class SameBytes : public Mpirun {
 
   Words command(const Recipe& recipe, int ranks, const fs::path& output) const {
     return with_settings(
-        {"run", recipe.file, "--resume=auto", "--output", output},
+        {"run", recipe.file, "--resume=auto", "--out", output},
         Words{"data.batch_size=" + std::to_string(recipe.images / ranks), "data.test_batch_size=1",
               "train.micro_batch=1", "train.threads=1", "train.epochs=1000",
               "train.max_steps=" + std::to_string(recipe.steps), "schedule.warmup='2 steps'",

@@ -14,7 +14,7 @@ class ServedTraining : public Training {
   fs::path data_ = make_data();
 
   Words run_into(const std::string& output, const Words& overrides = {}) const {
-    return on(data_, {"run", "--output", in_folder(output)},
+    return on(data_, {"run", "--out", in_folder(output)},
               kTrainOnly + overrides +
                   Words{"train.max_steps=30", "schedule.warmup=2 steps", "data.short_side=64",
                         "data.max_side=96", "callbacks.log.every='1 steps'"});

@@ -27,7 +27,7 @@ class Training : public Trainer {
   Json scores_after(const std::string& config, const Words& settings) const {
     const auto output = in_folder("runs");
     fs::remove_all(output);
-    successful(trainer(with_settings({"run", config, "--output", output}, settings)));
+    successful(trainer(with_settings({"run", config, "--out", output}, settings)));
     const auto weights = last_checkpoint(output) / "model.safetensors";
     const Words eval = {"eval", config, "--weights", weights, "--json"};
     return successful(trainer(with_settings(eval, settings))).json();

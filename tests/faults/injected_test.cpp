@@ -56,14 +56,14 @@ TEST_F(InjectedFaults, ARankThatHangsEndsTheJobAndIsNamed) {
 TEST_F(InjectedFaults, ThatMakeNoSenseAreRefused) {
   const auto data = make_data();
   const WithFaults faults("seed=3,rank.corrupt=0.2");
-  expect_error(trainer(on(data, {"run", "--output", in_folder("runs")})), 2,
+  expect_error(trainer(on(data, {"run", "--out", in_folder("runs")})), 2,
                "MILLRACE_FAULTS: 'rank.corrupt=0.2': gradients carry no checksum");
 }
 
 TEST_F(InjectedFaults, OnTheWayFromDataServersChangeNoWeight) {
   const auto data = make_data();
   const auto run = [&](const std::string& runs, const Words& settings) {
-    return trainer(on(data, {"run", "--output", in_folder(runs)},
+    return trainer(on(data, {"run", "--out", in_folder(runs)},
                       kTrainOnly +
                           Words{"data.short_side=64", "data.max_side=96", "data.batch_size=1",
                                 "train.max_steps=12"} +
@@ -100,7 +100,7 @@ class LateRanks : public Mpirun {
   }
   pid_t train() const {
     return spawn(Words{MILLRACE_MPIEXEC, "--oversubscribe", "-np", "2", MILLRACE_TRAINER} +
-                     on(data_, {"run", "--output", in_folder("runs")},
+                     on(data_, {"run", "--out", in_folder("runs")},
                         kTrainOnly + Words{"data.short_side=64", "data.max_side=96",
                                            "data.batch_size=1", "train.epochs=100000"}),
                  in_folder("log.out"), in_folder("log"), O_TRUNC);

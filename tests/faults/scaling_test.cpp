@@ -13,8 +13,7 @@ class Scaling : public Mpirun {
 };
 
 TEST_F(Scaling, TrainsWithEachNumberOfRanksAndKeepsTheImagesOfAStep) {
-  const auto all =
-      successful(trainer(bench("2,1", {"--json", "--output", in_folder("runs")}))).json();
+  const auto all = successful(trainer(bench("2,1", {"--json", "--out", in_folder("runs")}))).json();
   EXPECT_EQ(all.at("threads"), 1);
   ASSERT_EQ(all.at("runs").size(), 2) << all;
   const auto &one = all.at("runs").at(0), &two = all.at("runs").at(1);

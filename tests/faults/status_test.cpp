@@ -18,7 +18,7 @@ class FleetStatus : public Mpirun {
   pid_t train(const Words& more = {}) const {
     return spawn(
         Words{MILLRACE_MPIEXEC, "--oversubscribe", "-np", "2", MILLRACE_TRAINER} +
-            on(data_, {"run", "--output", in_folder("runs")},
+            on(data_, {"run", "--out", in_folder("runs")},
                kTrainOnly + Words{"data.short_side=64", "data.max_side=96", "train.epochs=100000"} +
                    more),
         in_folder("log.out"), in_folder("log"), O_TRUNC);

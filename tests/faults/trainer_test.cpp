@@ -20,7 +20,7 @@ class TrainerRanks : public Mpirun {
 
   std::vector<std::string> run(const std::string& runs,
                                const std::vector<std::string>& overrides = {}) const {
-    auto command = on(data_, {"run", "--output", in_folder(runs).string()},
+    auto command = on(data_, {"run", "--out", in_folder(runs).string()},
                       {"data.short_side=64", "data.max_side=96", "train.max_steps=4",
                        "train.epochs=100000", "callbacks.checkpoint.every=\"2 steps\"",
                        "callbacks.evaluate.enabled=false", "callbacks.pictures.enabled=false"});

@@ -17,7 +17,7 @@ class Detectors : public Installed, public ::testing::WithParamInterface<std::st
   std::vector<nlohmann::json> losses(const std::string& plugin, const std::string& output) const {
     const auto config = prefix() / "share/millrace/configs" / (GetParam() + ".toml");
     successful(installed(with_settings(
-        {"run", config, "--output", in_folder(output)},
+        {"run", config, "--out", in_folder(output)},
         kTrainOnly + Words{setting("data.root", data_), "plugins=['" + plugin + "']",
                            "data.batch_size=2", "train.max_steps=4", "callbacks.log.every=1 steps",
                            "callbacks.checkpoint.enabled=false"})));

@@ -39,9 +39,9 @@ TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
   const auto data = in_folder("two").string();
   ASSERT_EQ(installed({"sample", "--out", data, "--train", "2", "--val", "1"}).exit_code, 0);
   std::vector<std::string> arguments = {
-      "run",      (in_folder("my_detector") / "config.toml").string(),
-      "--output", in_folder("runs").string(),
-      "--set",    "data.root=\"" + data + "\""};
+      "run",   (in_folder("my_detector") / "config.toml").string(),
+      "--out", in_folder("runs").string(),
+      "--set", "data.root=\"" + data + "\""};
   for (const std::string setting :
        {"data.val=train2017", "data.batch_size=2", "data.flip=0.0", "data.aspect_grouping=false",
         "data.short_side=128", "data.max_side=192", "data.test_short_side=0",

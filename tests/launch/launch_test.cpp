@@ -118,8 +118,8 @@ TEST_F(Launch, ReadsWhatSageMakerAsksFor) {
   const auto ml = in_folder("ml").string();
   EXPECT_EQ(said("said"),
             "run\n/configs/a.toml\n--set=data.root=\"" + ml +
-                "/input/data/train\"\n--set=train.epochs=2\n--set=data.batch_size=4\n--output\n" +
-                ml + "/checkpoints\n--resume=auto\n");
+                "/input/data/train\"\n--set=train.epochs=2\n--set=data.batch_size=4\n--out\n" + ml +
+                "/checkpoints\n--resume=auto\n");
 }
 
 TEST_F(Launch, RefusesASageMakerJobWithoutAConfiguration) {
@@ -246,10 +246,10 @@ class Slurm : public Launch {
 };
 
 TEST_F(Slurm, StartsARankATaskAndResumes) {
-  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml", "--output", "runs"}).exit_code, 0);
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml", "--out", "runs"}).exit_code, 0);
   EXPECT_EQ(said("calls"),
             "srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 --label trainer run a.toml "
-            "--output runs --resume=auto\n");
+            "--out runs --resume=auto\n");
 }
 
 TEST_F(Slurm, OnlyWhatWasStoppedBeforeItsEndIsQueuedAgain) {

@@ -51,7 +51,7 @@ class Trained : public Training {
   /// Trains for two steps. Returns the checkpoint's folder.
   fs::path train(const std::string& config) const {
     const auto output = in_folder("runs");
-    successful(trainer(with_settings({"run", config, "--output", output}, small() + kTrainOnly)));
+    successful(trainer(with_settings({"run", config, "--out", output}, small() + kTrainOnly)));
     return last_checkpoint(output);
   }
 

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "millrace/base/errors.h"
+#include "millrace/trainer/optimizer/parameter_groups.h"
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
@@ -134,6 +135,17 @@ TEST(Sgd, TreatsParametersByKind) {
   EXPECT_TRUE(close(after_one_step(ParameterKind::weight), pair(0.95, -1.9), 1e-12));
   EXPECT_TRUE(close(after_one_step(ParameterKind::bias), pair(0.95, -1.9), 1e-12));
   EXPECT_TRUE(close(after_one_step(ParameterKind::norm), pair(1, -2), 1e-12));
+}
+
+TEST(ParameterGroups, GiveBiasesOfNormsTheRateOfBiases) {
+  const auto rate_of = [](const std::string& name, ParameterKind kind) {
+    Parameters parameters;
+    parameters.add(name, pair(1, 2), kind);
+    return group_parameters(parameters, {.bias_lr_factor = 2}).front().lr_factor;
+  };
+  EXPECT_EQ(rate_of("conv.bias", ParameterKind::bias), 2);
+  EXPECT_EQ(rate_of("bn1.bias", ParameterKind::norm), 2);
+  EXPECT_EQ(rate_of("bn1.weight", ParameterKind::norm), 1);
 }
 
 // |v| = sqrt(5), |g| = 5; You et al. 2017, equation 6.

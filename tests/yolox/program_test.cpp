@@ -103,7 +103,7 @@ TEST_F(YoloxRun, EvaluatedWithoutItsPluginIsToldTheOptionToAdd) {
 
 TEST_F(YoloxRun, IsExported) {
   const auto run = train("exported", {}, 1);
-  successful(trainer({"export", run, "--to", in_folder("yolox.onnx"), "--set",
+  successful(trainer({"export", run, "--out", in_folder("yolox.onnx"), "--set",
                       "plugins=['yolox.so']", "--photos", data_ / "val2017"}));
   EXPECT_TRUE(fs::exists(in_folder("yolox.onnx")));
 }

@@ -67,7 +67,7 @@ void check_flow(PartRun& run) {
   const std::string batch = run.options.small ? "data.batch_size=1" : "data.batch_size=8";
   measure_flow_alone(run, file, batch);
   const int steps = run.options.small ? 2 : 60, every = run.options.small ? 1 : 20;
-  std::vector<std::string> words{"run", file.string(), "--output", (run.folder / "runs").string()};
+  std::vector<std::string> words{"run", file.string(), "--out", (run.folder / "runs").string()};
   const auto more = run.on_device(
       {batch, "train.precision='bf16'", fmt::format("train.max_steps={}", steps),
        fmt::format("callbacks.throughput.every={} steps", every),

@@ -28,7 +28,7 @@ std::vector<std::string> words_of(const PartRun& run, const Training& training) 
     settings.insert(settings.end(),
                     {"data.short_side=96", "data.max_side=160", "model.backbone.width=16"});
   settings.insert(settings.end(), training.settings.begin(), training.settings.end());
-  std::vector<std::string> words{"run", shipped("configs/maskrcnn.toml").string(), "--output",
+  std::vector<std::string> words{"run", shipped("configs/maskrcnn.toml").string(), "--out",
                                  (run.folder / training.name).string()};
   if (training.resumes) words.emplace_back("--resume");
   const auto more = training.on_device ? run.on_device(settings) : PartRun::with_settings(settings);

@@ -94,7 +94,7 @@ ScaledRun train(const BenchScalingArguments& arguments, const fs::path& runs, in
   if (ranks > 1)
     words = {launcher(), "--bind-to", "none", "--oversubscribe", "-np", std::to_string(ranks)};
   for (const auto& word : {trainer_program().string(), std::string("run"), arguments.config.file,
-                           std::string("--output"), output.string()})
+                           std::string("--out"), output.string()})
     words.push_back(word);
   auto settings = arguments.config.overrides;
   settings.insert(settings.end(),
@@ -240,9 +240,10 @@ void add_bench_scaling(CLI::App& bench, Action& action) {
       ->capture_default_str()
       ->check(not_negative());
   command
-      .add_option("--output", arguments.output,
+      .add_option("--out", arguments.output,
                   "keep the run folders in this folder, as ranks-N/NAME-1; default: remove them")
       ->type_name("DIR");
+  add_renamed(command, "--output", "--out");
   add_json_flag(command, arguments.json);
   add_examples(command,
                {"trainer bench scaling configs/maskrcnn.toml --ranks 1,2",

@@ -100,6 +100,20 @@ coco::EvaluateOptions evaluate_options(const CocoEvalArguments& arguments,
   return options;
 }
 
+/// Throws ConfigError unless annotations and detections have keypoints.
+void check_keypoints(const CocoEvalArguments& arguments, const coco::Dataset& truth,
+                     const coco::Detections& detections) {
+  const auto refuse = [](const std::string& file) {
+    throw ConfigError(fmt::format("--iou keypoints: {} has no keypoints", file));
+  };
+  if (std::ranges::none_of(truth.annotations,
+                           [](const auto& one) { return one.keypoint_count > 0; }))
+    refuse(arguments.truth);
+  std::size_t i = 0;
+  while (i < detections.size() && detections.keypoints_of(detections[i]).empty()) ++i;
+  if (i == detections.size() && i > 0) refuse(arguments.detections);
+}
+
 /// Warns of detections that the figures leave out.
 void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
   if (result.unknown_images > 0)
@@ -126,6 +140,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
   const auto truth = coco::read_dataset(arguments.truth);
   auto options = evaluate_options(arguments, *truth);
   const auto detections = coco::read_detections(arguments.detections, truth.get());
+  if (iou == coco::IouType::keypoints) check_keypoints(arguments, *truth, detections);
   options.area = coco::area_from(detections);
   std::optional<coco::Analysis> analysis;
   if (arguments.analyzes()) analysis = analyze(arguments, *truth, detections, options);

@@ -47,6 +47,13 @@ Json to_json(const DetectorScores& scores) {
   return json;
 }
 
+/// Whether what is found in several views of an image is merged.
+bool sees_several_views(const Config& model) {
+  const auto* flip = model.find_path("test.aug_flip");
+  const auto* scales = model.find_path("test.aug_scales");
+  return (flip && value_text(*flip) == "true") || (scales && value_text(*scales) != "[1.0]");
+}
+
 int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   const auto with_data = [&](Config& tree) {
     if (!arguments.data.empty())
@@ -65,8 +72,12 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   if (card) split = labelled_by(*card, split, recipe, weights);
   const auto detector = session.make_trained_detector(split.classes, weights);
   if (arguments.proposals && !detector->gives_notes())
-    throw ConfigError("--proposals: " + detector->title +
-                      " has no second stage, or sees an image in several views (model.test)");
+    throw ConfigError(
+        fmt::format("--proposals: {}", sees_several_views(recipe.model)
+                                           ? "goes with one view of an image alone: add --set "
+                                             "model.test.aug_flip=false --set "
+                                             "model.test.aug_scales=[1]"
+                                           : detector->title + " has no second stage"));
   if (arguments.boundary && !detector->gives_masks())
     throw ConfigError("--boundary: " + detector->title + " gives no masks");
   EvaluationRun run{.keep_detections = !arguments.out.empty() || arguments.voc,

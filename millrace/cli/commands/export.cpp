@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 struct ExportArguments {
   std::string model;
-  fs::path to;
+  fs::path out;
   std::vector<std::string> overrides;
   ExportOptions options;
   std::string weights = "fp32";
@@ -105,12 +105,12 @@ int export_to_onnx(const ExportArguments& arguments) {
   round_weights(*detector, options.storage);
   // With what --set has changed
   const auto exported = model_card(recipe, card->classes, card->category_ids);
-  auto files = export_model(*detector, exported, recipe.data, options, arguments.to);
+  auto files = export_model(*detector, exported, recipe.data, options, arguments.out);
   write_certificate(*detector, exported, recipe.data, options, photos, weights.file, files);
-  const CertificateFiles certificate(arguments.to);
+  const CertificateFiles certificate(arguments.out);
   files.insert(files.end(), {certificate.text, certificate.tensors});
   for (const auto& file : files) print_text(fmt::format("{}\n", file.string()));
-  suggest_next(fmt::format("trainer export --check {}", arguments.to.string()));
+  suggest_next(fmt::format("trainer export --check {}", arguments.out.string()));
   return kDone;
 }
 
@@ -137,10 +137,10 @@ int check_export(const ExportArguments& arguments) {
 
 int work(const ExportArguments& arguments) {
   if (!arguments.check.empty()) return check_export(arguments);
-  if (arguments.model.empty() || arguments.to.empty())
-    throw ConfigError("export takes a MODEL and --to FILE, or --check FILE");
-  if (arguments.to.extension() != ".onnx")
-    throw ConfigError(arguments.to.string() + ": --to takes the name of a .onnx file");
+  if (arguments.model.empty() || arguments.out.empty())
+    throw ConfigError("export takes a MODEL and --out FILE, or --check FILE");
+  if (arguments.out.extension() != ".onnx")
+    throw ConfigError(arguments.out.string() + ": --out takes the name of a .onnx file");
   return export_to_onnx(arguments);
 }
 
@@ -152,8 +152,9 @@ void add_export(CLI::App& app, Action& action) {
   command.add_option("MODEL", arguments.model,
                      "a run, a checkpoint folder, or a model.safetensors");
   command
-      .add_option("--to", arguments.to, "the ONNX file to write; its certificate comes beside it")
+      .add_option("--out", arguments.out, "the ONNX file to write; its certificate comes beside it")
       ->type_name("FILE");
+  add_renamed(command, "--to", "--out");
   command.add_flag("--padded", arguments.options.padded,
                    "take a batch: images (N, H, W, 3), resized and padded before, and their sizes "
                    "(N, 2); without it, one image of any size");
@@ -182,8 +183,8 @@ void add_export(CLI::App& app, Action& action) {
   command.add_option("--python", arguments.python, "with --check: a Python that has onnxruntime")
       ->capture_default_str();
   add_examples(command,
-               {"trainer export runs/maskrcnn-1 --to model.onnx",
-                "trainer export model.safetensors --to model.onnx --photos photos/ --weights fp16",
+               {"trainer export runs/maskrcnn-1 --out model.onnx",
+                "trainer export model.safetensors --out model.onnx --photos photos/ --weights fp16",
                 "trainer export --check model.onnx"});
 }
 

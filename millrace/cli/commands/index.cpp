@@ -40,7 +40,7 @@ int index(const IndexArguments& arguments) {
       "folder = \"{}\"\n",
       arguments.out.string(), counted(report.images, "image"),
       counted(std::ssize(arguments.shards), "shard"), joined(report.classes),
-      arguments.out.string());
+      std::filesystem::absolute(arguments.out).lexically_normal().string());
   if (report.without_annotations > 0)
     spdlog::warn("{} without annotations: no JSON beside them",
                  counted(report.without_annotations, "image"));

@@ -37,6 +37,13 @@ std::string number_of(std::size_t count, std::string_view noun) {
   return counted(static_cast<long long>(count), noun);
 }
 
+/// A path as a file in `folder` names it: absolute ones as they are.
+std::string seen_from(const fs::path& folder, const fs::path& path) {
+  if (path.is_absolute()) return path.string();
+  const auto whole = [](const fs::path& one) { return fs::absolute(one).lexically_normal(); };
+  return whole(path).lexically_relative(whole(folder)).string();
+}
+
 /// Makes one configuration and what it trains on.
 class Init {
  public:
@@ -150,7 +157,7 @@ class Init {
   void make_choices() {
     draft_.command = command();
     draft_.file = (arguments_.out / "config.toml").string();
-    draft_.root = (data_.is_ready ? arguments_.data : arguments_.out / "data").string();
+    draft_.root = data_.is_ready ? seen_from(arguments_.out, arguments_.data) : "data";
     draft_.output = (arguments_.out / "runs").string();
     draft_.about_root = data_.is_ready ? "in COCO's layout, as it is"
                                        : "the images are links to " + arguments_.data.string();
@@ -201,8 +208,8 @@ class Init {
       report_.say("copied",
                   fmt::format("{}: this file system has no links", number_of(copies, "image")));
     report_.say("wrote", data_.is_ready
-                             ? fmt::format("{}; it reads {} as it is", draft_.file, draft_.root)
-                             : fmt::format("{} and {}", draft_.file, draft_.root));
+                             ? fmt::format("{}; it reads {} as it is", draft_.file, root().string())
+                             : fmt::format("{} and {}", draft_.file, root().string()));
     report_.json["config"] = draft_.file;
   }
 
@@ -237,8 +244,7 @@ class Init {
     const std::vector<std::pair<std::string, std::string>> next = {
         {"trainer inspect " + draft_.file, "what training will see"},
         {"trainer run " + draft_.file, "trains"},
-        {fmt::format("trainer predict {} {} --out {}", run,
-                     (fs::path(draft_.root) / data_.val->name).string(),
+        {fmt::format("trainer predict {} {} --out {}", run, (root() / data_.val->name).string(),
                      (arguments_.out / "found").string()),
          "then: detects"}};
     report_.json["next"] = Json::array();
@@ -248,6 +254,8 @@ class Init {
       report_.json["next"].push_back(command);
     }
   }
+
+  fs::path root() const { return data_.is_ready ? arguments_.data : arguments_.out / "data"; }
 
   const InitArguments& arguments_;
   InitReport report_;

@@ -61,7 +61,7 @@ int pack(const PackArguments& arguments) {
       arguments.out.string(), counted(source.size(), "image"),
       byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),
       report.shards > 0 ? " and " + counted(static_cast<long long>(report.shards), "shard") : "",
-      arguments.out.string());
+      std::filesystem::absolute(arguments.out).lexically_normal().string());
   suggest_next(fmt::format("with these lines in {0}, trainer bench dataflow {0} says what it gains",
                            arguments.config.file));
   return kDone;

@@ -9,6 +9,7 @@
 #include "millrace/cli/program.h"
 #include "millrace/cli/replay/replay.h"
 #include "millrace/coco/sample/sample.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/run/run.h"
 #include "millrace/trainer/run/run_folder.h"
@@ -16,13 +17,15 @@
 namespace millrace::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr auto kFlag = "true", kAuto = "auto";
 
 struct RunArguments {
   ConfigArguments config;
-  std::filesystem::path output;
+  fs::path output;
   std::string resume;  // kFlag: --resume, kAuto: --resume=auto
-  std::filesystem::path replay;
+  fs::path replay;
   std::int64_t verify_steps = 0;
 };
 
@@ -32,10 +35,10 @@ Resume resume_mode(const std::string& word) {
 }
 
 void make_sample(const Recipe& recipe) {
-  const std::filesystem::path root = recipe.data.root;
+  const fs::path root = recipe.data.root;
   const auto& sample = recipe.data.sample;
   if (!sample || !recipe.sources.empty()) return;
-  if (std::filesystem::exists(root)) {
+  if (fs::exists(root)) {
     if (const auto made = coco::sample_in(root); made && *made != *sample)
       spdlog::warn(
           "{} has {} + {} images (seed {}), not the {} + {} (seed {}) of [data.sample], which "
@@ -59,22 +62,39 @@ void make_sample_on_first_use(const Recipe& recipe, const Cluster& cluster = Clu
   cluster.meet("sample data sets");
 }
 
-/// The last line of the log.
-void log_next(const RunEnd& end) {
+/// Whether the page says how the run ended: not if this start, which began at `began`, has trained
+/// without writing it again.
+bool is_up_to_date(const fs::path& page, fs::file_time_type began) {
+  std::error_code none;
+  const auto written = fs::last_write_time(page, none);
+  if (none) return false;
+  const auto trained = fs::last_write_time(page.parent_path() / "metrics.jsonl", none);
+  return written >= began || none || trained < began;
+}
+
+/// The last line of the log. `began`: when this start did.
+void log_next(const RunEnd& end, fs::file_time_type began) {
+  const bool has_model = !list_checkpoints(end.folder / "checkpoints").empty();
   if (end.training.signalled)
-    return spdlog::info("next: the same command with --resume goes on from there");
+    return spdlog::info(has_model ? "next: the same command with --resume goes on from there"
+                                  : "next: the same command begins anew: nothing was saved");
   const auto folder = end.folder.string();
   const auto page = end.folder / "report.html", pictures = end.folder / "pictures";
   std::string look = "trainer report " + folder;
-  if (std::filesystem::exists(page))
+  if (is_up_to_date(page, began))
     look = "open " + page.string();
-  else if (std::filesystem::exists(pictures))
+  else if (fs::exists(pictures))
     look = fmt::format("look at {}; {}", pictures.string(), look);
-  spdlog::info("next: {}; trainer predict {} PHOTOS --out found; trainer export {} --to model.onnx",
-               look, folder, folder);
+  spdlog::info("next: {}{}", look,
+               has_model
+                   ? fmt::format("; trainer predict {0} PHOTOS --out found; trainer export {0} "
+                                 "--out model.onnx",
+                                 folder)
+                   : "");
 }
 
 int run(const RunArguments& arguments) {
+  const auto began = fs::file_time_type::clock::now();
   const ExitAtSignal at_signal(kStoppedEarly, "ended at once: there was no step to save");
   survive_broken_pipes();
   release_stop_signals();
@@ -102,7 +122,7 @@ int run(const RunArguments& arguments) {
                                  resume_mode(arguments.resume));
     make_sample_on_first_use(recipe, cluster);
     const auto end = run_training(session, options);
-    log_next(end);
+    log_next(end, began);
     return end.training.signalled ? kStoppedEarly : kDone;
   });
 }
@@ -125,10 +145,11 @@ void add_run(CLI::App& app, Action& action) {
           },
           ""));
   command
-      .add_option("--output", arguments.output,
+      .add_option("--out", arguments.output,
                   "folder for the run's folder, or with --resume the run's folder itself; "
                   "default: train.output")
       ->type_name("DIR");
+  add_renamed(command, "--output", "--out");
   auto* replay = command
                      .add_option("--replay", arguments.replay,
                                  "repeat a step that was not finite, and say where it went wrong; "
@@ -140,15 +161,14 @@ void add_run(CLI::App& app, Action& action) {
                      ->type_name("STEPS")
                      ->check(positive());
   for (auto* alone : {replay, verify})
-    for (const auto* other : {"--resume", "--output"}) alone->excludes(other);
+    for (const auto* other : {"--resume", "--out"}) alone->excludes(other);
   replay->excludes(verify);
-  add_examples(command,
-               {"trainer run configs/maskrcnn.toml",
-                "trainer run configs/maskrcnn.toml --set train.epochs=2 --output runs/short",
-                "trainer run configs/maskrcnn.toml --output runs/short --resume",
-                "trainer run configs/maskrcnn.toml --output runs/short/maskrcnn-2 --resume",
-                "trainer run configs/maskrcnn.toml --verify-determinism 20",
-                "trainer run --replay runs/maskrcnn-1/diverged/step-000123"});
+  add_examples(command, {"trainer run configs/maskrcnn.toml",
+                         "trainer run configs/maskrcnn.toml --set train.epochs=2 --out runs/short",
+                         "trainer run configs/maskrcnn.toml --out runs/short --resume",
+                         "trainer run configs/maskrcnn.toml --out runs/short/maskrcnn-2 --resume",
+                         "trainer run configs/maskrcnn.toml --verify-determinism 20",
+                         "trainer run --replay runs/maskrcnn-1/diverged/step-000123"});
 }
 
 }  // namespace millrace::cli

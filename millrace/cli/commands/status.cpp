@@ -27,9 +27,11 @@ int show(const View& view, bool as_json) {
 }
 
 int status(const StatusArguments& arguments) {
-  const auto run = newest_run_in(arguments.run);
+  const auto [run, also_training] = find_named_run(arguments.run);
   if (arguments.events) return show(collect_event_logs(run, kPatience), arguments.json);
-  return show(look_at_fleet(run, kPatience), arguments.json);
+  auto fleet = look_at_fleet(run, kPatience);
+  fleet.also_training = also_training;
+  return show(fleet, arguments.json);
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ void add_status(CLI::App& app, Action& action) {
                      "Tell how a run is: its ranks and data servers, also while they hang", status);
   command
       .add_option("run", arguments.run,
-                  "a run's folder, or one that holds runs: the newest of them is meant")
+                  "a run's folder, or one that holds runs: the newest that trains, else the newest")
       ->required()
       ->type_name("RUN");
   command.add_flag("--events", arguments.events,

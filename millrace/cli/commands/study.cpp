@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "millrace/base/errors.h"
@@ -58,9 +60,13 @@ study::StudyPlan plan_of(const StudyArguments& arguments) {
     if (std::ranges::any_of(plan.settings, sets) || std::ranges::any_of(arguments.varied, sets))
       throw ConfigError(fmt::format("{}: the study sets it itself, from --seeds and --out", key));
   }
+  std::map<std::map<std::string, std::string>, std::string> names;  // of variants, by all values
   for (const auto& variant : study::variants_of(plan)) {
     auto values = study::complete_configuration(trainer_program(), plan, variant);
-    if (plan.configuration.empty()) plan.configuration = std::move(values);
+    if (plan.configuration.empty()) plan.configuration = values;
+    if (const auto [same, is_new] = names.emplace(std::move(values), variant.name); !is_new)
+      throw ConfigError(fmt::format("--vary: {} and {} are the same configuration: leave out one",
+                                    same->second, variant.name));
   }
   const auto threads = plan.configuration.find("train.threads");
   const auto own = threads == plan.configuration.end() ? 0 : std::stoll(threads->second);

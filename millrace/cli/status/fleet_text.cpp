@@ -118,7 +118,11 @@ std::string to_text(const FleetView& fleet) {
   if (!fleet.servers.empty()) text += "\n" + table_of_servers(fleet.servers);
   if (!fleet.log_end.empty()) text += "\nThe end of log.txt:\n" + fleet.log_end;
   if (!text.ends_with('\n')) text += '\n';
-  return text + "\n" + verdict(fleet) + "\n";
+  text += "\n" + verdict(fleet) + "\n";
+  for (const auto& run : fleet.also_training)
+    text += fmt::format("also training: {} (trainer status {})\n", run.filename().string(),
+                        run.string());
+  return text;
 }
 
 }  // namespace millrace::cli

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
@@ -69,19 +71,24 @@ std::string name_of(RunState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-fs::path newest_run_in(const fs::path& folder) {
+NamedRun find_named_run(const fs::path& folder) {
+  if (!record_file_in(folder).empty()) return {folder, {}};
+  std::vector<std::pair<fs::file_time_type, fs::path>> runs, training;
   std::error_code unreadable;
-  if (!record_file_in(folder).empty()) return folder;
-  auto newest = folder;
-  std::optional<fs::file_time_type> written;
   for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
     std::error_code missing;
-    const auto time = fs::last_write_time(record_file_in(entry.path()), missing);
-    if (missing || (written && time <= *written)) continue;
-    written = time;
-    newest = entry.path();
+    const auto written = fs::last_write_time(record_file_in(entry.path()), missing);
+    if (missing) continue;
+    runs.emplace_back(written, entry.path());
+    if (report::is_locked(entry.path())) training.push_back(runs.back());
   }
-  return newest;
+  auto& candidates = training.empty() ? runs : training;
+  if (candidates.empty()) return {folder, {}};
+  std::ranges::sort(candidates, std::greater());
+  NamedRun named{candidates.front().second, {}};
+  for (std::size_t i = 1; i < training.size(); ++i)
+    named.also_training.push_back(training[i].second);
+  return named;
 }
 
 FleetView look_at_fleet(const fs::path& run, std::chrono::milliseconds patience) {
@@ -130,10 +137,13 @@ Json to_json(const FleetView& fleet) {
                      {"status", member.status}});
     return all;
   };
+  auto also_training = Json::array();
+  for (const auto& run : fleet.also_training) also_training.push_back(run.string());
   return {{"run", fleet.run.string()},         {"state", name_of(fleet.state)},
           {"standing", fleet.standing},        {"verdict", verdict(fleet)},
           {"patience_s", fleet.patience_s},    {"ranks", members(fleet.ranks)},
-          {"servers", members(fleet.servers)}, {"log_end", fleet.log_end}};
+          {"servers", members(fleet.servers)}, {"log_end", fleet.log_end},
+          {"also_training", also_training}};
 }
 
 }  // namespace millrace::cli

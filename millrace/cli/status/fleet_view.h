@@ -41,10 +41,17 @@ struct FleetView {
   std::string failure;   // "rank 3 (b): SIGSEGV", of a broken run whose rank could write it down
   double patience_s = 0;
   std::vector<MemberView> ranks = {}, servers = {};
+  std::vector<std::filesystem::path> also_training = {};  // in the folder that was named
 };
 
-/// The newest run in a folder of runs; `folder` itself if it is a run, or has none.
-std::filesystem::path newest_run_in(const std::filesystem::path& folder);
+struct NamedRun {
+  std::filesystem::path run;
+  std::vector<std::filesystem::path> also_training;  // newest first
+};
+
+/// The run that a run's folder, or a folder of runs, stands for: the newest that trains, else the
+/// newest; `folder` itself if it has none.
+NamedRun find_named_run(const std::filesystem::path& folder);
 
 /// Asks all at the same time, for so long at most. Throws Error for a folder that is no run.
 FleetView look_at_fleet(const std::filesystem::path& run, std::chrono::milliseconds patience);

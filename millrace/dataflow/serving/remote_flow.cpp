@@ -1,4 +1,5 @@
 #include "millrace/dataflow/serving/remote_flow.h"
+#include "millrace/dataflow/serving/context.h"
 
 #include <fmt/format.h>
 
@@ -283,7 +284,7 @@ class RemoteFlow final : public ServedFlow {
   std::atomic<bool> stop_ = false;
 
   // Of the thread alone.
-  zmq::context_t context_;
+  zmq::context_t context_ = new_context();
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::int64_t> ages_;  // 0: not live
   Clock::time_point answered_at_, told_at_;

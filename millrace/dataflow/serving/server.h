@@ -13,6 +13,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/recent_rate.h"
+#include "millrace/dataflow/serving/context.h"
 #include "millrace/dataflow/serving/door.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
@@ -88,7 +89,7 @@ class BatchServer {
   const std::size_t most_consumers_;
   const std::shared_ptr<const SharedMemory> memory_;
   const WakeUpCall ready_;
-  zmq::context_t context_;
+  zmq::context_t context_ = new_context();
   Door door_;
   std::map<std::string, Consumer> consumers_;  // by routing id
   std::map<std::string, Loan> loans_;          // by the consumer's name: they outlast a connection

@@ -7,6 +7,7 @@
 #include <thread>
 #include <zmq.hpp>
 
+#include "millrace/dataflow/serving/context.h"
 #include "millrace/dataflow/serving/door.h"
 #include "millrace/dataflow/serving/polling.h"
 
@@ -33,7 +34,7 @@ class StatusDoor {
   const std::function<std::string()> status_, events_;
   const WakeUpCall ended_;
   std::atomic<bool> stop_ = false;
-  zmq::context_t context_;
+  zmq::context_t context_ = new_context();
   Door door_;  // of the thread, once that runs
   const std::string endpoint_;
   std::thread thread_;  // the last member: it uses the others

@@ -11,6 +11,7 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "millrace/dataflow/serving/context.h"
 #include "millrace/dataflow/serving/keys.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
@@ -71,7 +72,7 @@ class StatusLinks {
   const std::vector<StatusSource> sources_;
   const Question question_;
   std::int64_t number_ = 0;
-  zmq::context_t context_;
+  zmq::context_t context_ = new_context();
   std::list<Line> lines_;
 };
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "millrace/base/disk/config_paths.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/data_options.h"
@@ -17,6 +18,8 @@
 
 namespace millrace {
 namespace {
+
+constexpr const char* kPaths[] = {"root", "folder", "cache"};  // keys of sources
 
 /// One table and what it asks for.
 struct Declared {
@@ -130,6 +133,8 @@ void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
     const auto name = used_name(table, detection_sources().kind());
     const auto& entry = detection_sources().at(name, table.find("type")->origin);
     follow_data(table, name, source_defaults(), data);
+    for (const auto* key : kPaths)
+      if (auto* path = table.find(key)) make_path_absolute(*path);
     entry.check(without(table, {"type", "name"}));
     entry.complete(table);
   }

@@ -171,7 +171,8 @@ fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
 
 std::int64_t step_of(const fs::path& checkpoint) {
   const auto name = checkpoint.filename().string();
-  if (!name.starts_with("step-") || name.size() == 5 ||
+  constexpr std::size_t kMostDigits = 18;  // of a std::int64_t
+  if (!name.starts_with("step-") || name.size() == 5 || name.size() > 5 + kMostDigits ||
       name.find_first_not_of("0123456789", 5) != std::string::npos)
     return -1;
   return std::stoll(name.substr(5));

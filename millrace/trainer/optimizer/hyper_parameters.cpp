@@ -38,7 +38,10 @@ std::vector<std::string> HyperParameters::names() const {
 void HyperParameters::check(std::string_view name, double value) const {
   const auto& limits = find(name).limits;
   if (!std::isfinite(value) || value < limits.min || value > limits.max)
-    throw ConfigError(fmt::format("{} = {} is out of range", name, value));
+    throw ConfigError(fmt::format("{} = {} is out of range ({})", name, value,
+                                  limits.max < Limits{}.max
+                                      ? fmt::format("{} .. {}", limits.min, limits.max)
+                                      : fmt::format(">= {}", limits.min)));
 }
 
 void HyperParameters::set(std::string_view name, double value, const std::string& by) {

@@ -29,7 +29,8 @@ void OptimizerOptions::describe(Options& o) {
   o.add("weight_decay", weight_decay, "of weights", {.min = 0});
   o.add("weight_decay_bias", weight_decay_bias, "of biases; negative: as weight_decay");
   o.add("weight_decay_norm", weight_decay_norm, "of normalisations' scale and shift", {.min = 0});
-  o.add("bias_lr_factor", bias_lr_factor, "biases learn faster by this factor", {.min = 0});
+  o.add("bias_lr_factor", bias_lr_factor, "factor of the biases' learning rate, also of norms",
+        {.min = 0});
   o.add("clip_norm", clip_norm, "largest norm of all gradients together; 0: any", {.min = 0});
   o.add("clip_value", clip_value, "largest number of a gradient, after clip_norm; 0: any",
         {.min = 0});

@@ -62,10 +62,14 @@ std::size_t rule_of(const std::string& name, const std::vector<ParameterRule>& r
 }
 
 /// The group of a parameter, without names and values.
-ParameterGroup group_of(ParameterKind kind, const OptimizerOptions& options,
+ParameterGroup group_of(const Parameter& parameter, const OptimizerOptions& options,
                         const ParameterRule& rule) {
+  const auto kind = parameter.kind;
   const bool bias = kind == ParameterKind::bias;
-  ParameterGroup group{.lr_factor = rule.lr_factor * (bias ? options.bias_lr_factor : 1),
+  // As detectron2: the biases of norms, too
+  const bool has_own_rate =
+      bias || (kind == ParameterKind::norm && parameter.name.ends_with("bias"));
+  ParameterGroup group{.lr_factor = rule.lr_factor * (has_own_rate ? options.bias_lr_factor : 1),
                        .trusted = options.trust != "none" && kind == ParameterKind::weight};
   if (rule.weight_decay >= 0) {
     group.decay = Decay::own;
@@ -106,7 +110,7 @@ std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
     }
     if (rule.frozen) parameter.value.set_requires_grad(false);
     if (!parameter.trainable()) continue;
-    auto wanted = group_of(parameter.kind, options, rule);
+    auto wanted = group_of(parameter, options, rule);
     auto group = std::ranges::find_if(groups, [&](const auto& g) { return are_alike(g, wanted); });
     if (group == groups.end()) group = groups.insert(groups.end(), std::move(wanted));
     group->names.push_back(parameter.name);

@@ -67,8 +67,7 @@ std::string why_not(const fs::path& folder, const RunIdentity& mine) try {
   if (const auto name = name_of(folder, record); name != mine.name)
     return fmt::format("is a run of '{}'", name);
   if (number_of(folder, mine.name) == 0)
-    return fmt::format("is no longer called {}-N: name it with --output to go on with it",
-                       mine.name);
+    return fmt::format("is no longer called {}-N: name it with --out to go on with it", mine.name);
   if (list_checkpoints(folder / "checkpoints").empty()) return "has no checkpoint";
   return record ? difference(folder, *record, mine) : "";
 } catch (const Error& problem) {
@@ -91,7 +90,7 @@ void check_can_be_made(const fs::path& output) {
   const auto refuse = [&](const std::string& why) {
     throw ConfigError(
         fmt::format("{}: no run's folder can be made there: {} {}; name another one "
-                    "with --output or train.output",
+                    "with --out or train.output",
                     output.string(), there.string(), why));
   };
   if (!fs::is_directory(there)) refuse("is a file");
@@ -144,7 +143,7 @@ std::optional<fs::path> find_run(const fs::path& output, const RunIdentity& mine
   if (resume == Resume::required)
     throw ConfigError(fmt::format(
         "--resume: there is no run of '{}' with a checkpoint in {}{}\nname a run's folder with "
-        "--output, or start one without --resume (--resume=auto does where there is none)",
+        "--out, or start one without --resume (--resume=auto does where there is none)",
         mine.name, output.string(), others.empty() ? "" : ":\n  " + joined(others, "\n  ")));
   check_can_be_made(output);
   spdlog::info("no run of '{}' with a checkpoint in {}: starting one", mine.name, output.string());

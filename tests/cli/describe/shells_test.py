@@ -43,7 +43,7 @@ class Shells(unittest.TestCase):
         ("trainer run --set optimizer.type=s", {"optimizer.type=sgd"}, {"optimizer.type=adamw"}),
         ("trainer run --set model.rpn.nms", {"model.rpn.nms_thresh="}, set()),
         ("trainer run --set callbacks.evaluate.ev", {"callbacks.evaluate.every="}, set()),
-        ("trainer run configs/maskrcnn.toml --output mill", {"millrace"}, {"Makefile"}),
+        ("trainer run configs/maskrcnn.toml --out mill", {"millrace"}, {"Makefile"}),
     )
 
     def setUp(self) -> None:
@@ -169,7 +169,7 @@ class Manual(unittest.TestCase):
         for line in text.splitlines():
             self.assertLessEqual(len(line), 160, line)  # examples are not broken
         for part in ("trainer run", "--verify-determinism STEPS", "EXIT STATUS", "NO_COLOR",
-                     "trainer run configs/maskrcnn.toml --output runs/short --resume"):
+                     "trainer run configs/maskrcnn.toml --out runs/short --resume"):
             self.assertIn(part, text)
 
     def test_mandoc_reads_it_without_a_warning(self) -> None:

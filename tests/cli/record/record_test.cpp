@@ -11,7 +11,7 @@ class Record : public Trainer {
 
   /// A quick training, with a checkpoint after every step and an evaluation after every second.
   Words command(const Words& settings = {}, const Words& more = {}) const {
-    return on(data_, Words{"run", "--output", runs_} + more,
+    return on(data_, Words{"run", "--out", runs_} + more,
               Words{"train.epochs=1000", "train.max_steps=4", "train.threads=1",
                     "callbacks.checkpoint.every='1 steps'", "callbacks.checkpoint.keep=0",
                     "callbacks.log.every='1 steps'", "callbacks.evaluate.every='2 steps'",

@@ -167,6 +167,7 @@ TEST_F(StudyRun, WrongUseIsRefusedBeforeAnythingRuns) {
            {{}, "--seeds is required"},
            {{"--seeds", "2", "--vary", "optimizer.lr=0.1"}, "two values or more"},
            {{"--seeds", "2", "--vary", "optimizer.rl=0.1,0.2"}, "optimizer.rl"},
+           {{"--seeds", "2", "--vary", "optimizer.lr=0.02,0.020"}, "optimizer.lr=0.020"},
            {{"--seeds", "2", "--vary", "train.seed=1,2"}, "the study sets it itself"},
            {{"--seeds", "2", "--set", "train.seed=1"}, "the study sets it itself"},
            {{"--seeds", "0"}, "--seeds"}}) {
