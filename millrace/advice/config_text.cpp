@@ -166,10 +166,15 @@ void add_given(const std::vector<ConfigLine>& given, Text& text) {
   }
 }
 
+/// How many detections an image needs, in hundreds.
+std::size_t enough_detections(const Draft& draft) {
+  return (draft.most_objects * 5 / 4 + 99) / 100 * 100;
+}
+
 void add_results(const Draft& draft, Text& text) {
   if (draft.most_objects <= 80) return;
   text.table("model.test");
-  text.line("detections_per_img", fmt::format("{}", (draft.most_objects * 5 / 4 + 99) / 100 * 100),
+  text.line("detections_per_img", fmt::format("{}", enough_detections(draft)),
             fmt::format("up to {} objects are annotated in an image", draft.most_objects));
 }
 
@@ -257,6 +262,9 @@ void add_training(const Draft& draft, Text& text) {
   text.line("every", toml("20 steps"), "a line with the losses");
   text.table("callbacks.evaluate");
   text.line("every", toml(every), fmt::format("scores on '{}'", draft.val.name));
+  if (!draft.limited.empty())
+    text.line("max_detections", fmt::format("{}", enough_detections(draft)),
+              "counted by AP; with COCO's 100, " + draft.limited);
   text.table("callbacks.pictures");
   text.line("every", toml(every), "detections beside annotations, as pictures");
   text.table("callbacks.checkpoint");

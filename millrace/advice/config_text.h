@@ -29,6 +29,7 @@ struct Draft {
   std::vector<std::pair<std::string, std::uint64_t>> classes;  // names, objects to train on
   std::string type;                                            // of the detector
   std::size_t most_objects = 0;                                // in an image to train on
+  std::string limited;  // what COCO's limit of detections costs; empty: nothing
   Network network;
   Machine machine;
   Sides sides;

@@ -50,6 +50,7 @@ std::vector<std::string> all_score_names() {
 struct EvaluateOptions {
   std::string every = "1 epoch";
   std::int64_t images = 0;
+  std::int64_t max_detections = 0;
   EvaluationMode mode = EvaluationMode::waiting;
   Options::Table targets;
   std::string weights = "trained";
@@ -60,6 +61,11 @@ struct EvaluateOptions {
   void describe(Options& o) {
     o.add("every", every, "how often; also after the last step").decides(Decides::evaluation);
     o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"})
+        .decides(Decides::evaluation);
+    o.add("max_detections", max_detections,
+          "maximum detections per image and class (LVIS: per image) that AP counts, for scenes "
+          "with more objects; 0: COCO's 100, LVIS's 300",
+          {.min = 0, .max = 1e5, .unit = "detections"})
         .decides(Decides::evaluation);
     o.add("mode", mode,
           "training waits for the scores, for the detections alone, or for nothing while a copy "
@@ -78,6 +84,11 @@ struct EvaluateOptions {
     o.add("proposals", proposals,
           "also score the regions that a second stage looks at: proposals/AR@100 ...")
         .decides(Decides::evaluation);
+  }
+
+  void check(const Config& table) const {
+    require(table, "max_detections", max_detections == 0 || max_detections >= 100,
+            "takes 0 or a number from 100 on, COCO's limit");
   }
 };
 
@@ -120,6 +131,10 @@ class EvaluateDetector final : public Callback,
           "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
           state.model.title));
     check_targets(state.model);
+    if (state.is_chief)
+      if (const auto text = coco::text(limit_cost(state.validation->split, run_of()));
+          !text.empty())
+        spdlog::warn("{}; callbacks.evaluate.max_detections counts more", text);
     if (!state.make_model &&
         (options_.mode == EvaluationMode::background || !are_trained() || !owed_.empty()))
       throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
@@ -160,10 +175,10 @@ class EvaluateDetector final : public Callback,
   std::string weights_of() const override { return are_trained() ? "" : options_.weights; }
 
   std::vector<std::string> publishes() const override {
-    auto names = federated_ ? score_names(*federated_) : all_score_names();
+    auto names = federated_ ? score_names(*federated_, most()) : all_score_names();
     if (!gives_masks_) std::erase_if(names, is_of_masks);
     if (options_.boundary)
-      std::ranges::copy(boundary_score_names(federated_.value_or(false)),
+      std::ranges::copy(boundary_score_names(federated_.value_or(false), most()),
                         std::back_inserter(names));
     if (options_.proposals) std::ranges::copy(proposal_score_names(), std::back_inserter(names));
     for (auto& name : names) name.insert(0, prefix());
@@ -222,10 +237,7 @@ class EvaluateDetector final : public Callback,
   void start(TrainState& state, const Moment& of, bool waits) {
     const auto& data = *state.validation;
     const auto& cluster = *state.cluster;
-    EvaluationRun run{.max_images = options_.images,
-                      .keep_detections = options_.results,
-                      .boundary = options_.boundary,
-                      .proposals = options_.proposals};
+    auto run = run_of();
     const auto files = files_of(state, of);
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == EvaluationMode::score_in_background) {
@@ -290,6 +302,15 @@ class EvaluateDetector final : public Callback,
     return are_trained() ? saved.model : saved.callback_tensors[options_.weights];
   }
 
+  EvaluationRun run_of() const {
+    return {.max_images = options_.images,
+            .keep_detections = options_.results,
+            .max_detections = most(),
+            .boundary = options_.boundary,
+            .proposals = options_.proposals};
+  }
+  std::uint32_t most() const { return static_cast<std::uint32_t>(options_.max_detections); }
+
   bool are_trained() const { return options_.weights == "trained"; }
 
   /// Of the names of scores.
@@ -307,7 +328,7 @@ class EvaluateDetector final : public Callback,
 
   void check_targets(const Detector& model) const {
     for (const auto& [name, target] : options_.targets) {
-      if (std::ranges::count(score_names(*federated_), name) == 0)
+      if (std::ranges::count(score_names(*federated_, most()), name) == 0)
         throw ConfigError(fmt::format(
             "targets: '{}' will never come: the validation split is {}", name,
             *federated_ ? "scored by LVIS's rules" : "scored by COCO's rules, not LVIS's"));

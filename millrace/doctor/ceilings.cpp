@@ -89,7 +89,8 @@ coco::Rle through_cells(const coco::Segmentation& shape, const Box& box,
 /// Scores answers on a split.
 class Judge {
  public:
-  explicit Judge(const DataSplit& split) : split_(split) {}
+  Judge(const DataSplit& split, std::uint32_t max_detections)
+      : split_(split), max_detections_(max_detections) {}
 
   double box_ap(const Answers& answers) const {
     coco::Detections found;
@@ -130,7 +131,7 @@ class Judge {
   }
 
   double ap(const coco::Detections& found, coco::IouType iou) const {
-    auto options = coco::options_for(*split_.annotations, iou);
+    auto options = coco::options_for(*split_.annotations, iou, max_detections_);
     for (const auto id : split_.category_ids)
       if (id != kNoCategory) options.category_ids.push_back(id);
     if (options.category_ids.empty()) return -1;
@@ -138,6 +139,7 @@ class Judge {
   }
 
   const DataSplit& split_;
+  std::uint32_t max_detections_;
 };
 
 /// Removes what no anchor reaches. Returns how many.
@@ -169,7 +171,7 @@ std::size_t remove_unreached(Answers& answers, const DataSplit& split, const Anc
 }  // namespace
 
 Ceilings ceilings(const DataSplit& split, const CeilingRule& rule) {
-  const Judge judge(split);
+  const Judge judge(split, rule.max_detections);
   const auto all = answers_of(split);
   const auto thinned_out = [&](Answers answers) {
     std::vector<Removed> removed(answers.size());

@@ -16,6 +16,7 @@ struct CeilingRule {
   /// Of two boxes of a class with a larger IoU the later goes; nothing: none does.
   std::optional<double> nms = 0.5;
   std::size_t detections_per_image = 100;
+  std::uint32_t max_detections = 0;  // that AP counts, as coco::options_for
 
   std::optional<AnchorRule> anchors;  // nothing: there are none, or they are not looked at
   ResizeRule resize;                  // of the images that anchors lie over; empty: none

@@ -23,7 +23,7 @@ onnx::Images one_image(onnx::Graph& graph, const DataOptions& data) {
   const auto resized = data.resize_style == ResizeStyle::square
                            ? graph.ints({side, side})
                            : onnx::resized_size(size, side, data.settled_test_max_side(),
-                                                data.resize_style == ResizeStyle::torchvision);
+                                                data.resize_style != ResizeStyle::detectron2);
   const auto scales = onnx::cast(resized, Type::f32) / onnx::cast(size, Type::f32);
   return {.pixels = onnx::unsqueeze(onnx::resize_bilinear(image, resized), {0}),
           .sizes = onnx::unsqueeze(resized, {0}),

@@ -97,7 +97,7 @@ circle.c4 { fill: var(--s4); } circle.c5 { fill: var(--s5); } circle.c6 { fill: 
 .pane { flex: 1; position: relative; display: block; min-width: 0; align-self: start; }
 .pane img { display: block; width: 100%; height: auto; border-radius: 3px; background: var(--line); }
 .pane .lost { display: block; background: var(--line); border-radius: 3px; }
-.pane svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
+.pane svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: hidden; }
 .pane path { fill-opacity: .18; stroke-width: 2; vector-effect: non-scaling-stroke; stroke-linejoin: round; }
 .pane path.box { fill-opacity: 0; }
 .pane path.casing { stroke: #000; stroke-opacity: .55; stroke-width: 4; fill: none; }

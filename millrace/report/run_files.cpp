@@ -77,6 +77,7 @@ void read_class_scores(RunFiles& run) {
     if (!step) continue;
     or_remark(run, fmt::format("{} cannot be read", file.filename().string()), [&] {
       const auto saved = ordered_json::parse(read_file(file));
+      if (saved.contains("limit")) run.limited = saved.at("limit").at("text").get<std::string>();
       for (const char* iou : {"bbox", "segm"}) {
         if (!saved.contains(iou)) continue;
         const auto ids = saved.at(iou).at("category_ids").get<std::vector<std::int64_t>>();

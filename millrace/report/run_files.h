@@ -46,6 +46,7 @@ struct RunFiles {
   MetricsLog metrics;
   std::vector<ResultsFile> results;                              // by weights and step
   std::map<std::string, std::vector<ClassScores>> class_scores;  // by "bbox", "segm"; by step
+  std::string limited;  // what the limit of detections costs; empty: nothing
   Standing standing = Standing::unknown;
   std::string standing_text;         // a sentence without its full stop
   std::string log_end;               // of a broken run: the last lines of log.txt

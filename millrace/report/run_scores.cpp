@@ -30,6 +30,16 @@ std::vector<std::string> class_names(const Config& config) {
   return names;
 }
 
+/// The limits of [callbacks.evaluate].
+coco::EvaluateOptions evaluate_options(const RunFiles& run) {
+  coco::EvaluateOptions options;
+  const auto most = value_of(run.config, "callbacks.evaluate.max_detections", std::int64_t{0});
+  if (most == 0) return options;
+  if (most > 100) options.max_detections.push_back(static_cast<std::uint32_t>(most));
+  options.of_largest = true;
+  return options;
+}
+
 }  // namespace
 
 std::int64_t evaluated_images(const RunFiles& run) {
@@ -77,7 +87,8 @@ RunScores score(const RunFiles& run, Truth truth, std::size_t draws, int threads
   scores.found = coco::read_detections(scores.results.file, truth.annotations.get());
   scores.truth = std::move(truth);
   const auto& annotations = *scores.truth.annotations;
-  coco::EvaluateOptions options{.threads = threads};
+  auto options = evaluate_options(run);
+  options.threads = threads;
   // As the evaluation of a training, which takes areas from boxes
   const auto analyzed = [&](coco::IouType iou) {
     options.iou = iou;

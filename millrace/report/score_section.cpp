@@ -169,6 +169,11 @@ page::Section score_section(std::span<const RunFiles> runs,
   sizes.title = "AP by size of objects";
   const auto by_size = metric_charts(runs, scores({"APs", "APm", "APl"}), sizes);
   std::string out;
+  for (const RunFiles& run : runs)
+    if (!run.limited.empty())
+      out += fmt::format("<p class=\"verdict warning\">{}{}</p>\n",
+                         runs.size() > 1 ? page::escaped(run.name) + ": " : "",
+                         page::escaped(run.limited));
   if (runs.size() == 1) {
     out += side_by_side(metric_charts(runs, scores({"AP", "AP50", "AP75"}), like) + by_size);
   } else {

@@ -110,6 +110,35 @@ struct ProposingDetector final : LearningDetector {
   }
 };
 
+TEST(EvaluationLimit, IsLoggedBeforeTraining) {
+  const Scratch scratch;
+  auto truth = fake_truth();
+  for (int k = 0; k < 150; ++k) {
+    auto one = truth.annotations[0];
+    one.id = 1000 + k;
+    truth.add(one);
+  }
+  auto dense = fake_validation();
+  dense.split = make_split(assemble(std::move(truth), "dense"), "nowhere", {});
+  for (const auto* limit : {"", "max_detections = 200"}) {
+    auto run = training(scratch / (limit[0] ? "more" : "usual"), "inline", limit);
+    run.adjust = [&](TrainPlan& plan) { plan.validation = &dense; };
+    Log log;
+    run();
+    EXPECT_EQ(log.take().find("warning 1 of 10 images have more than 100 objects of a class") !=
+                  std::string::npos,
+              limit[0] == 0);
+  }
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch / "usual" / "scores" / "step-000005.json"))
+                .at("limit")
+                .at("images_beyond"),
+            1);
+}
+
+TEST(EvaluationLimit, BelowCocosIsRejected) {
+  EXPECT_THROW(made({{"evaluate", "max_detections = 50"}}), ConfigError);
+}
+
 TEST(EvaluationModes, ScoreProposalsWhereAskedTo) {
   const Scratch scratch;
   for (const auto& mode : kModes) {

@@ -55,6 +55,21 @@ TEST_F(Doctor, SaysWhatPerfectAnswersWouldScore) {
   EXPECT_LT(few.at("masks").at("ap"), .6);
 }
 
+TEST_F(Doctor, WarnsOfScenesBeyondTheLimitOfDetections) {
+  edit(val_annotations_, [](Json& json) {
+    auto& all = json["annotations"];
+    auto one = all[0];
+    for (int k = 0; k < 150; ++k) {
+      one["id"] = 100000 + k;
+      all.push_back(one);
+    }
+  });
+  EXPECT_THAT(findings(doctor({"--json"}), "warning"),
+              Contains("evaluation-limited in val2017: 1"));
+  EXPECT_THAT(findings(doctor({"--json"}, {"callbacks.evaluate.max_detections=200"}), "warning"),
+              Not(Contains(HasSubstr("evaluation-limited"))));
+}
+
 TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
   edit(annotations_, [](Json& json) { json["annotations"][0]["bbox"][2] = 0; });
   const auto outcome = doctor();

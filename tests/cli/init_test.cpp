@@ -127,6 +127,24 @@ TEST_F(TrainerOnData, InitReadsAFolderInCocosLayoutAsItIs) {
   successful(trainer({"doctor", out / "config.toml", "--images", "none"}));
 }
 
+TEST_F(InitTest, EvaluatesDenseScenesWhole) {
+  edit(annotations_, [](Json& json) {
+    auto& all = json["annotations"];
+    const auto images = json["images"].size();
+    auto one = all[0];
+    for (std::size_t k = 0; k < 130 * images; ++k) {
+      one["id"] = 100000 + k;
+      one["image_id"] = json["images"][k % images]["id"];
+      one["bbox"] = {k / images % 12 * 8, k / images / 12 * 8, 7, 7};
+      one.erase("segmentation");
+      all.push_back(one);
+    }
+  });
+  const auto said = successful(init({"--json"})).json();
+  EXPECT_THAT(said.at("limit").get<std::string>(), HasSubstr("more than 100 objects of a class"));
+  EXPECT_THAT(read_text(out() / "config.toml"), ContainsRegex("max_detections = [2-9]00"));
+}
+
 TEST_F(InitTest, GivesTheSameBytesAgain) {
   successful(init());
   const auto once = contents(out());

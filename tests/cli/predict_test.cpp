@@ -105,6 +105,55 @@ TEST_F(Predict, WritesAPageThatCountsWhatItShows) {
   EXPECT_THAT(page, HasSubstr("2 files failed: "));
 }
 
+TEST_F(Predict, TakesIdsByNameToScoreAsEval) {
+  const auto weights = model(), out = in_folder("out");
+  edit(val_annotations_, [](Json& json) {  // ids in another order than names
+    for (auto& image : json["images"]) image["id"] = 1000 - image["id"].get<int>();
+    for (auto& one : json["annotations"]) one["image_id"] = 1000 - one["image_id"].get<int>();
+  });
+  const Words all = {"--set", "model.test.score_thresh=0"};
+  successful(trainer(
+      Words{"predict", weights, data_ / "val2017", "--out", out, "--gt", val_annotations_} + all));
+  const auto score = [&](const fs::path& found) {
+    return trainer(
+        {"coco-eval", "--gt", val_annotations_, "--dt", found, "--iou", "bbox", "--json"});
+  };
+  successful(
+      trainer(Words{"eval", weights, "--data", data_, "--out", in_folder("found.json")} + all));
+  EXPECT_EQ(successful(score(out / "detections.json")).json().at("stats"),
+            successful(score(in_folder("found.json"))).json().at("stats"));
+  std::map<std::string, Json> names;
+  for (const auto& image : read_json(val_annotations_)["images"])
+    names[image["file_name"]] = image["id"];
+  const auto images = read_json(out / "images.json").at("images");
+  EXPECT_EQ(images.size(), names.size());
+  for (const auto& image : images)
+    EXPECT_EQ(image["id"], names.at(fs::path(image["file_name"].get<std::string>()).filename()));
+
+  // Without it, ids are 1, 2, ..., which these annotations lack.
+  successful(trainer(Words{"predict", weights, data_ / "val2017", "--out", out} + all));
+  expect_error(score(out / "detections.json"), 1, "detections.json");
+}
+
+TEST_F(Predict, RejectsPhotosThatAnnotationsLack) {
+  const auto weights = model();
+  const auto refused = trainer(
+      {"predict", weights, first_image(), "--out", in_folder("out"), "--gt", val_annotations_});
+  expect_error(refused, 1, first_image().filename());
+}
+
+TEST_F(Predict, DrawsHundredsOfObjectsAndCountsAll) {
+  const auto weights = model(), out = in_folder("out");
+  successful(trainer({"predict", weights, first_image(), "--out", out, "--score", "0", "--set",
+                      "model.test.score_thresh=0", "--set", "model.test.nms_thresh=1", "--set",
+                      "model.test.detections_per_img=700"}));
+  const auto count = read_json(out / "detections.json").size();
+  ASSERT_GT(count, 510U);
+  const auto page = read_text(out / "index.html");
+  EXPECT_THAT(page, HasSubstr("\"figures\":[" + std::to_string(count)));
+  EXPECT_THAT(page, HasSubstr("the best 500 of " + std::to_string(count)));
+}
+
 TEST_F(Predict, OfOtherPhotosOrOptionsBeginsAnew) {
   const auto weights = model(), folder = photos(12), out = in_folder("out");
   const Words command = {"predict", weights, folder, "--out", out};
@@ -158,7 +207,7 @@ TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
   EXPECT_THAT(done.out, HasSubstr("street.mp4: 5 frames: "));
   EXPECT_EQ(all_in(out).size(), 3U) << "no file of photos";
   EXPECT_THAT(read_text(out / "index.html"),
-              AllOf(HasSubstr("street.mp4"), Not(HasSubstr("class=\"gallery\""))));
+              AllOf(HasSubstr("src=\"./street.mp4\""), Not(HasSubstr("class=\"gallery\""))));
 
   std::istringstream lines(read_text(out / "street.jsonl"));
   std::string line;

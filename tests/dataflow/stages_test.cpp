@@ -84,6 +84,16 @@ TEST(ResizeShortestEdge, CutsSidesAndSamplesBitmapsInTorchvisionsStyle) {
   EXPECT_EQ(mask.height, 200U);
 }
 
+TEST(ResizeShortestEdge, CutsSidesAndScalesPolygonsInYoloxStyle) {
+  Rng rng{1};
+  auto sample = sample_of(320, 240, {8, 8, 16, 16});
+  sample.objects.segmentations = {std::vector<coco::Polygon>{{8, 8, 16, 8, 16, 16, 8, 16}}};
+  const ResizeShortestEdge stage{.short_side = {200}, .max_side = 300, .style = ResizeStyle::yolox};
+  const auto resized = stage(std::move(sample), rng);
+  EXPECT_EQ(resized.image.size(), cv::Size(266, 200));  // 266.67
+  EXPECT_TRUE(std::holds_alternative<std::vector<coco::Polygon>>(resized.objects.segmentations[0]));
+}
+
 TEST(ResizeShortestEdge, MakesSquaresWhateverTheShapeWas) {
   Rng rng{1};
   const ResizeShortestEdge stage{.short_side = {40}, .max_side = 30, .style = ResizeStyle::square};

@@ -127,7 +127,10 @@ TEST_F(InferenceParity, BestLogitsOfEachLevel) {
           best.push_back(first + index);
         first += count;
       }
-      EXPECT_TRUE(same(at::tensor(best, at::kLong), expected[i]));
+      // Logits that are equal but for torchvision's own rounding may swap.
+      const auto ranked = rpn.logits[i].index_select(0, at::tensor(best, at::kLong)),
+                 theirs = rpn.logits[i].index_select(0, expected[i].to(at::kLong));
+      EXPECT_LE((ranked - theirs).abs().max().item<double>(), golden.tolerance("rpn.logits"));
     }
   });
 }

@@ -57,6 +57,18 @@ TEST(Report, ItsScoresAreTheEvaluators) {
   }
 }
 
+TEST(Report, SaysWhatTheLimitOfDetectionsCosts) {
+  const RunFolders folders;
+  const auto run = folders.make_run("a-1");
+  std::ofstream(run / "metrics.jsonl", std::ios::app)
+      << R"({"step":40,"epoch":1,"time":1767225700,"bbox/AP":0.5})"
+      << "\n";
+  fs::create_directories(run / "scores");
+  RunFolders::write(run / "scores" / "step-000040.json",
+                    R"({"limit": {"text": "7 of 9 images have more"}})");
+  EXPECT_THAT(page_of({run}), HasSubstr("7 of 9 images have more"));
+}
+
 TEST(Report, SaysWhatALevelOfApHadCost) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");

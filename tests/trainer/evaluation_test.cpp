@@ -73,6 +73,52 @@ TEST(Evaluation, OfAFederatedSplitGoesByLvisRules) {
   EXPECT_LT(with.boxes.stats[0], without.boxes.stats[0]);
 }
 
+/// Finds the 150 objects of every image of `dense_validation`.
+struct GridDetector final : LineDetector {
+  static constexpr int kObjects = 150;
+  static Box box(int k) {
+    const auto x = static_cast<float>(4 * (k % 15)), y = static_cast<float>(6 * (k / 15));
+    return {x, y, x + 3, y + 5};
+  }
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    std::vector<DetectedObject> all;
+    for (int k = 0; k < kObjects; ++k) all.push_back({.box = box(k), .label = 0, .score = 0.9F});
+    return std::vector(batch.size(), all);
+  }
+};
+
+EvalData dense_validation() {
+  coco::Records truth;
+  truth.add_category(7, "star");
+  for (std::int64_t id = 1; id <= kEpochImages; ++id) {
+    truth.add_image(id, "", 64, 64);
+    for (int k = 0; k < GridDetector::kObjects; ++k) {
+      const auto box = GridDetector::box(k);
+      truth.add({.id = id * 1000 + k,
+                 .image_id = id,
+                 .category_id = 7,
+                 .bbox = {box.x1, box.y1, box.width(), box.height()},
+                 .area = box.area()});
+    }
+  }
+  auto data = fake_validation();
+  data.split = make_split(assemble(std::move(truth), "dense"), "nowhere", {});
+  return data;
+}
+
+TEST(Evaluation, CountsAsManyDetectionsAsAsked) {
+  GridDetector model;
+  const auto usual = *evaluate_detector(model, dense_validation());
+  EXPECT_NEAR(usual.boxes.stats[0], 67. / 101, 1e-9);
+  EXPECT_EQ(usual.limit.beyond, static_cast<std::size_t>(kEpochImages));
+  EXPECT_EQ(usual.limit.best_ap, usual.boxes.stats[0]);
+  const auto all =
+      *evaluate_detector(model, dense_validation(), {.max_detections = GridDetector::kObjects});
+  EXPECT_NEAR(all.boxes.stats[0], 1, 1e-9);
+  EXPECT_EQ(all.limit.beyond, 0U);
+  EXPECT_EQ(evaluate_detector(model, dense_validation(), {.max_images = 4})->limit.images, 4U);
+}
+
 TEST(Evaluation, TellsOfTheBoxesSoFar) {
   OffDetector model;
   std::vector<std::size_t> images;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "millrace/onnx/detection.h"
@@ -100,6 +101,27 @@ TEST(Yolox, PadsWithItsGreyAndFindsInOriginalPixels) {
     EXPECT_GE(found[1][d].box.x1, 0);
     EXPECT_LE(found[1][d].box.x2, 160);
   }
+}
+
+TEST(Yolox, UniformBoxesHaveOneScaleUnclipped) {
+  constexpr float kLarger = 0.5F, kCut = 0.495F;
+  auto batch = small_batch();
+  for (auto& image : batch.images) image.scale_y = kCut;
+  const auto exact = by_formula("plain")->detect(batch);
+  const auto uniform = by_formula("plain", {.boxes = BoxScaling::uniform})->detect(batch);
+  bool reaches_out = false;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto width = static_cast<float>(batch.images[i].original_width),
+               height = static_cast<float>(batch.images[i].original_height);
+    ASSERT_EQ(uniform[i].size(), exact[i].size());
+    for (std::size_t d = 0; d < exact[i].size(); ++d) {
+      const auto &one = uniform[i][d].box, &other = exact[i][d].box;
+      EXPECT_NEAR(std::clamp(one.x1, 0.F, width), other.x1, 1e-3);
+      EXPECT_NEAR(std::clamp(one.y2 * kLarger / kCut, 0.F, height), other.y2, 1e-3);
+      reaches_out |= one.x1 < 0 || one.x2 > width;
+    }
+  }
+  EXPECT_TRUE(reaches_out);
 }
 
 TEST(Yolox, KeepsNoMoreDetectionsThanAsked) {

@@ -5,6 +5,7 @@
 
 #include "millrace/base/files.h"
 #include "millrace/coco/data/detections.h"
+#include "millrace/trainer/evaluation/limit_json.h"
 
 namespace millrace {
 namespace {
@@ -23,6 +24,7 @@ nlohmann::ordered_json json_of(const DetectorScores& scores) {
   for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
   json["images"] = scores.images;
   json["detections"] = scores.found;
+  json["limit"] = limit_json(scores.limit);
   return json;
 }
 

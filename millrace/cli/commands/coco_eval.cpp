@@ -15,7 +15,9 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/voc_output.h"
 #include "millrace/coco/analysis/report_page.h"
+#include "millrace/coco/data/results_fit.h"
 #include "millrace/coco/evaluation/evaluate.h"
+#include "millrace/coco/evaluation/limit_cost.h"
 
 namespace millrace::cli {
 namespace {
@@ -42,6 +44,7 @@ coco::Analysis analyze(const CocoEvalArguments& arguments, const coco::Dataset& 
   if (arguments.versus.empty()) return coco::analyze(truth, detections, options, arguments.draws);
   constexpr std::size_t kUsualDraws = 1000;
   const auto others = coco::read_detections(arguments.versus, &truth);
+  coco::require_fit(others, truth, arguments.versus);
   return coco::analyze(truth, detections, options,
                        arguments.draws > 0 ? arguments.draws : kUsualDraws, &others);
 }
@@ -140,6 +143,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
   const auto truth = coco::read_dataset(arguments.truth);
   auto options = evaluate_options(arguments, *truth);
   const auto detections = coco::read_detections(arguments.detections, truth.get());
+  coco::require_fit(detections, *truth, arguments.detections);
   if (iou == coco::IouType::keypoints) check_keypoints(arguments, *truth, detections);
   options.area = coco::area_from(detections);
   std::optional<coco::Analysis> analysis;
@@ -151,6 +155,9 @@ int coco_eval(const CocoEvalArguments& arguments) {
   const double seconds = seconds_since(began);
 
   tell_left_out(result, arguments.truth);
+  if (iou != coco::IouType::keypoints && result.stats.front() >= 0)
+    if (const auto text = coco::text(coco::limit_cost(*truth, options)); !text.empty())
+      spdlog::warn("{}; --max-dets N, one number, counts more", text);
   if (analysis) write_files(arguments, *analysis, iou);
   if (!arguments.json) {
     fmt::print("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",

@@ -22,6 +22,7 @@
 #include "millrace/dataflow/stage_tables.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/doctor/checks.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/published_accuracy.h"
 
 namespace millrace::cli {
@@ -39,6 +40,10 @@ constexpr FindingKind kRefused{"training-refused", error,
 constexpr FindingKind kDoubtful{"training-doubtful", warning,
                                 "what the model says of a training with these data",
                                 "training begins with this warning"};
+constexpr FindingKind kLimited{"evaluation-limited", warning,
+                               "evaluations that cannot count all objects",
+                               "AP stays below what is found; callbacks.evaluate.max_detections "
+                               "counts more"};
 constexpr FindingKind kSource{"source-unreadable", error, "declared sources that cannot be read",
                               "training stops before its first step"};
 
@@ -99,6 +104,7 @@ class Doctor {
         train_objects_ = count_objects(DetectionSource(split, /*filter_empty=*/false));
       splits_.push_back({name, split});
       check_categories(splits_.back(), findings);
+      if (name == recipe_.data.val) check_limit(split, findings);
       if (arguments_.images != "none") {
         check_file_names(split, findings);
         const auto how = arguments_.images == "all" ? ImageCheck::decode : ImageCheck::heads;
@@ -124,7 +130,21 @@ class Doctor {
       rule->resize = [=](cv::Size size) { return resize.size_of(size, side); };
     else
       rule->anchors.reset();  // nobody knows how large they see the images
+    rule->max_detections = max_detections();
     report_.ceiling = {data.val, *rule, ceilings(split->data, *rule)};
+  }
+
+  /// callbacks.evaluate.max_detections; 0 without such a callback.
+  std::uint32_t max_detections() const {
+    const auto callback = std::ranges::find(recipe_.callbacks, "evaluate", &RecipeCallback::type);
+    if (callback == recipe_.callbacks.end()) return 0;
+    const auto* value = callback->table.find("max_detections");
+    return value ? static_cast<std::uint32_t>(std::get<std::int64_t>(value->data)) : 0;
+  }
+
+  void check_limit(const DataSplit& split, Findings& findings) const {
+    const auto cost = limit_cost(split, {.max_detections = max_detections()});
+    if (cost.beyond > 0) findings.add(kLimited, {.what = coco::text(cost)});
   }
 
   /// Asks the model whether it can learn from these data.

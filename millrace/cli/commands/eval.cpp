@@ -6,12 +6,14 @@
 #include <optional>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/log.h"
 #include "millrace/base/progress_bar.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/predict/prediction.h"
 #include "millrace/cli/voc_output.h"
+#include "millrace/trainer/evaluation/limit_json.h"
 #include "millrace/trainer/evaluation/running_ap.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/run/trained_model.h"
@@ -25,6 +27,7 @@ struct EvalArguments {
   ModelArguments model;
   std::filesystem::path data;
   std::filesystem::path out;
+  std::uint32_t max_detections = 0;
   bool boundary = false, proposals = false, voc = false, json = false;
 };
 
@@ -42,6 +45,7 @@ Json to_json(const DetectorScores& scores) {
   if (scores.boundaries) json["boundary"] = to_json(*scores.boundaries);
   for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
   json["images"] = scores.images;
+  json["limit"] = limit_json(scores.limit);
   json["detections"] = scores.found;
   json["seconds"] = scores.seconds;
   return json;
@@ -81,6 +85,7 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   if (arguments.boundary && !detector->gives_masks())
     throw ConfigError("--boundary: " + detector->title + " gives no masks");
   EvaluationRun run{.keep_detections = !arguments.out.empty() || arguments.voc,
+                    .max_detections = arguments.max_detections,
                     .boundary = arguments.boundary,
                     .proposals = arguments.proposals};
   std::optional<PredictionProgress> progress;
@@ -97,6 +102,8 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   const auto scores = evaluate_detector(*detector, session.passes_over(split), run, cluster);
   progress.reset();
   if (!cluster.is_chief()) return kDone;
+  if (const auto text = coco::text(scores->limit); !text.empty())
+    spdlog::warn("{}; --max-dets counts more", text);
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
   std::optional<coco::VocEvaluation> voc;
   if (arguments.voc)
@@ -143,6 +150,12 @@ void add_eval(CLI::App& app, Action& action) {
       ->type_name("DIR");
   command.add_option("--out", arguments.out, "also write the detections, as a COCO results file")
       ->type_name("FILE");
+  command
+      .add_option("--max-dets", arguments.max_detections,
+                  "maximum detections per image and category (LVIS: per image) that AP counts")
+      ->check(CLI::Range(100, 100000))
+      ->type_name("N")
+      ->default_str("100, of LVIS 300");
   command.add_flag("--boundary", arguments.boundary,
                    "also score masks by their boundaries: Boundary AP");
   command.add_flag("--proposals", arguments.proposals,

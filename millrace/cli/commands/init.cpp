@@ -196,6 +196,10 @@ class Init {
                       "the published ones {:.3g} %",
                       anchors.sizes.front(), 100 * (1 - anchors.chosen.all.recall(0)),
                       100 * (1 - anchors.published.all.recall(0))));
+    if (!draft_.limited.empty())
+      report_.say("limit", fmt::format("on '{}', {} with COCO's limit; callbacks.evaluate."
+                                       "max_detections is set to count all",
+                                       draft_.val.name, draft_.limited));
     report_.say("schedule",
                 fmt::format("{}, {} of {}",
                             number_of(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),

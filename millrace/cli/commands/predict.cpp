@@ -12,6 +12,7 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/predict/image_ids.h"
 #include "millrace/cli/predict/photos.h"
 #include "millrace/cli/predict/results_page.h"
 #include "millrace/cli/predict/video.h"
@@ -28,6 +29,7 @@ struct PredictArguments {
   ModelArguments model;
   std::vector<fs::path> images;
   fs::path out;
+  std::string truth;  // annotations whose ids are taken; empty: ids are 1, 2, ...
   double score = 0.5;
 };
 
@@ -108,8 +110,13 @@ int predict(const PredictArguments& arguments) {
   const Session session(recipe);
   const auto [files, videos] = find_files(arguments.images);
   const auto card = checked_card(weights, recipe);
-  auto split = make_split(assemble(categories(card, recipe, arguments.model.force), weights.file),
-                          "", recipe.data.classes);
+  std::vector<std::int64_t> ids;
+  auto split =
+      make_split(arguments.truth.empty()
+                     ? assemble(categories(card, recipe, arguments.model.force), weights.file)
+                     : read_annotations(arguments.truth, recipe.data),
+                 "", recipe.data.classes);
+  if (!arguments.truth.empty()) ids = image_ids(*split.annotations, files);
   if (card) split = labelled_by(*card, split, recipe, weights);
   const auto detector = session.make_trained_detector(split.classes, weights);
   make_writable_folder(arguments.out);
@@ -117,7 +124,7 @@ int predict(const PredictArguments& arguments) {
                               weights.file, arguments.out, arguments.score};
   ResultsPage shown(prediction);
   FailedPhotos photos;
-  if (!files.empty()) photos = predict_photos(prediction, files, shown);
+  if (!files.empty()) photos = predict_photos(prediction, files, ids, shown);
   const auto failed = predict_videos(prediction, videos, shown);
   if (!videos.empty()) shown.write();
   tell_of(photos, files.size(), "image", arguments.out);
@@ -148,12 +155,19 @@ void add_predict(CLI::App& app, Action& action) {
       ->required()
       ->type_name("DIR");
   command
+      .add_option("--gt", arguments.truth,
+                  "annotations of the same photos, as COCO's instances_*.json: detections.json has "
+                  "their ids, by the names of files and categories")
+      ->type_name("FILE");
+  command
       .add_option("--score", arguments.score,
                   "draw what scores at least this; detections.json has everything")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
   add_examples(command, {"trainer predict model.safetensors photos/ --out seen",
                          "trainer predict model.safetensors street.mp4 --out seen",
+                         "trainer predict model.safetensors val2017 --out seen --gt "
+                         "annotations/instances_val2017.json",
                          "trainer predict configs/maskrcnn.toml --weights "
                          "runs/maskrcnn/checkpoints/latest data/sample/val2017 --out seen",
                          "trainer predict configs/maskrcnn.toml --weights model.safetensors "

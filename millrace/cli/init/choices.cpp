@@ -13,6 +13,7 @@
 #include "millrace/cli/anchor_rule.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/detector/make_detector.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace::cli {
@@ -95,7 +96,6 @@ void choose(advice::Draft& draft, const SourceData& data) {
   std::vector<std::string> classes;
   for (const auto& category : data.train.data->categories)
     classes.emplace_back(data.train.data->text(category.name));
-  find_categories(*data.val->data, classes);  // throws if it lacks one
   const DataSplit train{data.train.data, data.train.images, classes,
                         find_categories(*data.train.data, classes)};
   const auto original = seen_of(train, {});
@@ -105,6 +105,11 @@ void choose(advice::Draft& draft, const SourceData& data) {
     draft.classes.emplace_back(classes[k], counts[k].objects);
   for (const double count : objects_per_image(original))
     draft.most_objects = std::max(draft.most_objects, static_cast<std::size_t>(count));
+  const DataSplit val{data.val->data, data.val->images, classes,
+                      find_categories(*data.val->data, classes)};
+  for (const auto& image : val.annotations->images)
+    draft.most_objects = std::max<std::size_t>(draft.most_objects, image.count);
+  draft.limited = coco::text(limit_cost(val, {}));
   draft.train = text_of_split(data.train, original.images.size());
   draft.val = text_of_split(*data.val, data.val->data->images.size());
   choose_plan(draft);

@@ -23,12 +23,18 @@ Line head(std::uint64_t made_from) {
 }
 
 Line line_of(const PhotoResult& result, std::uint64_t end) {
-  return {{"file", result.file.string()}, {"width", result.width}, {"height", result.height},
-          {"drawn", result.is_drawn},     {"fault", result.fault}, {"end", end}};
+  return {{"file", result.file.string()},
+          {"id", result.id},
+          {"width", result.width},
+          {"height", result.height},
+          {"drawn", result.is_drawn},
+          {"fault", result.fault},
+          {"end", end}};
 }
 
 PhotoResult result_in(const Line& line) {
   return {.file = line.at("file").get<std::string>(),
+          .id = line.at("id").get<std::int64_t>(),
           .width = line.at("width").get<int>(),
           .height = line.at("height").get<int>(),
           .is_drawn = line.at("drawn").get<bool>(),
@@ -119,7 +125,7 @@ void PhotoResults::count(const PhotoResult& result) {
 fs::path PhotoResults::picture_of(const fs::path& photo) const {
   const auto stem = photo.stem().string();
   return folder_ /
-         (taken_.contains(stem) ? fmt::format("{}-{}.jpg", stem, next_id()) : stem + ".jpg");
+         (taken_.contains(stem) ? fmt::format("{}-{}.jpg", stem, pictures_ + 1) : stem + ".jpg");
 }
 
 void PhotoResults::add(const PhotoResult& result, const coco::Detections& found) {
@@ -160,14 +166,13 @@ void PhotoResults::each(const Use& use) const {
 void PhotoResults::finish(const coco::Dataset& categories) {
   save();
   std::string images = R"({"images":[)";
-  std::int64_t id = 0;
-  bool is_head = true;
+  bool is_head = true, is_first = true;
   each_line(lines_file_, [&](const std::string& text, std::uint64_t) {
     if (std::exchange(is_head, false)) return true;
     const auto line = Line::parse(text);
     if (line.at("width") == 0) return true;
-    if (++id > 1) images += ',';
-    images += json_text({{"id", id},
+    if (!std::exchange(is_first, false)) images += ',';
+    images += json_text({{"id", line.at("id")},
                          {"file_name", line.at("file")},
                          {"width", line.at("width")},
                          {"height", line.at("height")}});

@@ -22,6 +22,7 @@ namespace millrace::cli {
 /// What became of one file.
 struct PhotoResult {
   std::filesystem::path file;  // absolute
+  std::int64_t id = 0;         // of the picture; 0 if it is none
   int width = 0, height = 0;   // pixels; 0: it is no picture, and has no id
   bool is_drawn = false;       // its name among the pictures is taken
   std::string fault;           // empty: nothing failed
@@ -45,12 +46,12 @@ class PhotoResults {
 
   /// Files that are done.
   std::int64_t count() const { return count_; }
-  /// The id that the next picture gets: 1, 2, ...
-  std::int64_t next_id() const { return pictures_ + 1; }
+  /// Files that are pictures.
+  std::int64_t pictures() const { return pictures_; }
   const FailedPhotos& failed() const { return failed_; }
 
-  /// The file for the picture of a photo that is about to be added: its own name, with its id where
-  /// two folders have the same.
+  /// The file for the picture of a photo that is about to be added: its own name, with its number
+  /// among the pictures where two folders have the same.
   std::filesystem::path picture_of(const std::filesystem::path& photo) const;
 
   /// Adds the next file, with what was found in it.

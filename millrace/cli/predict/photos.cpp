@@ -23,11 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What the results of these files depend on.
-std::uint64_t digest_of(const Prediction& prediction, const std::vector<fs::path>& files) {
+std::uint64_t digest_of(const Prediction& prediction, const std::vector<fs::path>& files,
+                        const std::vector<std::int64_t>& ids) {
   const auto bytes = map_file(weight_file(prediction.weights));
   auto result = digest(bytes.data.get(), bytes.size);
   result = digest(to_toml(prediction.session.recipe().tree) + MILLRACE_VERSION, result);
   result = digest(prediction.score, result);
+  result = digest(prediction.split.category_ids, digest(ids, result));
   for (const auto& file : files) {
     std::error_code unreadable;  // is said when it is its turn
     result = digest(fs::absolute(file).string(), result);
@@ -43,9 +45,11 @@ std::uint64_t digest_of(const Prediction& prediction, const std::vector<fs::path
 /// that fails does not stop the others.
 class PhotoPrediction {
  public:
-  PhotoPrediction(const Prediction& prediction, const Photos& photos, PhotoResults& results)
+  PhotoPrediction(const Prediction& prediction, const Photos& photos,
+                  const std::vector<std::int64_t>& ids, PhotoResults& results)
       : prediction_(prediction),
         photos_(photos),
+        ids_(ids),
         results_(results),
         progress_("image", results.count(), photos.size()) {}
 
@@ -81,6 +85,9 @@ class PhotoPrediction {
     const auto photo = photos_.take(results_.count());
     PhotoResult result{
         .file = fs::absolute(file()), .width = photo.size.width, .height = photo.size.height};
+    if (result.width > 0)
+      result.id =
+          ids_.empty() ? results_.pictures() + 1 : ids_[static_cast<std::size_t>(results_.count())];
     if (!photo.fault.empty()) result.fault = photo.fault;
     return result;
   }
@@ -97,7 +104,7 @@ class PhotoPrediction {
     auto result = begun();
     coco::Detections found;
     for (const auto& object : objects)
-      if (auto one = as_coco(object, results_.next_id(), prediction_.split.category_ids);
+      if (auto one = as_coco(object, result.id, prediction_.split.category_ids);
           one.category_id != kNoCategory)
         found.add(one);
     try {
@@ -127,6 +134,7 @@ class PhotoPrediction {
 
   const Prediction& prediction_;
   const Photos& photos_;
+  const std::vector<std::int64_t>& ids_;
   PhotoResults& results_;
   PredictionProgress progress_;
 };
@@ -134,12 +142,12 @@ class PhotoPrediction {
 }  // namespace
 
 FailedPhotos predict_photos(const Prediction& prediction, const std::vector<fs::path>& files,
-                            ResultsPage& page) {
+                            const std::vector<std::int64_t>& ids, ResultsPage& page) {
   const auto& session = prediction.session;
   const auto& data = session.recipe().data;
-  PhotoResults results(prediction.out, digest_of(prediction, files), data.test_batch_size);
+  PhotoResults results(prediction.out, digest_of(prediction, files, ids), data.test_batch_size);
   auto [photos, batches] = start_photo_flow(data, files, {.next = results.count(), .pending = {}});
-  PhotoPrediction pass(prediction, *photos, results);
+  PhotoPrediction pass(prediction, *photos, ids, results);
   if (results.count() < photos->size())
     go_through(upload_ahead(std::move(batches), session.device()), {}, [&](const Batch& batch) {
       pass.detect_in(batch);

@@ -23,8 +23,8 @@ using page::escaped;
 
 constexpr int kPhotoSide = 320;              // pixels of a thumbnail
 constexpr std::size_t kPhotoBytes = 15'000;  // likewise
-constexpr double kLeastShown = 0.2;      // scores that the page can show: these, or half of --score
-constexpr std::size_t kMostShapes = 60;  // of a photo: those of the highest scores
+constexpr double kLeastShown = 0.2;  // scores that the page can show: these, or half of --score
+constexpr std::size_t kMostShapes = 500;  // of a photo: those of the highest scores
 
 /// The records of a photo as written into detections.json.
 nlohmann::json records(std::string_view text) {
@@ -55,6 +55,16 @@ bool is_chosen(std::int64_t number, std::int64_t all, std::int64_t most) {
   return k < most && k * all / most == number;
 }
 
+/// A file's name as a link from the same folder.
+std::string relative_url(const std::string& name) {
+  std::string url = "./";
+  for (const char c : name)
+    url += std::string_view("%#?\"'").find(c) == std::string_view::npos
+               ? std::string(1, c)
+               : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return url;
+}
+
 /// About half of the pictures, at equal distances.
 std::vector<page::Picture> half_of(const std::vector<page::Picture>& all) {
   std::vector<page::Picture> half;
@@ -68,7 +78,7 @@ void ResultsPage::add_photos(const PhotoResults& results) {
   const auto& ids = prediction_.split.category_ids;
   counts_.resize(ids.size());
   const auto label_of = [&](std::int64_t id) { return std::ranges::find(ids, id) - ids.begin(); };
-  const auto all = results.next_id() - 1;
+  const auto all = results.pictures();
   results.each([&](const PhotoResult& photo, std::string_view found) {
     if (!photo.fault.empty()) {
       if (++failed_count_ <= static_cast<std::int64_t>(FailedPhotos::kShown))
@@ -80,6 +90,7 @@ void ResultsPage::add_photos(const PhotoResults& results) {
     const double least = std::min(kLeastShown, prediction_.score / 2);
     std::set<std::ptrdiff_t> seen;
     std::vector<page::Shape> shapes;
+    std::vector<double> scores;
     for (const auto& record : records(found)) {
       const auto label = label_of(record.at("category_id").get<std::int64_t>());
       const auto score = record.at("score").get<double>();
@@ -88,24 +99,28 @@ void ResultsPage::add_photos(const PhotoResults& results) {
         ++count.objects, ++objects_;
         count.photos += seen.insert(label).second;
       }
-      if (shown && score >= least && shapes.size() < kMostShapes)  // the best come first
+      if (!shown || score < least) continue;
+      scores.push_back(score);
+      if (shapes.size() < kMostShapes)  // the best come first
         shapes.push_back(shape_of(record, static_cast<int>(label), tolerance));
     }
     empty_ += seen.empty();
-    if (shown) pictures_.push_back(picture(photo, shapes));
+    if (shown) pictures_.push_back(picture(photo, std::move(shapes), scores));
   });
 }
 
-page::Picture ResultsPage::picture(const PhotoResult& photo,
-                                   const std::vector<page::Shape>& shapes) const {
+page::Picture ResultsPage::picture(const PhotoResult& photo, std::vector<page::Shape> shapes,
+                                   const std::vector<double>& scores) const {
   page::Picture picture{.title = photo.file.filename().string(),
                         .width = photo.width,
                         .height = photo.height,
-                        .shapes = shapes};
+                        .shapes = std::move(shapes)};
+  if (picture.shapes.size() < scores.size())
+    picture.caption = fmt::format("drawn: the best {} of {}", picture.shapes.size(), scores.size());
   double objects = 0, unsure = 0, best = 0;
-  for (const auto& shape : shapes) {
-    ++(shape.score >= prediction_.score ? objects : unsure);
-    best = std::max(best, shape.score);
+  for (const double score : scores) {
+    ++(score >= prediction_.score ? objects : unsure);
+    best = std::max(best, score);
   }
   picture.figures = {{"objects", objects}, {"unsure", unsure}};
   if (best > 0) picture.figures.emplace_back("best score", best);
@@ -185,17 +200,24 @@ std::string ResultsPage::counts_html() const {
 
 std::string ResultsPage::videos_html() const {
   std::vector<std::vector<std::string>> rows;
+  std::string players;
   for (const auto& video : videos_) {
     std::vector<std::string> counts;
     for (const auto& [name, count] : video.counts)
       counts.push_back(fmt::format("{} {}", count, name));
     auto said = counts.empty() ? std::string("nothing") : joined(counts);
     if (!video.fault.empty()) said += "; " + video.fault;
-    rows.push_back({escaped(video.name + ".mp4"), std::to_string(video.frames), escaped(said)});
+    const auto file = escaped(video.name + ".mp4");
+    rows.push_back({file, std::to_string(video.frames), escaped(said)});
+    if (video.frames > 0)
+      players += fmt::format(
+          "<figure><video controls preload=\"metadata\" style=\"max-width:100%\" src=\"{}\">"
+          "</video><figcaption>{}</figcaption></figure>\n",
+          escaped(relative_url(video.name + ".mp4")), file);
   }
   const std::vector<page::Column> columns = {
       {"video", true}, {"frames"}, {"objects, in all frames together", true}};
-  return page::table(columns, rows, "wrapped");
+  return page::table(columns, rows, "wrapped") + players;
 }
 
 }  // namespace millrace::cli

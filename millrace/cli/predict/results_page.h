@@ -34,7 +34,9 @@ class ResultsPage {
     std::int64_t objects = 0, photos = 0;  // that score enough to be drawn
   };
 
-  page::Picture picture(const PhotoResult& photo, const std::vector<page::Shape>& shapes) const;
+  /// `scores`: of all that the page can show, the best first.
+  page::Picture picture(const PhotoResult& photo, std::vector<page::Shape> shapes,
+                        const std::vector<double>& scores) const;
   std::string html(const std::vector<page::Picture>& shown) const;
   std::string counts_html() const;
   std::string videos_html() const;

@@ -243,6 +243,7 @@ Evaluation evaluation_of(const EvaluateOptions& options, TableCategories categor
   result.iou = options.iou;
   result.federated = options.federated;
   result.max_detections = options.max_detections;
+  result.of_largest = options.of_largest;
   result.iou_thresholds = options.iou_thresholds;
   result.recall_thresholds = options.recall_thresholds;
   result.area_ranges = options.area_ranges;

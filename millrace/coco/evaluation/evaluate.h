@@ -68,6 +68,8 @@ struct EvaluateOptions {
   bool class_agnostic = false;  // all categories as one (pycocotools' useCats = 0)
   /// At most so many detections of an image and category count: one or more numbers from 1 on.
   std::vector<std::uint32_t> max_detections = {1, 10, 100};
+  /// AP and the figures by area are of the largest limit, instead of pycocotools' 100 and third.
+  bool of_largest = false;
   /// In any order, also several times the same; one or more of each, no NaN.
   std::vector<double> iou_thresholds{kIouThresholds.begin(), kIouThresholds.end()};
   std::vector<double> recall_thresholds{kRecallThresholds.begin(), kRecallThresholds.end()};
@@ -94,8 +96,10 @@ EvaluateOptions lvis_options(IouType iou);
 /// Whether images name categories that they lack, or of which they mark only a part, as LVIS's do.
 bool is_federated(const Dataset& truth);
 
-/// LVIS's options for boxes and masks of a federated data set, else the usual ones.
-EvaluateOptions options_for(const Dataset& truth, IouType iou);
+/// LVIS's options for boxes and masks of a federated data set, else the usual ones. With `most`
+/// other than 0, AP and the figures by area count up to `most` detections, 100 or more, of an image
+/// and category (LVIS: of an image); AR1, AR10 and AR100 stay as they are.
+EvaluateOptions options_for(const Dataset& truth, IouType iou, std::uint32_t most = 0);
 
 /// The results of pycocotools' accumulate and summarize.
 struct Evaluation {
@@ -111,6 +115,7 @@ struct Evaluation {
   IouType iou = IouType::box;           // as in the options, like the next
   bool federated = false;
   std::vector<std::uint32_t> max_detections;  // the M limits, ascending
+  bool of_largest = false;                    // as in the options
   /// The T, R and A of the tables, as in the options.
   std::vector<double> iou_thresholds, recall_thresholds;
   std::vector<AreaRange> area_ranges;
@@ -128,8 +133,8 @@ struct Evaluation {
 
 /// The names of the 12 `stats` of boxes and masks: "AP", "AP50", ...
 extern const std::array<const char*, 12> kStatNames;
-/// Those of `lvis_options`: "AP", ... "APf", "AR@300", ...
-std::vector<std::string> lvis_stat_names();
+/// Those of `lvis_options`: "AP", ... "APf", "AR@300", ...; `most` as for `options_for`.
+std::vector<std::string> lvis_stat_names(std::uint32_t most = 0);
 
 /// Scores detections, in any order, against a data set; those of unknown images or categories are
 /// left out and counted. `image_ids` restricts the evaluation; empty: all images. Throws Error

@@ -104,9 +104,16 @@ EvaluateOptions lvis_options(IouType iou) {
 
 bool is_federated(const Dataset& truth) { return !truth.category_lists.empty(); }
 
-EvaluateOptions options_for(const Dataset& truth, IouType iou) {
+EvaluateOptions options_for(const Dataset& truth, IouType iou, std::uint32_t most) {
   const bool as_lvis = is_federated(truth) && iou != IouType::keypoints;
-  return as_lvis ? lvis_options(iou) : usual_options(iou);
+  auto options = as_lvis ? lvis_options(iou) : usual_options(iou);
+  if (most == 0) return options;
+  if (options.max_detections.size() < 3)
+    options.max_detections = {most};
+  else if (most > options.max_detections.back())
+    options.max_detections.push_back(most);
+  options.of_largest = true;
+  return options;
 }
 
 std::vector<AreaRange> coco_areas() {

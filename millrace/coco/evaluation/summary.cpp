@@ -58,14 +58,15 @@ std::vector<Figure> figures(const Evaluation& e) {
   const auto limit = [&](std::size_t i) { return limits[std::min(i, limits.size() - 1)]; };
   if (e.federated) return figures_of_lvis(limit(0));
   if (e.iou == IouType::keypoints) return figures_of_keypoints();
-  const std::uint32_t usual = limits.size() < 3 ? limit(2) : 100;  // pycocotools asks for 100
-  std::vector<Figure> figures = {
-      {"", true, {}, "all", usual},        {"", true, .5, "all", limit(2)},
-      {"", true, .75, "all", limit(2)},    {"", true, {}, "small", limit(2)},
-      {"", true, {}, "medium", limit(2)},  {"", true, {}, "large", limit(2)},
-      {"", false, {}, "all", limit(0)},    {"", false, {}, "all", limit(1)},
-      {"", false, {}, "all", limit(2)},    {"", false, {}, "small", limit(2)},
-      {"", false, {}, "medium", limit(2)}, {"", false, {}, "large", limit(2)}};
+  const std::uint32_t most = e.of_largest ? limits.back() : limit(2);
+  const std::uint32_t usual =
+      e.of_largest || limits.size() < 3 ? most : 100;  // pycocotools asks for 100
+  std::vector<Figure> figures = {{"", true, {}, "all", usual},     {"", true, .5, "all", most},
+                                 {"", true, .75, "all", most},     {"", true, {}, "small", most},
+                                 {"", true, {}, "medium", most},   {"", true, {}, "large", most},
+                                 {"", false, {}, "all", limit(0)}, {"", false, {}, "all", limit(1)},
+                                 {"", false, {}, "all", limit(2)}, {"", false, {}, "small", most},
+                                 {"", false, {}, "medium", most},  {"", false, {}, "large", most}};
   for (std::size_t i = 0; i < figures.size(); ++i) figures[i].name = kStatNames[i];
   return figures;
 }
@@ -124,9 +125,10 @@ const char* name_of(IouType iou) {
 const std::array<const char*, 12> kStatNames = {"AP",  "AP50", "AP75",  "APs", "APm", "APl",
                                                 "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"};
 
-std::vector<std::string> lvis_stat_names() {
+std::vector<std::string> lvis_stat_names(std::uint32_t most) {
   std::vector<std::string> names;
-  for (const Figure& figure : figures_of_lvis(lvis_options(IouType::box).max_detections.front()))
+  const auto usual = lvis_options(IouType::box).max_detections.front();
+  for (const Figure& figure : figures_of_lvis(most == 0 ? usual : most))
     names.push_back(figure.name);
   return names;
 }

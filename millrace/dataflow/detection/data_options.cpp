@@ -102,7 +102,8 @@ void ImageOptions::describe(Options& o) {
       .decides(both);
   o.add("resize_style", resize_style,
         "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
-        "cut, bitmaps sampled (torchvision); or square: both sides short_side, max_side unused")
+        "cut, bitmaps sampled (torchvision); cut, polygons scaled (yolox); or square: both sides "
+        "short_side, max_side unused")
       .decides(both);
   o.add("reduced_decoding", reduced_decoding,
         "a JPEG of twice the size that is needed, or more, is decoded at a half, a quarter or an "

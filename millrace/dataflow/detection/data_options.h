@@ -46,10 +46,11 @@ struct BatchOptions {
 enum class ResizeStyle {
   detectron2,   // sides are rounded, polygons scaled
   torchvision,  // sides are cut, masks become bitmaps first
+  yolox,        // sides are cut, polygons scaled
   square,       // both sides become short_side, whatever the shape was (DETR's fixed input)
 };
 inline std::vector<std::string> value_names(ResizeStyle) {
-  return {"detectron2", "torchvision", "square"};
+  return {"detectron2", "torchvision", "yolox", "square"};
 }
 
 /// What becomes of an image.

@@ -32,8 +32,8 @@ cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t 
 
 cv::Size ResizeShortestEdge::size_of(cv::Size image, std::int64_t side) const {
   if (style == ResizeStyle::square) return {static_cast<int>(side), static_cast<int>(side)};
-  return style == ResizeStyle::torchvision ? torchvision_size(image, side, max_side)
-                                           : shortest_edge_size(image, side, max_side);
+  return style == ResizeStyle::detectron2 ? shortest_edge_size(image, side, max_side)
+                                          : torchvision_size(image, side, max_side);
 }
 
 void ResizeShortestEdge::check() const {

@@ -14,7 +14,8 @@ namespace millrace {
 
 /// The size of an image of size `image` whose shorter side becomes `short_side` pixels long, or
 /// less if the longer side would exceed `max_side`: with the rounding of detectron2's
-/// ResizeShortestEdge, or cut to whole pixels as by torchvision's GeneralizedRCNNTransform.
+/// ResizeShortestEdge, or cut to whole pixels as by torchvision's GeneralizedRCNNTransform and
+/// YOLOX.
 cv::Size shortest_edge_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 
@@ -47,7 +48,8 @@ struct ResizeShortestEdge {
           {.min = 1, .max = 65535, .unit = "pixels"});
     o.add("style", style,
           "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
-          "cut, bitmaps sampled (torchvision); or square: both sides short_side, max_side unused");
+          "cut, bitmaps sampled (torchvision); cut, polygons scaled (yolox); or square: both sides "
+          "short_side, max_side unused");
   }
 };
 

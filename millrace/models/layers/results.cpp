@@ -5,6 +5,8 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
+
 #include "millrace/models/ops/boxes.h"
 #include "millrace/onnx/operations.h"
 
@@ -47,6 +49,26 @@ onnx::Value weights_of_cells(const onnx::Objects& objects, const onnx::Images& i
   return hat(place, 1) * onnx::unsqueeze(inside, {2});
 }
 
+/// The boxes of one image, by its scales.
+at::Tensor original_boxes(const at::Tensor& boxes, const ImageInfo& image, BoxScaling how) {
+  if (how == BoxScaling::uniform) return boxes / std::max(image.scale_x, image.scale_y);
+  const auto scales =
+      at::tensor({image.scale_x, image.scale_y, image.scale_x, image.scale_y}, at::kFloat);
+  return clip_boxes(boxes / scales, image.original_height, image.original_width);
+}
+
+onnx::Value original_boxes(const onnx::Images& images, const onnx::Objects& found, BoxScaling how) {
+  auto& g = *found.boxes.graph;
+  if (how == BoxScaling::uniform) {
+    const auto larger = g.add("Max", {onnx::slice(images.scales, 1, 0, 1),
+                                      onnx::slice(images.scales, 1, 1, 2)});  // (N, 1)
+    return found.boxes / onnx::gather(larger, found.images, 0);
+  }
+  const auto scales = onnx::gather(images.scales, g.ints({0, 1, 0, 1}), 1);
+  return clip_boxes(found.boxes / onnx::gather(scales, found.images, 0),
+                    onnx::gather(limits_of(images.originals), found.images, 0));
+}
+
 }  // namespace
 
 coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
@@ -58,17 +80,14 @@ coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::i
 std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
                                                             const std::vector<Found>& found,
                                                             const at::Tensor& masks,
-                                                            const std::string& paste) {
+                                                            const std::string& paste,
+                                                            BoxScaling how) {
   std::vector<std::vector<DetectedObject>> result(batch.size());
   const auto own_masks = masks.defined() ? masks.cpu() : masks;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& image = batch.images[i];
-    const auto scale =
-        at::tensor({image.scale_x, image.scale_y, image.scale_x, image.scale_y}, at::kFloat);
-    const auto boxes =
-        clip_boxes(found[i].boxes.cpu() / scale, image.original_height, image.original_width)
-            .contiguous();
+    const auto boxes = original_boxes(found[i].boxes.cpu(), image, how).contiguous();
     const auto scores = found[i].scores.cpu().contiguous(),
                labels = found[i].labels.cpu().contiguous();
     const auto* box = boxes.data_ptr<float>();
@@ -93,13 +112,11 @@ std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
 }
 
 onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects& found,
-                                 const std::string& paste, std::int64_t cells) {
+                                 const std::string& paste, std::int64_t cells, BoxScaling how) {
   auto& g = *found.boxes.graph;
   const auto in = g.in("original_pixels");
   auto result = found;
-  const auto scales = onnx::gather(images.scales, g.ints({0, 1, 0, 1}), 1);
-  result.boxes = clip_boxes(found.boxes / onnx::gather(scales, found.images, 0),
-                            onnx::gather(limits_of(images.originals), found.images, 0));
+  result.boxes = original_boxes(images, found, how);
   if (cells == 0 || !found.masks.defined()) return result;
   const auto largest = g.add("ReduceMax", {images.originals},
                              {{"axes", onnx::Ints{0}}, {"keepdims", std::int64_t{0}}});

@@ -45,6 +45,9 @@ void YoloxOptions::describe(Options& o) {
   o.add("test.score_thresh", score_threshold, "detections must reach it", {.min = 0, .max = 1});
   o.add("test.nms_thresh", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
   o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
+  o.add("test.boxes", boxes,
+        "boxes in the original image: each side by its own scale, clipped (exact); or both by one "
+        "scale, unclipped, as the published figures (uniform)");
 }
 
 void YoloxOptions::check(const Config& table) const {

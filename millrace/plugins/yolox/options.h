@@ -5,6 +5,7 @@
 #include <string>
 
 #include <millrace/base/options.h>
+#include <millrace/models/layers/results.h>
 
 namespace millrace::yolox {
 
@@ -21,7 +22,8 @@ struct YoloxOptions {
 
   double score_threshold = 0.01;
   double nms = 0.65;
-  std::int64_t most = 100;
+  std::int64_t most = 1000;  // COCO counts 100 of each class
+  BoxScaling boxes = BoxScaling::exact;
 
   void describe(Options& o);
   /// Throws ConfigError for a range of sizes that is none.

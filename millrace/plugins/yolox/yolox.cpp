@@ -225,7 +225,7 @@ std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
 }
 
 std::vector<std::vector<DetectedObject>> Yolox::detect(const Batch& batch) {
-  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "");
+  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "", options_.boxes);
 }
 
 onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
@@ -272,7 +272,7 @@ onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
                              onnx::gather_nd(labels, cell),
                              onnx::squeeze(image, {1}),
                              {}},
-                            "", /*cells=*/0);
+                            "", /*cells=*/0, options_.boxes);
 }
 
 MILLRACE_REGISTER(register_detector<Yolox>(

@@ -58,10 +58,13 @@ DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset
     : run_(std::move(run)),
       last_image_(last_of(*truth, run_.max_images)),
       category_ids_(split.category_ids),
-      boxes_(truth, coco::options_for(*split.annotations, coco::IouType::box)),
-      masks_(truth, coco::options_for(*split.annotations, coco::IouType::mask)) {
+      limit_(limit_cost(split, run_)),
+      boxes_(truth, coco::options_for(*split.annotations, coco::IouType::box, run_.max_detections)),
+      masks_(truth,
+             coco::options_for(*split.annotations, coco::IouType::mask, run_.max_detections)) {
   if (run_.boundary)
-    boundaries_.emplace(truth, coco::options_for(*split.annotations, coco::IouType::boundary));
+    boundaries_.emplace(
+        truth, coco::options_for(*split.annotations, coco::IouType::boundary, run_.max_detections));
   if (!run_.proposals) return;
   proposals_.emplace(
       truth, coco::EvaluateOptions{.class_agnostic = true, .max_detections = {100, 300, 1000}});
@@ -174,6 +177,7 @@ DetectorScores DetectorEvaluation::scores() {
   scores.detections = std::move(detections_);
   scores.images = static_cast<std::int64_t>(boxes_.images());
   scores.found = found_;
+  scores.limit = limit_;
   scores.seconds = seconds_since(began_);
   return scores;
 }

@@ -49,6 +49,7 @@ class DetectorEvaluation {
   std::string title_ = "the detector";
   std::int64_t last_image_;  // id of the last that counts
   std::vector<std::int64_t> category_ids_;
+  coco::LimitCost limit_;
   coco::Evaluator boxes_, masks_;
   std::optional<coco::Evaluator> boundaries_, proposals_;
   std::int64_t any_category_ = kNoCategory;  // of the proposals, which are of none

@@ -27,16 +27,28 @@ void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation&
     scalars.emplace_back(prefix + evaluation.stat_names[i], evaluation.stats[i]);
 }
 
-/// The names of an evaluation's figures, those of LVIS for its usual limit.
-std::vector<std::string> names_of(const std::string& prefix, bool federated) {
+/// The names of an evaluation's figures.
+std::vector<std::string> names_of(const std::string& prefix, bool federated,
+                                  std::uint32_t max_detections) {
   auto names = federated
-                   ? coco::lvis_stat_names()
+                   ? coco::lvis_stat_names(max_detections)
                    : std::vector<std::string>(coco::kStatNames.begin(), coco::kStatNames.end());
   for (auto& name : names) name.insert(0, prefix);
   return names;
 }
 
 }  // namespace
+
+coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run) {
+  const auto& truth = *split.annotations;
+  auto options = coco::options_for(truth, coco::IouType::box, run.max_detections);
+  for (const auto id : split.category_ids)
+    if (id != kNoCategory) options.category_ids.push_back(id);
+  std::vector<std::int64_t> first;
+  for (const auto& image : truth.images)
+    if (std::ssize(first) < run.max_images) first.push_back(image.id);
+  return coco::limit_cost(truth, std::move(options), first);
+}
 
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids) {
@@ -79,14 +91,14 @@ Scalars proposal_recalls(const DetectorScores& scores) {
   return recalls;
 }
 
-std::vector<std::string> score_names(bool federated) {
-  auto names = names_of(kBoxes, federated);
-  std::ranges::copy(names_of(kMasks, federated), std::back_inserter(names));
+std::vector<std::string> score_names(bool federated, std::uint32_t max_detections) {
+  auto names = names_of(kBoxes, federated, max_detections);
+  std::ranges::copy(names_of(kMasks, federated, max_detections), std::back_inserter(names));
   return names;
 }
 
-std::vector<std::string> boundary_score_names(bool federated) {
-  return names_of(kBoundaries, federated);
+std::vector<std::string> boundary_score_names(bool federated, std::uint32_t max_detections) {
+  return names_of(kBoundaries, federated, max_detections);
 }
 
 std::vector<std::string> proposal_score_names() {

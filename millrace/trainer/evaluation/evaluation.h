@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "millrace/coco/evaluation/evaluate.h"
+#include "millrace/coco/evaluation/limit_cost.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection_flows.h"
@@ -36,15 +37,17 @@ struct DetectorScores {
   std::optional<coco::Evaluation> boundaries;  // if asked for: of masks and their boundaries
   std::optional<coco::Evaluation> proposals;   // if asked for: of all classes as one
   coco::Detections detections;                 // if they were to be kept
+  coco::LimitCost limit;                       // of the boxes
   std::int64_t images = 0, found = 0;          // images seen, objects found
   double seconds = 0;
 };
 
 struct EvaluationRun {
-  std::int64_t max_images = 0;   // of the split, by ascending id; 0: all
-  bool keep_detections = false;  // for a results file
-  bool boundary = false;         // also score masks by their boundaries
-  bool proposals = false;        // also score these; the detector must give notes
+  std::int64_t max_images = 0;       // of the split, by ascending id; 0: all
+  bool keep_detections = false;      // for a results file
+  std::uint32_t max_detections = 0;  // as coco::options_for; 0: the usual
+  bool boundary = false;             // also score masks by their boundaries
+  bool proposals = false;            // also score these; the detector must give notes
   PassWatch watch = {};
   /// Called after each batch with the boxes that this rank matched so far.
   std::function<void(const coco::Evaluator& boxes)> so_far = [](const auto&) {};
@@ -58,6 +61,9 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
                                                 const EvaluationRun& run = {},
                                                 const Cluster& cluster = Cluster::alone());
 
+/// What the limit of detections costs on the part of the split that a run scores.
+coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run);
+
 /// An object in the form of COCO's results files. Throws Error for a label without a category.
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids);
@@ -70,9 +76,9 @@ Scalars named_scores(const DetectorScores& scores);
 Scalars proposal_recalls(const DetectorScores& scores);
 
 /// All names of scores of boxes and masks, by COCO's or LVIS's rules; those of boundaries and of
-/// proposals.
-std::vector<std::string> score_names(bool federated);
-std::vector<std::string> boundary_score_names(bool federated);
+/// proposals. `max_detections` as in EvaluationRun.
+std::vector<std::string> score_names(bool federated, std::uint32_t max_detections = 0);
+std::vector<std::string> boundary_score_names(bool federated, std::uint32_t max_detections = 0);
 std::vector<std::string> proposal_score_names();
 
 /// The six AP of boxes and masks in three lines, from named scores; "-": there are no such objects.

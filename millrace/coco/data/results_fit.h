@@ -1,0 +1,15 @@
+// Whether a results file can be about the images of a data set.
+#pragma once
+
+#include <string>
+
+#include "millrace/coco/data/detections.h"
+
+namespace millrace::coco {
+
+/// Throws Error naming `file` if most detections have an image id that the data set lacks, or if
+/// the detections of most images cannot be of them: masks of another size, boxes whose centre is
+/// outside.
+void require_fit(const Detections& found, const Dataset& truth, const std::string& file);
+
+}  // namespace millrace::coco
