@@ -40,16 +40,16 @@ class ByteSource {
   /// cannot be read, DataError where what comes stays wrong.
   virtual HeldBytes read(const ByteRange& range) const = 0;
 
-  /// The same for ranges that follow each other, as one piece that is backed by a file, so that it
-  /// takes no more memory than there is.
-  virtual HeldBytes hold(std::span<const ByteRange> ranges) const = 0;
+  /// A file of this machine with the ranges, which follow each other from byte 0: this one, or a
+  /// copy on the disk. Throws like `read`.
+  virtual std::unique_ptr<const ByteSource> local(std::span<const ByteRange> ranges) const = 0;
 
   /// A range that is read soon. Never waits, never throws.
   virtual void expect(const ByteRange&) const {}
 };
 
-/// A file of this machine, mapped: for files that are replaced, never changed in place. Throws
-/// Error naming the file and the system's reason.
+/// A file of this machine. It is read, not mapped: a mapped file that another process cuts short
+/// ends the process that reads it. Throws Error naming the file and the system's reason.
 std::unique_ptr<ByteSource> open_local_file(const std::filesystem::path& file);
 
 }  // namespace millrace

@@ -9,23 +9,22 @@ namespace {
 class LocalFile final : public ByteSource {
  public:
   explicit LocalFile(const std::filesystem::path& file)
-      : name_(file.string()), mapped_(map_file(file)) {}
+      : name_(file.string()), file_(std::make_shared<const InputFile>(file)) {}
 
   const std::string& name() const override { return name_; }
-  std::uint64_t size() const override { return mapped_.size; }
+  std::uint64_t size() const override { return file_->size(); }
   HeldBytes read(const ByteRange& range) const override {
-    return {mapped_.data,
-            {reinterpret_cast<const char*>(mapped_.data.get()) + range.begin, range.size}};
+    const auto bytes = std::make_shared_for_overwrite<char[]>(range.size);
+    file_->read(range.begin, {bytes.get(), range.size});
+    return {bytes, {bytes.get(), range.size}};
   }
-  HeldBytes hold(std::span<const ByteRange> ranges) const override {
-    if (ranges.empty()) return {};
-    const auto begin = ranges.front().begin;
-    return read({begin, ranges.back().begin + ranges.back().size - begin});
+  std::unique_ptr<const ByteSource> local(std::span<const ByteRange>) const override {
+    return std::make_unique<LocalFile>(*this);
   }
 
  private:
-  const std::string name_;
-  const SharedBytes mapped_;
+  std::string name_;
+  std::shared_ptr<const InputFile> file_;
 };
 
 }  // namespace

@@ -78,12 +78,23 @@ Outcome outcome_of(const HttpAnswer& answer, const Part& part) {
     return {Outcome::over, "the server sends whole files only: it knows no ranges"};
   if (status == 416)
     return {Outcome::over, "the file has no such bytes: it is another one than was packed"};
-  if (status >= 300 || (status > 0 && status < 200))
+  if (status >= 300 && status < 400)
+    return {Outcome::over,
+            fmt::format("HTTP {}: {}", status,
+                        answer.problem.empty()
+                            ? "a signed request is not redirected; set AWS_REGION or "
+                              "AWS_ENDPOINT_URL to where the bucket is"
+                            : answer.problem)};
+  if (status >= 400 || (status > 0 && status < 200))
     return {Outcome::over, fmt::format("HTTP {} {}", status, page_text(answer.body))};
   if (!answer.problem.empty()) return {Outcome::again, answer.problem};
   if (part.file_bytes > 0 && answer.file_bytes > 0 && answer.file_bytes != part.file_bytes)
     return {Outcome::over, fmt::format("the file has {} bytes, but {} were packed",
                                        answer.file_bytes, part.file_bytes)};
+  if (answer.end == 0) return {Outcome::over, "the server does not say which bytes it sent"};
+  if (answer.begin != part.range.begin || answer.end > part.range.begin + part.range.size)
+    return {Outcome::over,
+            fmt::format("the server sent bytes {} to {}", answer.begin, answer.end - 1)};
   if (answer.body.size() != part.range.size)
     return {Outcome::again, fmt::format("{} bytes came", answer.body.size())};
   if (part.range.valid && !part.range.valid(answer.body))
@@ -111,7 +122,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::unique_ptr<ByteSource> file(const std::string& url,
                                    std::optional<std::uint64_t> size) override;
 
-  /// The part, now.
+  /// The part, now. Throws like Remote.
   SharedText take(const Part& part) {
     std::unique_lock lock(mutex_);
     const auto found = jobs_.find(part.key());
@@ -221,9 +232,12 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     const auto start = Clock::now();
     double pause = kFirstPause;
     for (int attempt = 1, wrong = 0;; ++attempt) {
-      auto answer = get_(request_for(part));
+      auto answer = get_(request_for(part, timeout_ - seconds_since(start)));
       const auto [kind, why] = outcome_of(answer, part);
-      if (kind == Outcome::good) return answer;
+      if (kind == Outcome::good) {
+        if (!part.range.valid) check_version(part, answer.version);
+        return answer;
+      }
       if (stop_) throw Error(part.text() + ": nobody waits for them any more");
       if (kind == Outcome::missing)
         throw NotThere(fmt::format("{}: is not there: {}", part.url, why));
@@ -240,11 +254,22 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     }
   }
 
-  HttpRequest request_for(const Part& part) const {
+  /// Throws Error if another part of the file came from another version of it.
+  void check_version(const Part& part, const std::string& version) {
+    if (version.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    const auto& first = versions_.emplace(part.url, version).first->second;
+    if (first != version)
+      throw Error(fmt::format("{}: changed while it was read: its version was {} and is now {}",
+                              part.text(), first, version));
+  }
+
+  HttpRequest request_for(const Part& part, double seconds_left) const {
     HttpRequest request{.url = part.url,
                         .begin = part.range.begin,
                         .size = part.range.size,
                         .patience = std::clamp(static_cast<long>(timeout_ / 4), 1L, kPatience),
+                        .timeout = std::max(seconds_left, 0.1),
                         .stop = &stop_};
     if (!part.url.starts_with("s3://")) return request;
     request.url = s3_url(part.url, account_);
@@ -265,7 +290,28 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::map<std::string, std::shared_ptr<Job>> jobs_;
   std::deque<std::string> queue_, finished_;  // keys
   std::uint64_t ahead_ = 0;
+  std::map<std::string, std::string> versions_;  // by URL
   std::vector<std::thread> threads_;
+};
+
+/// The first bytes of a file from elsewhere, in a file without a name, which nobody can cut short.
+class Spooled final : public ByteSource {
+ public:
+  Spooled(std::string name, SharedBytes bytes) : name_(std::move(name)), bytes_(std::move(bytes)) {}
+
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return bytes_.size; }
+  HeldBytes read(const ByteRange& range) const override {
+    return {bytes_.data,
+            {reinterpret_cast<const char*>(bytes_.data.get()) + range.begin, range.size}};
+  }
+  std::unique_ptr<const ByteSource> local(std::span<const ByteRange>) const override {
+    return std::make_unique<Spooled>(*this);
+  }
+
+ private:
+  std::string name_;
+  SharedBytes bytes_;
 };
 
 class RemoteFile final : public ByteSource {
@@ -284,15 +330,14 @@ class RemoteFile final : public ByteSource {
     return {bytes, *bytes};
   }
 
-  HeldBytes hold(std::span<const ByteRange> ranges) const override {
+  std::unique_ptr<const ByteSource> local(std::span<const ByteRange> ranges) const override {
     constexpr std::size_t kAhead = 8;
     Spool spool(fetcher_->spool_folder());
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       for (std::size_t k = i + 1; k < std::min(i + kAhead, ranges.size()); ++k) expect(ranges[k]);
       spool.add(read(ranges[i]).bytes);
     }
-    const auto all = spool.mapped();
-    return {all.data, {reinterpret_cast<const char*>(all.data.get()), all.size}};
+    return std::make_unique<Spooled>(url_, spool.mapped());
   }
 
   void expect(const ByteRange& range) const override try {
@@ -308,6 +353,7 @@ class RemoteFile final : public ByteSource {
 
 std::unique_ptr<ByteSource> Fetcher::file(const std::string& url,
                                           std::optional<std::uint64_t> size) {
+  if (has_credentials(url)) throw ConfigError(std::string("a URL ") + kNoCredentials);
   return std::make_unique<RemoteFile>(shared_from_this(), url, size ? *size : size_of(url));
 }
 
@@ -333,7 +379,9 @@ class Pieces final : public ByteSource {
     }
     return {joined, *joined};
   }
-  HeldBytes hold(std::span<const ByteRange> ranges) const override { return file_->hold(ranges); }
+  std::unique_ptr<const ByteSource> local(std::span<const ByteRange> ranges) const override {
+    return file_->local(ranges);
+  }
 
  private:
   static constexpr std::uint64_t kPiece = 8 << 20;
@@ -360,6 +408,12 @@ class Pieces final : public ByteSource {
 bool is_url(std::string_view place) {
   return place.starts_with("http://") || place.starts_with("https://") ||
          place.starts_with("s3://");
+}
+
+bool has_credentials(std::string_view place) {
+  if (!is_url(place)) return false;
+  const auto begin = place.find("://") + 3;
+  return place.substr(begin, place.find_first_of("/?#", begin) - begin).find('@') != place.npos;
 }
 
 std::shared_ptr<Remote> Remote::open(const RemoteReading& reading) {

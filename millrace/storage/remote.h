@@ -27,20 +27,28 @@ struct RemoteReading {
 /// Whether it begins with http://, https:// or s3://.
 bool is_url(std::string_view place);
 
+/// Whether it is a URL with a user's name or password: it would be kept wherever the URL is.
+bool has_credentials(std::string_view place);
+inline constexpr const char* kNoCredentials =
+    "must not have a user or a password, which every copy of the URL would show: put them into "
+    "~/.netrc";
+
 /// What several files share: connections, the queue of parts that are fetched ahead, the cache.
 /// Thread-safe; lives as long as a file that was opened with it.
 ///
-/// An attempt that fails (no connection, less than a kilobyte a second, an answer cut short, HTTP
-/// 408, 429 or 5xx) is repeated after 0.2, 0.4, ... 8 seconds, until the timeout is over; wrong
-/// bytes are asked for three times.
+/// Where bytes have no checksum, as while a store is indexed, all parts of a file must have one
+/// ETag or Last-Modified. An attempt that fails (no connection, less than a kilobyte a second, an
+/// answer cut short, HTTP 408, 429 or 5xx) is repeated after 0.2, 0.4, ... 8 seconds, until the
+/// timeout is over; wrong bytes are asked for three times.
 class Remote {
  public:
   /// Throws Error where the cache's folder cannot be made or there is no libcurl.
   static std::shared_ptr<Remote> open(const RemoteReading& reading);
   virtual ~Remote() = default;
 
-  /// A file by its URL. `size` is known, or asked for. Throws Error naming the URL, what was asked
-  /// for and how often; NotThere where the store says that there is no such file.
+  /// A file by its URL. `size` is known, or asked for. Throws ConfigError for a URL with
+  /// credentials; Error naming the URL, what was asked for and how often; NotThere where the store
+  /// says that there is no such file.
   virtual std::unique_ptr<ByteSource> file(const std::string& url,
                                            std::optional<std::uint64_t> size = {}) = 0;
 };

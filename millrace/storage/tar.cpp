@@ -15,6 +15,7 @@ namespace millrace {
 namespace {
 
 constexpr std::uint64_t kBlock = 512;
+constexpr std::uint64_t kMostDetails = 1 << 20;  // bytes of a long name or of pax records
 
 /// Where the fields of a header begin, and their bytes.
 struct Field {
@@ -71,6 +72,13 @@ std::optional<std::string> pax_value(std::string_view records, std::string_view 
   return {};
 }
 
+std::optional<std::uint64_t> decimal(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{}) return {};
+  return number;
+}
+
 /// What a member's own header leaves to those before it.
 struct Before {
   std::optional<std::string> name;
@@ -125,6 +133,7 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
     const auto size = is_long_name || is_pax ? *own_size : before.size.value_or(*own_size);
     const auto begin = at + kBlock;
     if (size > file.size() - begin) fail("the tar file was cut short in the member");
+    if ((is_long_name || is_pax) && size > kMostDetails) fail("the tar member's name is too long");
     if (is_long_name) {
       const auto text = file.read({begin, size});
       before.name = std::string(text.bytes.substr(0, text.bytes.find('\0')));
@@ -132,12 +141,8 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
       const auto records = file.read({begin, size});
       if (auto path = pax_value(records.bytes, "path")) before.name = std::move(path);
       if (const auto text = pax_value(records.bytes, "size")) {
-        std::uint64_t bytes = 0;
-        const auto* end = text->data() + text->size();
-        const auto read = std::from_chars(text->data(), end, bytes);
-        if (read.ec != std::errc() || read.ptr != end)
-          fail("a size in the pax header is not a number");
-        before.size = bytes;
+        before.size = decimal(*text);
+        if (!before.size) fail("the tar member has no size");
       }
     } else if (type != 'g') {
       const auto prefix = header.substr(kMagic.begin, 5) == "ustar" && header[262] == '\0'
@@ -152,6 +157,10 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
     }
     at = begin + padded(size);
   }
+  throw Error(
+      fmt::format("{}: the tar file was cut short at byte {}: its end, a block of zeros, is "
+                  "missing",
+                  file.name(), file.size()));
 }
 
 }  // namespace millrace

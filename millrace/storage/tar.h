@@ -28,7 +28,8 @@ struct TarMember {
 bool is_tar(const ByteSource& file);
 
 /// Calls `visit` with the regular files of a tar file in their order: of ustar, GNU tar (long
-/// names, large sizes) and pax. Throws Error naming file and byte where it is damaged or cut short.
+/// names, large sizes) and pax. Throws Error naming file and byte where it is damaged or cut short,
+/// also between members: a tar file ends in zeros.
 void read_tar(const ByteSource& file, const std::function<void(const TarMember&)>& visit);
 
 }  // namespace millrace

@@ -34,6 +34,7 @@ T number_at(std::string_view bytes, std::size_t offset) {
   return number;
 }
 
+constexpr std::uint64_t kMostMessage = INT32_MAX;  // bytes, of protocol buffers
 constexpr std::uint64_t kHead = 8 + 4, kTail = 4;  // length and its checksum; the message's
 
 }  // namespace
@@ -66,6 +67,7 @@ void read_tf_records(
     const auto length = number_at<std::uint64_t>(head.bytes, 0);
     if (masked_crc(head.bytes.substr(0, 8)) != number_at<std::uint32_t>(head.bytes, 8))
       fail("no TFRecord: the checksum of a length is wrong");
+    if (length > kMostMessage) fail("the record is longer than a message can be");
     if (length > left - kHead - kTail) fail("the TFRecord file was cut short in the record");
     const auto body = file.read({at + kHead, length + kTail});
     const auto message = body.bytes.substr(0, length);

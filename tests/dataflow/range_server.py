@@ -2,15 +2,18 @@
 
 usage: range_server.py FOLDER STATE
 
-STATE/port gets its port, STATE/requests a line "PATH BEGIN-END" for each request. STATE/fault says,
+STATE/port gets its port, STATE/requests a line "PATH BEGIN-END" for each request. With STATE/key
+and STATE/cert it serves over HTTPS. STATE/fault says,
 where it is there, "KIND TIMES FIRST COUNT": the first TIMES attempts at each range fail, of the
 COUNT ranges after the first FIRST that are asked for once the fault is there. Kinds: error (HTTP
-500), cut (half an answer), wrong (a flipped bit), slow (a few bytes a second), away (no answer),
-whole (no ranges), denied (HTTP 403).
+500), cut (half an answer), wrong (a flipped bit), slow (a few bytes a second), drip (1.5 KB a
+second), away (no answer), whole (no ranges), denied (HTTP 403), moved (HTTP 307 to the URL in
+STATE/elsewhere), shifted (one byte later than asked for), other (another ETag).
 """
 
 import http.server
 import pathlib
+import ssl
 import sys
 import threading
 import time
@@ -58,16 +61,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send_error(500, "no such luck")
         if kind == "denied":
             return self.send_error(403, "not you")
+        if kind == "moved":
+            self.send_response(307)
+            self.send_header("Location", (state / "elsewhere").read_text() + self.path)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         if not file.is_file():
             return self.send_error(404)
         whole = file.read_bytes()
         begin, end = (int(n) if n else len(whole) - 1 for n in span.split("-"))
+        if kind == "shifted":
+            begin, end = begin + 1, end + 1
         body = bytearray(whole[begin : end + 1])
         self.send_response(200 if kind == "whole" else 206)
         if kind == "whole":
             body = whole
         else:
             self.send_header("Content-Range", f"bytes {begin}-{end}/{len(whole)}")
+        self.send_header("ETag", '"two"' if kind == "other" else '"one"')
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if kind == "wrong":
@@ -75,9 +86,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if kind == "cut":
             body = body[: len(body) // 2]
             self.close_connection = True
-        if kind == "slow":
-            for i in range(0, len(body), 20):
-                self.wfile.write(body[i : i + 20])
+        if kind in ("slow", "drip"):
+            step = 20 if kind == "slow" else 375
+            for i in range(0, len(body), step):
+                self.wfile.write(body[i : i + step])
                 self.wfile.flush()
                 time.sleep(0.25)
         else:
@@ -92,6 +104,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", 0), Handler)
+if (state / "cert").exists():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(state / "cert", state / "key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 (state / "port.part").write_text(str(server.server_address[1]))
 (state / "port.part").rename(state / "port")
 server.serve_forever()

@@ -166,6 +166,74 @@ TEST(RecordStore, NoticesEveryFlippedBit) {
   EXPECT_EQ(read_all(packed.folder), "");
 }
 
+/// Rewrites the header, with a right checksum.
+template <class Change>
+void change_header(const fs::path& folder, Change change) {
+  const auto file = header_file(folder);
+  auto header = read_header(read_file(file), file.string());
+  change(header);
+  write_header(file, header);
+}
+
+TEST(RecordStore, RejectsHeaderRangesOutsideItsFiles) {
+  const TinyCoco files(9);
+  const auto folder = fs::path(files.root) / "shards";
+  pack_records(images_of(files), {"cat", "dog"}, folder, {.shard_bytes = 8192});
+  const auto whole = read_file(header_file(folder));
+  const auto rejects = [&](auto change) {
+    change_header(folder, change);
+    EXPECT_THAT(read_all(folder), HasSubstr(header_file(folder).string()));
+    std::ofstream(header_file(folder)) << whole;
+  };
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
+  rejects([](RecordHeader& header) { header.image_begins[4] = kFar; });
+  rejects([](RecordHeader& header) { header.image_begins[4] = ~std::uint64_t{0}; });
+  rejects([](RecordHeader& header) { header.image_begins.back() = header.shards.back().bytes; });
+  rejects([](RecordHeader& header) { header.ends.back() += kFar; });
+  rejects([](RecordHeader& header) { header.image_begins.pop_back(); });
+  rejects([](RecordHeader& header) { ++header.shards[0].records; });
+  rejects([](RecordHeader& header) {
+    header.shards[0].records -= kFar;  // the sum is right modulo 2^64
+    header.shards[1].records += kFar;
+  });
+  EXPECT_EQ(read_all(folder), "");
+}
+
+TEST(RecordStore, RejectsShardsOutsideItsFolder) {
+  const TinyCoco files(9);
+  const auto folder = fs::path(files.root) / "shards";
+  pack_records(images_of(files), {"cat", "dog"}, folder, {.shard_bytes = 1 << 20});
+  const auto outside = fs::path(files.root) / "outside.tar";
+  fs::copy_file(folder / "000000.tar", outside);
+  const auto with_shard = [&](const std::string& name, const std::vector<std::string>& shards) {
+    change_header(folder, [&](RecordHeader& header) { header.shards[0].name = name; });
+    return message_of<ConfigError>([&] { RecordStore(folder, {}, shards); });
+  };
+  for (const std::string& name :
+       {outside.string(), std::string("../outside.tar"), std::string("a/../../outside.tar"),
+        std::string("http://127.0.0.1:9/outside.tar")})
+    EXPECT_THAT(with_shard(name, {}), HasSubstr("'" + name + "'")) << name;
+  EXPECT_THAT(with_shard(outside, {folder.string()}), HasSubstr(outside.string()));
+  EXPECT_THAT(with_shard(folder / "../outside.tar", {folder.string()}), Not(IsEmpty()));
+  EXPECT_THAT(with_shard("http://a/b/%2E%2e/c.tar", {"http://a/b"}), Not(IsEmpty()));
+  EXPECT_THAT(with_shard("http://a.b/c.tar", {"http://a"}), Not(IsEmpty()));
+  EXPECT_EQ(with_shard(outside, {files.root}), "");
+  EXPECT_EQ(with_shard("000000.tar", {}), "");
+}
+
+TEST(RecordStore, ReportsFilesCutWhileRead) {
+  const TinyCoco files(9);
+  for (const std::uint64_t shard_bytes : {0, 1 << 20}) {
+    const auto folder = fs::path(files.root) / std::to_string(shard_bytes);
+    pack_records(images_of(files), {"cat", "dog"}, folder, {.shard_bytes = shard_bytes});
+    const auto file = shard_bytes == 0 ? records_file(folder) : folder / "000000.tar";
+    const RecordStore store(folder);
+    EXPECT_EQ(message_of([&] { Decode{}(store[8]); }), "");
+    fs::resize_file(file, 100);
+    EXPECT_THAT(message_of([&] { Decode{}(store[8]); }), HasSubstr(file.string()));
+  }
+}
+
 TEST(RecordStore, SaysOfASampleAllButItsOutlinesAndItsImage) {
   const Packed packed;
   const RecordStore store(packed.folder);

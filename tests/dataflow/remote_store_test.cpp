@@ -206,7 +206,106 @@ TEST(RemoteStore, IndexesShardsWhereTheyLie) {
   const auto remote = Remote::open({});
   index_shards(
       urls, [&](const std::string& name) { return in_large_pieces(remote->file(name)); }, index);
-  EXPECT_EQ(store.batches(store.open(index.string())), store.expected);
+  EXPECT_EQ(store.batches(store.open(index.string(), ", shards = ['" + store.url + "']")),
+            store.expected);
+}
+
+TEST(RemoteStore, RejectsUrlsWithCredentials) {
+  const Stored store(0);
+  const std::string url = "http://me:secret@127.0.0.1:9/store";
+  EXPECT_THAT(message_of<ConfigError>([&] { store.open(url); }),
+              AllOf(HasSubstr("folder"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(
+      message_of<ConfigError>([&] { store.open(store.folder, ", shards = ['" + url + "']"); }),
+      AllOf(HasSubstr("shards"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(message_of<ConfigError>([&] { Remote::open({})->file(url); }),
+              AllOf(Not(IsEmpty()), Not(HasSubstr("secret"))));
+  EXPECT_FALSE(has_credentials("https://host/a@b.tar"));
+}
+
+TEST(RemoteStore, RejectsDripsThatOutlastItsTimeout) {
+  MILLRACE_NEEDS_PYTHON("http.server");
+  const Served store;
+  const auto size = fs::file_size(records_file(store.folder));
+  store.fail("drip 999 0 99");
+  const auto file = Remote::open({.timeout = 1})->file(store.url + "/records.bin", size);
+  EXPECT_THAT(message_of([&] {
+                file->read({0, 6000});
+              }),
+              HasSubstr("/records.bin: bytes 0 to 5999"));
+}
+
+TEST(RemoteStore, RejectsOtherBytesThanItAskedFor) {
+  MILLRACE_NEEDS_PYTHON("http.server");
+  const Served store;
+  const auto file = Remote::open({})->file(store.url + "/records.bin");
+  store.fail("shifted 999 0 99");
+  EXPECT_THAT(message_of([&] { file->read({10, 90}); }), HasSubstr("11 to 100"));
+}
+
+TEST(RemoteStore, RejectsShardsThatChangeWhileIndexed) {
+  MILLRACE_NEEDS_PYTHON("http.server");
+  const Served store(8192);
+  const auto remote = Remote::open({});
+  const auto open = [&](const std::string& name) { return in_large_pieces(remote->file(name)); };
+  const std::vector shards = {store.url + "/000000.tar"};
+  store.fail("other 999 1 99");  // the first range is asked for to know the size
+  EXPECT_THAT(message_of([&] { index_shards(shards, open, store.state / "index"); }),
+              AllOf(HasSubstr(shards[0]), HasSubstr("one"), HasSubstr("two")));
+  EXPECT_FALSE(fs::exists(store.state / "index"));
+}
+
+/// A second server of the same folder, and the first one's URL for what it redirects there.
+struct Redirected : Served {
+  fs::path elsewhere = fs::path(files.root) / "elsewhere";
+  std::unique_ptr<ChildProcess> second;
+
+  Redirected() {
+    fs::create_directories(elsewhere);
+    second = std::make_unique<ChildProcess>(
+        fmt::format("exec {} tests/dataflow/range_server.py '{}' '{}'", python(), folder.string(),
+                    elsewhere.string()),
+        std::vector<std::string>());
+    EXPECT_TRUE(comes_to([&] { return fs::exists(elsewhere / "port") || second->has_ended(); }));
+    redirect_to("http://127.0.0.1:" + read_file(elsewhere / "port"));
+    fail("moved 999 0 999");
+  }
+  void redirect_to(const std::string& place) const { std::ofstream(state / "elsewhere") << place; }
+  bool has_reached_second() const { return fs::exists(elsewhere / "requests"); }
+};
+
+TEST(RemoteStore, KeepsSignedRequestsFromOtherHosts) {
+  MILLRACE_NEEDS_PYTHON("http.server");
+  const Redirected store;
+  ::setenv("AWS_ENDPOINT_URL", store.url.c_str(), 1);
+  ::setenv("AWS_ACCESS_KEY_ID", "an id", 1);
+  ::setenv("AWS_SECRET_ACCESS_KEY", "a secret", 1);
+  ::setenv("AWS_SESSION_TOKEN", "a token", 1);
+  EXPECT_THAT(message_of([&] { store.open("s3://bucket/store"); }), HasSubstr("HTTP 307"));
+  EXPECT_FALSE(store.has_reached_second());
+  for (const auto* name :
+       {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
+    ::unsetenv(name);
+  EXPECT_EQ(store.batches(store.open(store.url)), store.expected) << "what is not signed may move";
+}
+
+TEST(RemoteStore, RejectsRedirectsFromHttpsToHttp) {
+  MILLRACE_NEEDS_PYTHON("http.server, ssl");
+  if (!shell("openssl version")) GTEST_SKIP() << "there is no openssl on this machine";
+  Redirected store;
+  ASSERT_TRUE(
+      shell(fmt::format("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
+                        "-addext subjectAltName=DNS:localhost -keyout {0}/key -out {0}/cert",
+                        store.state.string())));
+  fs::remove(store.state / "port");
+  store.server = store.serve("range_server.py", "port");
+  ::setenv("CURL_CA_BUNDLE", (store.state / "cert").c_str(), 1);
+  const auto url = "https://localhost:" + read_file(store.state / "port");
+  EXPECT_THAT(message_of([&] { store.open(url); }), HasSubstr("HTTP 307"));
+  EXPECT_FALSE(store.has_reached_second());
+  store.fail("error 0 0 0");
+  EXPECT_EQ(store.batches(store.open(url)), store.expected);
+  ::unsetenv("CURL_CA_BUNDLE");
 }
 
 /// A port that nobody listens on now.

@@ -54,7 +54,9 @@ struct Sharded {
 
 TrainData records(const DataOptions& data, const fs::path& folder) {
   return open_train_data(
-      data, tables_of("sources = [{ type = 'records', folder = '" + folder.string() + "' }]"));
+      data,
+      tables_of(fmt::format("sources = [{{ type = 'records', folder = '{}', shards = ['{}'] }}]",
+                            folder.string(), data.root)));
 }
 
 std::vector<std::uint64_t> batches(const DataOptions& data, const fs::path& folder,
@@ -163,7 +165,7 @@ TEST(Shards, OfOtherToolsAreRead) {
     const auto report = index_shards(std::vector{tar}, open_local, root / format);
     EXPECT_EQ(report.images, 2) << "'one' has no image whose name ends in .jpg after the key";
     EXPECT_EQ(report.without_annotations, 2);
-    const RecordStore store(root / format);
+    const RecordStore store(root / format, {}, std::array{files.root});
     EXPECT_EQ(store[0].encoded.bytes, read_file(files.image(0)));
     EXPECT_EQ(Decode{}(store[1]).image.size(), cv::Size(store[1].width, store[1].height));
   }
@@ -214,6 +216,19 @@ TEST(Shards, SayWhatIsDamaged) {
   fs::resize_file(tar, 1000);
   EXPECT_THAT(message_of([&] { RecordStore{packed.folder}; }),
               AllOf(HasSubstr(tar), HasSubstr("cut short")));
+}
+
+TEST(Shards, RejectsTarsCutBetweenMembers) {
+  const Sharded packed;
+  const auto tar = packed.tars().front();
+  std::vector<std::uint64_t> begins;
+  read_tar(*open_local_file(tar), [&](const TarMember& member) { begins.push_back(member.begin); });
+  ASSERT_GE(begins.size(), 4U);
+  fs::resize_file(tar, begins[2] - 512);  // after the image and the annotations of a sample
+  const auto index = fs::path(packed.data.root) / "index";
+  EXPECT_THAT(message_of([&] { index_shards(std::vector{tar}, open_local, index); }),
+              AllOf(HasSubstr(tar), HasSubstr(std::to_string(begins[2] - 512))));
+  EXPECT_FALSE(fs::exists(index));
 }
 
 /// A message of TensorFlow's Object Detection API with the objects of a sample.
@@ -274,7 +289,7 @@ TEST(TfRecord, GivesTheImagesAndBoxesOfTheFolder) {
   std::ofstream(file, std::ios::binary) << bytes;
   const auto index = fs::path(files.root) / "index";
   index_shards(std::vector{file}, open_local, index);
-  const RecordStore store(index);
+  const RecordStore store(index, {}, std::array{files.root});
   ASSERT_EQ(store.size(), source.size());
   for (std::int64_t i = 0; i < store.size(); ++i) {
     const auto read = store[i], expected = source[i];

@@ -1,12 +1,15 @@
 // trainer index: a record store of shards that are there already.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/store/index_shards.h"
+#include "millrace/dataflow/store/shard_place.h"
 #include "millrace/storage/remote.h"
 
 namespace millrace::cli {
@@ -32,15 +35,22 @@ OpenShard opener(const std::vector<std::string>& shards) {
   };
 }
 
+/// The folders and URLs that the shards lie in, as the configuration names them.
+std::string folders_text(const std::vector<std::string>& shards) {
+  std::set<std::string> folders;
+  for (const auto& shard : shards) folders.insert(fmt::format("\"{}\"", shard_folder(shard)));
+  return fmt::format("{}", fmt::join(folders, ", "));
+}
+
 int index(const IndexArguments& arguments) {
   const auto shards = settled(arguments.shards);
   const auto report = index_shards(shards, opener(shards), arguments.out);
   fmt::print(
       "{}: {} in {}, classes {}; read it with\n\n[[data.sources]]\ntype = \"records\"\n"
-      "folder = \"{}\"\n",
+      "folder = \"{}\"\nshards = [{}]\n",
       arguments.out.string(), counted(report.images, "image"),
       counted(std::ssize(arguments.shards), "shard"), joined(report.classes),
-      std::filesystem::absolute(arguments.out).lexically_normal().string());
+      std::filesystem::absolute(arguments.out).lexically_normal().string(), folders_text(shards));
   if (report.without_annotations > 0)
     spdlog::warn("{} without annotations: no JSON beside them",
                  counted(report.without_annotations, "image"));

@@ -12,6 +12,7 @@ namespace {
 
 struct RecordOptions {
   std::string folder;
+  std::vector<std::string> shards;
   bool filter_empty = true;
   std::string cache;
   std::int64_t cache_mb = 10000;
@@ -21,6 +22,10 @@ struct RecordOptions {
     o.add("folder", folder,
           "that `trainer pack` or `trainer index` made, or its URL: http://, https:// or "
           "s3://BUCKET/FOLDER");
+    o.add(
+        "shards", shards,
+        "folders and URLs of shards outside `folder`, as `trainer index` prints them; empty = all "
+        "shards in `folder`");
     o.add("filter_empty", filter_empty, "leave out images without a usable object");
     o.add("cache", cache, "folder that keeps what a URL brings; empty: none");
     o.add("cache_mb", cache_mb, "size of that folder, at most",
@@ -31,6 +36,9 @@ struct RecordOptions {
 
   void check(const Config& table) const {
     require(table, "folder", !folder.empty(), "is needed: say what `trainer pack` made");
+    for (const auto& place : shards)
+      require(table, "shards", !has_credentials(place), kNoCredentials);
+    require(table, "folder", !has_credentials(folder), kNoCredentials);
   }
 };
 
@@ -76,7 +84,8 @@ SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext
           options.folder,
           RemoteReading{.timeout = options.timeout.seconds,
                         .cache = options.cache,
-                        .cache_bytes = static_cast<std::uint64_t>(options.cache_mb) << 20}),
+                        .cache_bytes = static_cast<std::uint64_t>(options.cache_mb) << 20},
+          options.shards),
       context.classes);
   if (!options.filter_empty) return all;
   return select(all, [&](std::int64_t index) {

@@ -128,6 +128,9 @@ class TarSamples {
     key_ = key;
     if (extension == "json") json_ = member;
     if (is_image(extension)) image_ = member;
+    if (member.size > INT32_MAX && (json_ || image_))
+      throw DataError(fmt::format("{} ({})", file_.name(), member.name),
+                      fmt::format("is {} bytes; the maximum is {}", member.size, INT32_MAX));
   }
 
   void finish() {

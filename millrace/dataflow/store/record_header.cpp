@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <msgpack.hpp>
-#include <numeric>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
@@ -22,6 +21,7 @@ namespace {
 constexpr std::string_view kMagic = "millrec\n";
 constexpr std::uint64_t kPlain = 2, kWithShards = 3;
 constexpr std::size_t kFront = 8 + 8 + 8;
+constexpr std::uint64_t kMostValue = INT32_MAX;  // bytes; what decoders of images can count
 
 using Numbers = std::vector<std::uint64_t>;
 using Plain = std::tuple<std::vector<std::string>, Numbers, Numbers>;
@@ -35,20 +35,40 @@ std::uint64_t number_at(std::string_view bytes, std::size_t offset) {
   return number;
 }
 
+/// Throws std::invalid_argument if a value has no place in the files that the header describes.
 void check(const RecordHeader& header) {
-  const auto records = std::accumulate(
-      header.shards.begin(), header.shards.end(), std::uint64_t{0},
-      [](std::uint64_t sum, const RecordShard& shard) { return sum + shard.records; });
-  if (header.ends.size() % kRecordValues != 0 || header.ends.size() != header.digests.size() ||
-      !std::ranges::is_sorted(header.ends))
+  const auto& ends = header.ends;
+  const auto records = header.records();
+  if (ends.size() % kRecordValues != 0 || ends.size() != header.digests.size() ||
+      !std::ranges::is_sorted(ends))
     throw std::invalid_argument("its values have no order");
-  if (!header.shards.empty() &&
-      (records != header.records() || header.image_begins.size() != header.records()))
-    throw std::invalid_argument("its shards do not hold its records");
+  const auto size = [&](std::size_t value) { return ends[value] - (value ? ends[value - 1] : 0); };
+  for (std::size_t value = 0; value < ends.size(); ++value)
+    if (size(value) > kMostValue)
+      throw std::invalid_argument(
+          fmt::format("value {} has {} bytes; the maximum is {}", value, size(value), kMostValue));
+  if (header.shards.empty()) return;
+  if (header.image_begins.size() != records)
+    throw std::invalid_argument("it has another number of images than of records");
+  std::size_t record = 0;
+  for (const auto& shard : header.shards) {
+    if (shard.records > records - record)
+      throw std::invalid_argument("its shards have more records than it has");
+    for (const auto end = record + shard.records; record < end; ++record) {
+      const auto bytes = size(2 * records + record);
+      if (bytes > shard.bytes || header.image_begins[record] > shard.bytes - bytes)
+        throw std::invalid_argument(
+            fmt::format("the image of record {} is not in its shard '{}'", record, shard.name));
+    }
+  }
+  if (record != records) throw std::invalid_argument("its shards have fewer records than it has");
 }
 
 RecordHeader unpacked(std::string_view body, std::uint64_t version) {
-  const auto object = msgpack::unpack(body.data(), body.size());
+  // An array cannot have more elements than bytes: what it claims is not allocated unseen.
+  const auto most = body.size();
+  const msgpack::unpack_limit limit(most, most, most, most, most, /*depth=*/8);
+  const auto object = msgpack::unpack(body.data(), body.size(), nullptr, nullptr, limit);
   RecordHeader header;
   if (version == kPlain) {
     std::tie(header.classes, header.ends, header.digests) = object.get().as<Plain>();

@@ -28,7 +28,7 @@ constexpr std::size_t kRecordValues = 3;
 
 /// A file, beside the records', that holds the images of some records in a row.
 struct RecordShard {
-  std::string name;         // a path from the store's folder, an absolute path or a URL
+  std::string name;         // see shard_place
   std::uint64_t bytes = 0;  // of the file
   std::uint64_t records = 0;
 };
@@ -54,8 +54,11 @@ void write_header(const std::filesystem::path& file, const RecordHeader& header)
 /// Whether nothing that is a header by its first bytes was damaged on its way.
 bool is_whole_header(std::string_view bytes);
 
+/// A longer header is not read: a server may send as much as it likes.
+constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{1} << 30;
+
 /// The header in such a file's bytes; `file` names it in messages. Throws Error: of another
-/// version, damaged.
+/// version, damaged, or with a value outside the files that it describes.
 RecordHeader read_header(std::string_view bytes, const std::string& file);
 
 }  // namespace millrace

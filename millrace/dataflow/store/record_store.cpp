@@ -9,6 +9,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/dataflow/store/sample_codec.h"
+#include "millrace/dataflow/store/shard_place.h"
 
 namespace millrace {
 namespace {
@@ -24,6 +25,19 @@ constexpr std::uint64_t kPiece = 4 << 20;  // bytes of annotations that are fetc
       folder, header_file("").string()));
 }
 
+/// The bytes of a header from elsewhere, asked for at each start since the store may be another one
+/// by now. In pieces, since a timeout is for a piece.
+std::string whole_header(const ByteSource& file) {
+  std::string bytes;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    bytes.clear();
+    while (bytes.size() < file.size())
+      bytes += file.read({bytes.size(), std::min(kPiece, file.size() - bytes.size())}).bytes;
+    if (is_whole_header(bytes)) break;
+  }
+  return bytes;
+}
+
 /// The files of a store, on this machine or elsewhere.
 class Folder {
  public:
@@ -37,22 +51,27 @@ class Folder {
     const auto name = name_of(header_file("").string());
     if (!is_url(name)) {
       if (!fs::exists(name)) throw_no_store(place_);
-      return read_header(read_file(name), name);
+      return read_header(read_file(name, {.most = kMostHeaderBytes}), name);
     }
     try {
       const auto file = remote_->file(name);
-      // Asked for at each start, since the store may be another one by now.
-      const auto held = file->read({0, file->size(), is_whole_header, /*keep=*/false});
-      return read_header(held.bytes, name);
+      if (file->size() > kMostHeaderBytes)
+        throw Error(fmt::format("{}: is {} bytes; the maximum for a header is {}", name,
+                                file->size(), kMostHeaderBytes));
+      return read_header(whole_header(*file), name);
     } catch (const NotThere&) {
       throw_no_store(place_);
     }
   }
 
-  /// A file, of the length that it was packed with.
-  std::unique_ptr<const ByteSource> open(const fs::path& file, std::uint64_t packed,
+  /// The path or URL of a file of this folder.
+  std::string name_of(const std::string& file) const {
+    return is_url(place_) ? place_ + "/" + file : (fs::path(place_) / file).string();
+  }
+
+  /// A file, by its path or URL, of the length that it was packed with.
+  std::unique_ptr<const ByteSource> open(const std::string& name, std::uint64_t packed,
                                          const RemoteReading& reading) {
-    const auto name = name_of(file.string());
     if (is_url(name)) {
       if (!remote_) remote_ = Remote::open(reading);
       return remote_->file(name, packed);
@@ -68,11 +87,6 @@ class Folder {
   }
 
  private:
-  std::string name_of(const std::string& file) const {
-    if (is_url(file)) return file;
-    return is_url(place_) ? place_ + "/" + file : (fs::path(place_) / file).string();
-  }
-
   std::string place_;
   std::shared_ptr<Remote> remote_;
 };
@@ -100,13 +114,14 @@ std::vector<ByteRange> annotation_ranges(const RecordHeader& header) {
 
 }  // namespace
 
-RecordStore::RecordStore(const std::string& place, const RemoteReading& remote) {
+RecordStore::RecordStore(const std::string& place, const RemoteReading& remote,
+                         std::span<const std::string> shards) {
   Folder folder(place, remote);
   header_ = folder.header();
-  records_ = folder.open(records_file("").string(), header_.file_bytes(), remote);
-  annotations_ = records_->hold(annotation_ranges(header_));
+  records_ = folder.open(folder.name_of(records_file("").string()), header_.file_bytes(), remote);
+  annotations_ = records_->local(annotation_ranges(header_));
   for (const auto& [name, bytes, records] : header_.shards) {
-    shards_.push_back(folder.open(name, bytes, remote));
+    shards_.push_back(folder.open(shard_place(place, name, shards), bytes, remote));
     shard_ends_.push_back((shard_ends_.empty() ? 0 : shard_ends_.back()) + records);
   }
 }
@@ -149,12 +164,13 @@ RecordStore::Place RecordStore::image(std::int64_t index) const {
 Sample RecordStore::decoded(RecordValue kind, std::int64_t index) const {
   const auto where = fmt::format("{} record {}", records_->name(), index);
   const auto at = position(kind, index);
-  const auto bytes = annotations_.bytes.substr(begin(at), header_.ends[at] - begin(at));
+  const auto held = annotations_->read({begin(at), header_.ends[at] - begin(at)});
+  const auto bytes = held.bytes;
   if (digest(bytes) != header_.digests[at])
     throw DataError(where, "its annotations are damaged: their checksum is wrong");
   auto sample = decode_sample(bytes, where);
   for (const auto label : sample.objects.classes)
-    if (label >= std::ssize(classes()))
+    if (label < 0 || label >= std::ssize(classes()))
       throw DataError(where, fmt::format("has an object of class {}, but the store has {} classes",
                                          label, classes().size()));
   sample.path = fmt::format("{} ({})", where, sample.path);

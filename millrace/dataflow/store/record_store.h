@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,21 +15,23 @@
 
 namespace millrace {
 
-/// A packed folder and its shards, never written: any thread and process may read it. What is on
-/// this machine is memory-mapped. Of a store elsewhere the annotations are fetched at the start
+/// A packed folder and its shards, never written: any thread and process may read it. Of a store
+/// elsewhere the annotations are fetched at the start
 /// into a file of this machine, images when they are `expect`ed or asked for.
 class RecordStore final : public Source<Sample> {
  public:
-  /// `folder` may be a URL (remote.h). Throws ConfigError where there is no finished store, Error
-  /// naming the file: of another version, cut short, with a damaged header, out of reach.
-  explicit RecordStore(const std::string& folder, const RemoteReading& remote = {});
+  /// `folder` may be a URL (remote.h). Shards outside it must lie in one of `shards`: see
+  /// shard_place. Throws ConfigError where there is no finished store or a shard lies elsewhere,
+  /// Error naming the file: of another version, cut short, with a damaged header, out of reach.
+  explicit RecordStore(const std::string& folder, const RemoteReading& remote = {},
+                       std::span<const std::string> shards = {});
 
   const std::vector<std::string>& classes() const { return header_.classes; }
 
   std::int64_t size() const override { return static_cast<std::int64_t>(header_.records()); }
 
-  /// The sample as it was packed; its `encoded` image is a view of the mapped file. Throws
-  /// DataError if its annotations are damaged; the image's bytes are checked by the decoder.
+  /// The sample as it was packed, with its `encoded` image. Throws Error if a file was cut short
+  /// since, DataError if its annotations are damaged; the image's bytes are checked by the decoder.
   Sample operator[](std::int64_t index) const override;
   /// The same without outlines (see Instances) and the image.
   Sample about(std::int64_t index) const override;
@@ -49,7 +52,7 @@ class RecordStore final : public Source<Sample> {
 
   RecordHeader header_;
   std::unique_ptr<const ByteSource> records_;
-  HeldBytes annotations_;  // the values of records_ that are no images
+  std::unique_ptr<const ByteSource> annotations_;  // the values of records_ that are no images
   std::vector<std::unique_ptr<const ByteSource>> shards_;
   std::vector<std::uint64_t> shard_ends_;  // records up to the end of each shard
 };

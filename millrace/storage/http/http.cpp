@@ -3,10 +3,13 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -41,17 +44,42 @@ std::size_t receive(char* bytes, std::size_t, std::size_t count, void* to) {
   return count;
 }
 
-/// Content-Range: bytes 0-99/1234
+/// The value of a header line with this name, which is in lower case.
+std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  if (line.size() <= name.size() || line[name.size()] != ':' ||
+      !std::ranges::equal(line.substr(0, name.size()), name, {}, lower))
+    return {};
+  line.remove_prefix(name.size() + 1);
+  const auto first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t\r\n");
+  return first > last || first == line.npos ? "" : line.substr(first, last - first + 1);
+}
+
+/// "bytes 0-99/1234"; an answer without its range stays as it is.
+void read_range(std::string_view text, HttpAnswer& answer) {
+  std::uint64_t first = 0, last = 0, bytes = 0;
+  const std::pair<std::string_view, std::uint64_t*> parts[] = {
+      {"bytes ", &first}, {"-", &last}, {"/", &bytes}};
+  for (const auto& [before, number] : parts) {
+    if (!text.starts_with(before)) return;
+    text.remove_prefix(before.size());
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), *number);
+    if (problem != std::errc{} && text != "*") return;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  }
+  answer.begin = first;
+  answer.end = last + 1;
+  answer.file_bytes = bytes;
+}
+
 std::size_t read_header(char* bytes, std::size_t, std::size_t count, void* to) {
-  auto line = std::string_view(bytes, count);
-  constexpr std::string_view kName = "content-range:";
-  const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
-  if (line.size() < kName.size() || !std::ranges::equal(line.substr(0, kName.size()), kName, same))
-    return count;
-  const auto slash = line.find('/');
-  if (slash != line.npos)
-    std::from_chars(line.data() + slash + 1, line.data() + line.size(),
-                    static_cast<Receiving*>(to)->answer.file_bytes);
+  const auto line = std::string_view(bytes, count);
+  auto& answer = static_cast<Receiving*>(to)->answer;
+  if (line.starts_with("HTTP/")) answer = {};  // those before were of a redirect
+  if (const auto range = value_of(line, "content-range")) read_range(*range, answer);
+  if (const auto tag = value_of(line, "etag")) answer.version = *tag;
+  if (const auto time = value_of(line, "last-modified"); time && answer.version.empty())
+    answer.version = *time;
   return count;
 }
 
@@ -87,10 +115,17 @@ extern "C" [[gnu::visibility("default")]] HttpAnswer millrace_http_get(const Htt
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
-  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  // The headers are for this host alone, and what was asked for over https stays encrypted.
+  const bool is_secure = request.url.starts_with("https://");
+  const bool is_signed = !request.headers.empty();
+  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, is_signed ? 0L : 1L);
+  curl_easy_setopt(handle, CURLOPT_NETRC,
+                   static_cast<long>(is_signed ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL));
+  curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR, is_secure ? "https" : "http,https");
   curl_easy_setopt(handle, CURLOPT_MAXREDIRS, 5L);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, request.patience);
+  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(1000 * request.timeout) + 1);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1024L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, request.patience);
   curl_easy_setopt(handle, CURLOPT_USERAGENT, "millrace");

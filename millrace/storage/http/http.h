@@ -12,17 +12,20 @@ namespace millrace {
 
 struct HttpRequest {
   std::string url;
-  std::vector<std::string> headers;         // "Name: value"
+  std::vector<std::string> headers;         // "Name: value"; with any, redirects are not followed
   std::uint64_t begin = 0, size = 0;        // the bytes asked for; size > 0
   long patience = 10;                       // seconds to connect, and without a kilobyte a second
+  double timeout = 120;                     // seconds for the whole answer; > 0
   const std::atomic<bool>* stop = nullptr;  // gives up once it is true
 };
 
 struct HttpAnswer {
-  long status = 0;               // of HTTP; 0: none came
-  std::string body;              // at most the bytes asked for; of an error, the page's beginning
-  std::uint64_t file_bytes = 0;  // of the whole file, as the answer says; 0: it does not
-  std::string problem;           // of the connection; empty: none
+  long status = 0;   // of HTTP; 0: none came
+  std::string body;  // at most the bytes asked for; of an error, the page's beginning
+  std::uint64_t begin = 0, end = 0;  // the bytes that it says it is; end > begin, or 0: it does not
+  std::uint64_t file_bytes = 0;      // of the whole file, as the answer says; 0: it does not
+  std::string version;               // the file's ETag, else its Last-Modified; empty: neither
+  std::string problem;               // of the connection; empty: none
 };
 
 /// Any thread; each keeps a connection of its own from call to call. Never throws.
