@@ -107,6 +107,7 @@ decltype(auto) naming(const Moment& of, Work work) try {
 class EvaluateDetector final : public Callback,
                                public PublishesMetrics,
                                public UsesWeights,
+                               public NeedsValidation,
                                public SavesState {
  public:
   using Options = EvaluateOptions;
@@ -159,6 +160,8 @@ class EvaluateDetector final : public Callback,
   }
 
   void after_train(TrainState& state) override {
+    // Scores taken now would depend on how fast they came: a resumed run evaluates again.
+    if (state.is_interrupted()) pending_.reset();
     if (!state.failure.empty() && state.cluster->size() > 1) return pending_.reset();
     if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
     if (!state.failure.empty() || history_.last().empty()) return;

@@ -55,7 +55,7 @@ Values numbers(const Config& table) {
   return values;
 }
 
-/// The edits of a journal. A last line without an end never took effect: it is cut off. Throws
+/// The edits of a journal. A last line that is cut short never took effect: it is removed. Throws
 /// Error.
 std::vector<Edit> read_journal(const fs::path& file) {
   std::vector<Edit> edits;
@@ -65,14 +65,26 @@ std::vector<Edit> read_journal(const fs::path& file) {
   cut_file(file, text.size());
   std::istringstream lines(text);
   std::int64_t number = 1;
-  for (std::string line; std::getline(lines, line); ++number) try {
-      const auto json = nlohmann::json::parse(line);
-      edits.push_back({json.at("after_step"), json.at("name"), json.at("to")});
-    } catch (const nlohmann::json::exception& problem) {
-      throw Error(fmt::format(
-          "{}:{}: is no edit ({}); without it the run cannot be repeated: mend or remove the line",
-          file.string(), number, problem.what()));
+  std::size_t begin = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const bool is_last = begin + line.size() + 1 == text.size();
+    if (json.is_discarded() && is_last) {
+      spdlog::warn("{}:{}: the line is cut short, so that it never took effect: it is removed",
+                   file.string(), number);
+      cut_file(file, begin);
+      break;
     }
+    begin += line.size() + 1;
+    try {
+      edits.push_back({json.at("after_step"), json.at("name"), json.at("to")});
+    } catch (const nlohmann::json::exception&) {
+      throw Error(
+          fmt::format("{}:{}: not an edit, which has after_step, name and to; the run "
+                      "cannot be repeated without it: repair or remove the line",
+                      file.string(), number));
+    }
+  }
   return edits;
 }
 
@@ -140,18 +152,33 @@ class LiveEdit final : public Callback {
     for (const auto& [name, value] : values)
       if (const auto before = said_.find(name); before == said_.end() || before->second != value)
         edits.push_back({state.at.step, name, value});
-    const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
-    for (const auto& one : edits)
-      append_to(journal_, nlohmann::ordered_json{{"after_step", one.after_step},
-                                                 {"name", one.name},
-                                                 {"from", state.hyper.at(one.name)},
-                                                 {"to", one.to},
-                                                 {"time", now}}
-                                  .dump() +
-                              "\n");
-    if (!edits.empty()) sync_path(journal_);
+    write_down(state, edits);
     for (const auto& one : edits) take(state, one);
     for (const auto& one : edits) said_[one.name] = one.to;
+  }
+
+  /// Appends edits to the journal, all or none. Throws Error.
+  void write_down(const TrainState& state, const std::vector<Edit>& edits) const {
+    if (edits.empty()) return;
+    const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
+    std::string lines;
+    for (const auto& one : edits)
+      lines += nlohmann::ordered_json{{"after_step", one.after_step},
+                                      {"name", one.name},
+                                      {"from", state.hyper.at(one.name)},
+                                      {"to", one.to},
+                                      {"time", now}}
+                   .dump() +
+               "\n";
+    std::error_code missing;
+    const auto before = fs::file_size(journal_, missing);
+    try {
+      append_to(journal_, lines);
+      sync_path(journal_);
+    } catch (const Error&) {  // a part of a line would spoil the next one
+      cut_file(journal_, missing ? 0 : before);
+      throw;
+    }
   }
 
   Duration interval_;

@@ -40,7 +40,7 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
   }
 
   void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
-    const auto value = stall_.metric().in(scalars);
+    const auto value = stall_.in(scalars);
     if (!value) return;
     stall_.add(*value, of);
     if (cooldown_left_ > 0) {

@@ -36,7 +36,8 @@ struct RunCommandOptions {
     o.add("time_limit", time_limit, "a command that takes longer is ended and has failed",
           {.min = 0});
     o.add("wait", wait, "false: training goes on meanwhile; its end waits");
-    o.add("must_succeed", must_succeed, "a command that fails ends training; else it is a warning");
+    o.add("must_succeed", must_succeed,
+          "a command that fails ends training, with a checkpoint; else it is a warning");
   }
 
   void check(const Config& table) const {
@@ -104,7 +105,9 @@ class RunCommand final : public Callback, public ReadsMetrics {
     if (why.empty()) return;
     failures_ += 1;
     const auto message = fmt::format("the command failed ({}): {}", why, options_.command);
-    if (options_.must_succeed && (ended_itself || late)) throw Error(message);
+    if (options_.must_succeed && (ended_itself || late))
+      return state.fail(fmt::format("callback '{}' failed after step {}: {}", state.caller,
+                                    state.at.step, message));
     spdlog::warn("callback '{}': {}; {} so far", state.caller, message,
                  counted(failures_, "failure"));
   }

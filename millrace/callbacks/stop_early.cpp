@@ -22,7 +22,7 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
   void before_train(TrainState& state) override { stop_if_over(state); }
 
   void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
-    const auto value = stall_.metric().in(scalars);
+    const auto value = stall_.in(scalars);
     if (!value || stall_.is_over()) return;
     stall_.add(*value, of);
     stop_if_over(state);

@@ -40,7 +40,10 @@ using BatchLosses = std::tuple<std::int64_t, Scalars>;  // images, mean losses
 /// Means of the detector's losses over images; each rank measures its share. Random draws are the
 /// same every time, by the number of the batch among those of all ranks. If a signal to stop comes
 /// meanwhile, training ends there and a resumed one measures first.
-class ValidationLoss final : public Callback, public PublishesMetrics, public SavesState {
+class ValidationLoss final : public Callback,
+                             public PublishesMetrics,
+                             public NeedsValidation,
+                             public SavesState {
  public:
   using Options = ValidationLossOptions;
 

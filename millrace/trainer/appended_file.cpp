@@ -45,8 +45,12 @@ std::optional<AppendedFile::Mark> AppendedFile::goes_on_from(const TrainState& s
 }
 
 void AppendedFile::append(std::string_view bytes) {
-  if (lasting_) cut_file(file_, *std::exchange(lasting_, std::nullopt));
+  drop_provisional();
   append_to(file_, bytes);
+}
+
+void AppendedFile::drop_provisional() {
+  if (lasting_) cut_file(file_, *std::exchange(lasting_, std::nullopt));
 }
 
 void AppendedFile::append_provisionally(std::string_view bytes) {

@@ -43,6 +43,10 @@ class AppendedFile {
 
   /// Appends what the next `append`, or a resumed training, drops again. Throws Error.
   void append_provisionally(std::string_view bytes);
+  bool has_provisional() const { return lasting_.has_value(); }
+  /// Throws Error.
+  void drop_provisional();
+  void keep_provisional() { lasting_.reset(); }
 
   /// For checkpoints. Load before `open`.
   nlohmann::json state() const;

@@ -57,6 +57,11 @@ std::vector<std::string> CallbackList::Named::ask_publishes() const {
   return blaming(title(), "publishes", [&] { return publisher->publishes(); });
 }
 
+bool CallbackList::need_validation() const {
+  return std::ranges::any_of(
+      all_, [](const auto& named) { return named.template as<NeedsValidation>() != nullptr; });
+}
+
 void CallbackList::check_metrics() {
   std::map<std::string, const Named*> owners;
   for (auto& named : all_) {

@@ -22,6 +22,9 @@ class CallbackList {
   void add(std::string name, std::unique_ptr<Callback> callback,
            std::optional<When> when = std::nullopt, std::string plugin = {});
 
+  /// Whether a callback is a NeedsValidation.
+  bool need_validation() const;
+
   /// Asks all what they publish and watch. Throws ConfigError if two publish one name, if a name is
   /// the training's own, and if nobody publishes what a callback or condition watches. Called when
   /// all are added and again after before_train.

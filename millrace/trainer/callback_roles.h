@@ -89,4 +89,10 @@ class UsesWeights {
   ~UsesWeights() = default;
 };
 
+/// Needs the validation split: one that cannot be opened is an error before the run.
+class NeedsValidation {
+ protected:
+  ~NeedsValidation() = default;
+};
+
 }  // namespace millrace

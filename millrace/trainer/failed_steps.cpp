@@ -45,6 +45,18 @@ void reject_step(Position& at, const StepRecord& record, const std::filesystem::
               message, kept);
 }
 
+void check_has_learned(const Position& at) {
+  const bool took_none = at.bad_in_a_row + at.overflow_steps >= at.step;
+  // One that only looked for its loss scale has lost nothing.
+  if (at.bad_in_a_row == 0 || (!took_none && 2 * at.bad_in_a_row <= at.step)) return;
+  const auto why = took_none ? "every step was skipped"
+                             : fmt::format("the last {} were skipped", at.bad_in_a_row);
+  throw Error(
+      fmt::format("training ended after step {}, and {}: lower optimizer.lr, set "
+                  "optimizer.clip_norm, or look at the weights that it began with and at the data",
+                  at.step, why));
+}
+
 bool has_diverged(const Position& at, const TrainOptions& train) {
   return train.returns() && at.bad_in_a_row >= kMostInARow;
 }

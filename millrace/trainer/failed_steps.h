@@ -19,6 +19,10 @@ namespace millrace {
 void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run,
                  const TrainOptions& train);
 
+/// Throws Error for a training that has just taken its last step if most of its steps were skipped
+/// and the last ones were: it has learned nothing, or lost it.
+void check_has_learned(const Position& at);
+
 /// Whether a training stops here to return to a checkpoint.
 bool has_diverged(const Position& at, const TrainOptions& train);
 

@@ -88,9 +88,10 @@ struct TrainOptions {
     require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
             "is for precision = \"fp16\" alone");
     if (micro_batch == 0) return;
-    require(table, "micro_batch", threads > 0,
-            "needs train.threads, with how many each is computed: other numbers give other bytes; "
-            "1 unless a rank has more cores than micro-batches");
+    require(
+        table, "micro_batch", threads > 0,
+        "needs train.threads, the number of threads that compute a micro-batch, since it decides "
+        "the bytes: set train.threads = 1, or more if a rank has more cores than micro-batches");
     require(table, "micro_batch", gradient_type == "fp32",
             "needs train.gradient_type = \"fp32\": each rank would round its own sums");
   }

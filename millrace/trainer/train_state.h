@@ -129,6 +129,18 @@ class TrainState {
   }
   const std::string& stop_reason() const { return stop_reason_; }
 
+  /// Whether a signal ends training, on any rank, before its last step.
+  bool is_interrupted() const { return interrupted_; }
+
+  /// The same as `stop`, with a checkpoint; the process then exits with an error, which is
+  /// `problem`. For a callback that works and has found a reason to end: one that throws loses this
+  /// step boundary.
+  void fail(const std::string& problem) {
+    save_checkpoint();
+    stop(problem);
+    if (failed_.empty()) failed_ = problem;
+  }
+
  private:
   friend class Trainer;
   friend class StepBoundary;
@@ -142,6 +154,8 @@ class TrainState {
   bool save_asked_ = false;
   bool memory_asked_ = false;
   std::string stop_reason_;
+  bool interrupted_ = false;
+  std::string failed_;  // see fail
 };
 
 }  // namespace millrace

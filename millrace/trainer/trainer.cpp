@@ -132,6 +132,7 @@ TrainEnd Trainer::run() {
   end_data(signal, all.has_failed());
   if (all.has_failed()) log_error_in_file(state_.failure);
   all.done();
+  if (!state_.failed_.empty()) throw Error(state_.failed_);
   if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
   const bool diverged = signal.empty() && has_diverged(state_.at, plan_.train);
   if (signal.empty() && !diverged && state_.is_chief) callbacks_.tell_what_never_came(state_);
@@ -214,6 +215,7 @@ void Trainer::train() {
     stop_at_signal();
     stop_if_diverged();
     state_.is_last = has_all_steps(at, plan_.train);
+    if (state_.is_last && state_.is_chief && !has_diverged(at, plan_.train)) check_has_learned(at);
     boundary_.end_step(epoch_begins);
   }
   state_.activity->begin("end", "compares the ranks' weights");
@@ -237,11 +239,26 @@ void Trainer::check_schedule() const {
 }
 
 void Trainer::tell_of_schedule() const {
-  const auto size = data_->epoch_size();
-  spdlog::info("{} of {}: {:.4g} epochs of {}", counted(state_.total_steps, "step"),
-               counted(plan_.images_per_step, "image"), state_.total_epochs,
-               counted(size, "sample"));
-  spdlog::info("learning rate {}", schedule_.text());
+  const auto& train = plan_.train;
+  const auto epochs_after = [&](std::int64_t steps) {
+    return static_cast<double>(steps * plan_.images_per_step) /
+           static_cast<double>(data_->epoch_size());
+  };
+  const auto epochs = epochs_after(state_.total_steps);
+  const bool is_longer = train.max_steps == 0 && epochs > 1.001 * train.epochs;
+  spdlog::info(
+      "{} of {}: {:.4g} epochs of {}{}", counted(state_.total_steps, "step"),
+      counted(plan_.images_per_step, "image"), epochs, counted(data_->epoch_size(), "sample"),
+      is_longer ? fmt::format("; train.epochs = {} ends within the last step", train.epochs) : "");
+  auto rate = schedule_.text();
+  if (state_.total_epochs < train.epochs) {
+    const auto last = state_.total_steps - 1;
+    rate += fmt::format("; train.max_steps = {} ends it at {:.4g}", train.max_steps,
+                        schedule_.rate({.progress = epochs_after(last),
+                                        .step = last,
+                                        .images = last * plan_.images_per_step}));
+  }
+  spdlog::info("learning rate {}", rate);
 }
 
 /// Skipped samples, of which only the first few were warned of one by one.
@@ -280,6 +297,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
                                                      Position& next) {
   const auto& cluster = plan_.cluster;
   if (cluster.size() == 1) {
+    state_.interrupted_ = batches.empty() && StopSignals::number() != 0;
     if (batches.empty()) return std::nullopt;
     auto alone = agree_on_step(cluster, {.batches = sizes_of(batches, state_.lists_images_)});
     state_.images = std::move(alone.ids);
@@ -312,6 +330,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
   state_.stop_reason_ = agreed.stop;
   if (agreed.stop.empty()) return agreed.places;
+  state_.interrupted_ = agreed.signal != 0;
   cluster.set_ending();
   return std::nullopt;
 }

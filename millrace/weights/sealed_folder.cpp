@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +25,41 @@ std::optional<SealedState> state_around(const fs::path& file) {
   SealedState state(file.parent_path());
   if (!state.has(file.filename().string())) return std::nullopt;
   return state;
+}
+
+/// The newest whole checkpoint beside another one; empty if there is none.
+fs::path whole_beside(const fs::path& checkpoint) {
+  std::vector<fs::path> others;
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(checkpoint.parent_path(), problem))
+    if (entry.is_directory() && !entry.is_symlink() && fs::exists(entry.path() / kState) &&
+        !fs::equivalent(entry.path(), checkpoint, problem))
+      others.push_back(entry.path());
+  std::ranges::sort(others, std::greater(), [](const fs::path& one) {
+    const auto name = one.filename().string();
+    return std::pair(name.starts_with("step-") ? name.size() : 0, name);
+  });
+  for (const auto& other : others) try {
+      SealedState(other).check_all();
+      return other;
+    } catch (const Error&) {
+      continue;
+    }
+  return {};
+}
+
+/// As in_checkpoint; an error also names a whole checkpoint beside it.
+template <class Work>
+auto in_one_of_many(const fs::path& checkpoint, Work work) {
+  try {
+    return in_checkpoint(checkpoint, work);
+  } catch (const NewerCheckpoint&) {
+    throw;
+  } catch (const Error& problem) {
+    const auto whole = whole_beside(checkpoint);
+    if (whole.empty()) throw;
+    throw Error(fmt::format("{}; {} is whole", problem.what(), whole.string()));
+  }
 }
 
 }  // namespace
@@ -63,15 +100,20 @@ void SealedState::check(const std::string& name) const {
     throw Error(fmt::format("the bytes of {} have changed", name));
 }
 
+void SealedState::check_all() const {
+  const auto files = read([](const json& state) { return state.at("files"); });
+  for (const auto& [name, digest] : files.items()) check(name);
+}
+
 void check_file_of_checkpoint(const fs::path& file) {
-  in_checkpoint(file.parent_path(), [&] {
+  in_one_of_many(file.parent_path(), [&] {
     if (const auto state = state_around(file)) state->check(file.filename().string());
   });
 }
 
 std::optional<CheckpointOrigin> origin_of(const fs::path& file) {
   const auto folder = file.parent_path();
-  return in_checkpoint(folder, [&]() -> std::optional<CheckpointOrigin> {
+  return in_one_of_many(folder, [&]() -> std::optional<CheckpointOrigin> {
     const auto sealed = state_around(file);
     if (!sealed) return std::nullopt;
     sealed->check(kCheckpointConfig);

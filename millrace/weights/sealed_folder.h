@@ -45,6 +45,7 @@ class SealedState {
   bool has(const std::string& name) const;
   /// Throws Error if a file does not have its digest.
   void check(const std::string& name) const;
+  void check_all() const;
 
  private:
   [[noreturn]] static void refuse(const nlohmann::json::exception& problem);
@@ -62,7 +63,8 @@ struct CheckpointOrigin {
 /// Nothing if the file is in no checkpoint. Throws Error if that is damaged.
 std::optional<CheckpointOrigin> origin_of(const std::filesystem::path& file);
 
-/// Throws Error if `file` is in a checkpoint that is damaged, or has another digest for it.
+/// Throws Error if `file` is in a checkpoint that is damaged, or has another digest for it; it
+/// names a whole checkpoint beside that one, if any.
 void check_file_of_checkpoint(const std::filesystem::path& file);
 
 /// Calls `work`, which reads a checkpoint; its exceptions become Errors that name the checkpoint.

@@ -127,9 +127,15 @@ TEST(LiveEdit, DropsAnEditWhoseLineWasCutAndRefusesOneThatIsBroken) {
   run();
   EXPECT_EQ(changed(scratch / "run", "lr_factor").begin()->first, 4);
   EXPECT_EQ(read_file(scratch / "run" / "edits.jsonl"), good);
-  write_file_atomically(scratch / "run" / "edits.jsonl", good + "{}\n");
+  write_file_atomically(scratch / "run" / "edits.jsonl", good + "{\"after_step\":5,\"na\n");
+  run();
+  EXPECT_EQ(read_file(scratch / "run" / "edits.jsonl"), good);
+  write_file_atomically(scratch / "run" / "edits.jsonl", "{\"after_\n" + good);
   EXPECT_THAT([&] { run(); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("edits.jsonl:2: is no edit")));
+              ::testing::ThrowsMessage<Error>(::testing::AllOf(
+                  HasSubstr("edits.jsonl:1: "), ::testing::Not(HasSubstr("json.exception")))));
+  write_file_atomically(scratch / "run" / "edits.jsonl", good + "{}\n");
+  EXPECT_THAT([&] { run(); }, ::testing::ThrowsMessage<Error>(HasSubstr("edits.jsonl:2: ")));
 }
 
 TEST(LiveEdit, GoesBeforeWhatCallbacksSet) {

@@ -57,6 +57,23 @@ TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
   expect_no_children();
 }
 
+TEST(RunCommand, SavesBeforeItEndsTraining) {
+  for (const std::string wait : {"true", "false"}) {
+    const Scratch scratch;
+    auto run = commanding_training(
+        scratch / "run",
+        "every = '7 steps'\nmust_succeed = true\nwait = " + wait + "\ncommand = 'exit 3'");
+    run.declared.push_back({"checkpoint", "every = '4 steps'"});
+    run.before_step = [&](TrainState& s) {
+      if (s.at.step == 7) ::usleep(50'000);
+    };
+    EXPECT_THROW(run(), Error);
+    EXPECT_EQ(newest_checkpoint(run.folder / "checkpoints")->at.step, wait == "true" ? 7 : 8);
+    run.declared.erase(run.declared.begin() + 1);
+    EXPECT_EQ(run().at.step, 15) << "resumed";
+  }
+}
+
 TEST(RunCommand, EndsWhatTakesTooLong) {
   const Scratch scratch;
   Log log;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "millrace/callbacks/common/watched_metric.h"
 #include "tests/callbacks/series.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
@@ -65,6 +66,15 @@ std::vector<double> factors(const std::string& values, const std::string& toml) 
                },
            .adjust = [](TrainPlan& plan) { plan.train.epochs = 5; }}();
   return seen;
+}
+
+TEST(WatchedMetric, TakesNoScoreWithoutObjects) {
+  for (const std::string name : {"bbox/APl", "ema/segm/AP", "loss"}) {
+    WatchedMetric metric({.metric = name});
+    EXPECT_EQ(metric.in({{name, -1}}).has_value(), name == "loss") << name;
+    EXPECT_EQ(metric.in({{name, 0.25}}), 0.25) << name;
+    EXPECT_EQ(metric.in({{name, 0}}), 0) << name;
+  }
 }
 
 TEST(ReduceOnPlateau, DoesWhatTorchDoes) {

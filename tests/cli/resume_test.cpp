@@ -175,6 +175,110 @@ TEST_F(ResumeRun, AnOutputThatIsNoFolderIsWrongUse) {
   expect_error(train(exp, {"--resume=perhaps"}), 2, "takes no value or 'auto', not 'perhaps'");
 }
 
+TEST_F(ResumeRun, RejectsAnotherMeaningOfTheWeights) {
+  const auto exp = config("exp.toml");
+  successful(train(exp));
+  for (const std::string setting :
+       {"model.anchors.sizes=[[8],[16],[32],[64],[128]]", "model.pixel_mean=[1.0,2.0,3.0]",
+        "model.boxes.offset=1.0", "model.roi.aligned=false"}) {
+    const auto refused = train(exp, with_settings({"--resume"}, {setting}), 3);
+    expect_error(refused, 2, setting.substr(0, setting.find('=')));
+  }
+  successful(train(
+      exp,
+      with_settings({"--resume"}, {"model.pixel_mean=[1.0,2.0,3.0]", "model.force_weights=true"}),
+      3));
+  EXPECT_EQ(steps_of(runs_ / "exp-1"), 3);
+}
+
+TEST_F(ResumeRun, RejectsAnnotationsChangedInPlace) {
+  const auto exp = config("exp.toml");
+  successful(train(exp));
+  const auto changed = [&](const std::string& split, const auto& check) {
+    const auto file = data_ / "annotations" / ("instances_" + split + ".json");
+    const auto before = read_text(file);
+    auto json = read_json(file);
+    auto& width = json["annotations"][0]["bbox"][2];
+    width = width.get<double>() / 2;
+    write_json(file, json);
+    check(train(exp, {"--resume"}, 3), file);
+    write_text(file, before);
+  };
+  changed("train2017",
+          [](const Outcome& end, const fs::path& file) { expect_error(end, 2, file.string()); });
+  EXPECT_EQ(steps_of(runs_ / "exp-1"), 2);
+  changed("val2017", [](const Outcome& end, const fs::path& file) {
+    EXPECT_THAT(successful(end).err, ContainsRegex("warning " + file.string()));
+  });
+  successful(train(exp, {"--resume"}, 4));
+}
+
+TEST_F(ResumeRun, FreezesAndUnfreezesParameters) {
+  const std::string frozen = "optimizer.groups=[{match='*mask_head*', frozen=true}]",
+                    other = "optimizer.groups=[{match='*box_head*', frozen=true}]";
+  for (const std::string type : {"sgd", "adamw"}) {
+    const auto exp = config(type + ".toml", "[optimizer]\ntype = '" + type + "'\n");
+    successful(train(exp, with_settings({}, {frozen})));
+    const auto second = successful(train(exp, with_settings({"--resume"}, {other}), 3));
+    EXPECT_THAT(second.err, AllOf(HasSubstr("no longer trained"), HasSubstr("box_head"),
+                                  HasSubstr("trained from here on"), HasSubstr("mask_head")));
+    const auto third = successful(train(exp, {"--resume"}, 4));
+    EXPECT_THAT(third.err, AllOf(HasSubstr("trained from here on"), Not(HasSubstr("no longer"))));
+  }
+}
+
+TEST_F(ResumeRun, NamesTheWholeCheckpointBesideADamagedOne) {
+  const auto exp = config("exp.toml");
+  successful(train(exp, {}, 3));
+  const auto checkpoints = runs_ / "exp-1" / "checkpoints";
+  write_text(checkpoints / "step-000003" / "model.safetensors", "damaged");
+  write_text(checkpoints / "step-000002" / "optimizer.safetensors", "damaged");
+  for (const auto& model : {runs_ / "exp-1", checkpoints / "latest"})
+    for (const Words& command :
+         {Words{"predict", model, data_ / "val2017", "--out", in_folder("found")},
+          Words{"eval", exp, "--weights", model.string()},
+          Words{"export", model, "--to", in_folder("a.onnx")}}) {
+      if (command[0] == "eval" && model == runs_ / "exp-1") continue;
+      const auto end = trainer(command);
+      EXPECT_EQ(end.exit_code, 1) << command[0] << end.err;
+      EXPECT_THAT(end.err, AllOf(HasSubstr("damaged"), HasSubstr("step-000001 is whole")));
+    }
+  fs::remove(checkpoints / "step-000003" / "model.safetensors");
+  EXPECT_THAT(trainer({"predict", runs_ / "exp-1", data_ / "val2017"}).err,
+              HasSubstr("step-000001 is whole"));
+}
+
+TEST_F(ResumeRun, WarnsOfEditsThatItWillNotRepeat) {
+  const auto exp = config("exp.toml");
+  successful(train(exp));
+  const auto journal = runs_ / "exp-1" / "edits.jsonl";
+  const auto edit = [](int step) {
+    return Json{{"after_step", step}, {"name", "lr_factor"}, {"to", 0.5}}.dump() + "\n";
+  };
+  write_text(journal, edit(1));
+  EXPECT_THAT(train(exp, {"--resume"}, 3).err, Not(HasSubstr(journal.string())));
+  write_text(journal, edit(1) + edit(8));
+  EXPECT_THAT(train(exp, {"--resume"}, 4).err, ContainsRegex("warning " + journal.string()));
+  const auto edited = with_settings({"--resume"}, {"callbacks.live_edit.enabled=true"});
+  EXPECT_THAT(train(exp, edited, 5).err, Not(ContainsRegex("warning " + journal.string())));
+}
+
+TEST_F(ResumeRun, NeedsNoValidationSplitWithoutEvaluation) {
+  const auto exp = config("exp.toml");
+  fs::remove(data_ / "annotations" / "instances_val2017.json");
+  successful(train(exp));
+  EXPECT_NE(train(exp, with_settings({}, {"callbacks.evaluate.enabled=true"})).exit_code, 0);
+  EXPECT_NE(train(exp, with_settings({}, {"callbacks.validation_loss.every='1 epoch'"})).exit_code,
+            0);
+  successful(train(exp, with_settings({}, {"data.root='nowhere'", "data.classes=['a']",
+                                           "data.sources=[{type='fake', count=4}]"})));
+}
+
+TEST_F(ResumeRun, FailsIfItTookNoStep) {
+  const auto exp = config("exp.toml", "[optimizer]\nlr = 1e18\n");
+  EXPECT_EQ(train(exp, with_settings({}, {"schedule.warmup='0 steps'"}), 6).exit_code, 1);
+}
+
 TEST_F(ResumeRun, TheRunFolderSaysWhatEachStartWasMadeWith) {
   fs::create_directory(in_folder("project"));
   const auto exp = config("project/exp.toml");

@@ -60,6 +60,7 @@ class Faults : public Mpirun {
     const auto end = train("faulty", fault);
     EXPECT_NE(end.exit_code, 0);
     EXPECT_THAT(end.err, message);
+    EXPECT_THAT(end.err, Not(HasSubstr("MPI_ABORT")));
     EXPECT_THAT(what_is_left("faulty"), ::testing::IsEmpty());
     const auto resumed = train("faulty", "none");
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;

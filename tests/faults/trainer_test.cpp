@@ -67,6 +67,11 @@ TEST_F(TrainerRanks, HaveOneRunFolderOneLogAndTheSameBytesEveryTime) {
   const auto resumed = ranks(2, MILLRACE_TRAINER, resume);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_TRUE(weights("first") == weights("third"));
+  EXPECT_THAT(resumed.err, Not(HasSubstr("ranks: was")));
+
+  resume = run("third", {"train.max_steps=5"});
+  resume.push_back("--resume");
+  EXPECT_THAT(trainer(resume).err, ContainsRegex("ranks: was 2, is 1.* [0-9]+ images? .* [0-9.]+"));
 }
 
 TEST_F(TrainerRanks, WithoutARunToResumeAreRefusedOrStartOne) {

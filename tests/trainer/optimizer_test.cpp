@@ -4,6 +4,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <gmock/gmock.h>
 
@@ -217,6 +218,35 @@ TEST(Sgd, RefusesMomentumOfAnotherModel) {
   EXPECT_THROW(sgd->load({{"p", pair(1, 1)}, {"other", pair(1, 1)}}), Error);
   sgd->load({{"p", pair(3, 4)}});
   EXPECT_TRUE(close(sgd->state()[0].second, pair(3, 4), 0));
+}
+
+TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
+  for (const std::string type : {"sgd", "adamw"}) {
+    Parameters parameters;
+    auto a = parameters.add("a", pair(1, 2), ParameterKind::weight);
+    auto b = parameters.add("b", pair(3, 4), ParameterKind::weight);
+    auto c = parameters.add("c", pair(5, 6), ParameterKind::weight);
+    const auto trained = [&](bool with_a, bool with_c) {
+      a.set_requires_grad(with_a), c.set_requires_grad(with_c);
+      return make_optimizer(parameters, {.type = type});
+    };
+    const auto first = trained(true, false);
+    give(a, 1, 1), give(b, 1, 2);
+    first->step(0.1);
+    const auto saved = first->state();
+    const auto second = trained(false, true);
+    for (const auto& [name, tensor] : second->state()) tensor.fill_(7);
+    second->load(saved);
+    const std::map<std::string, at::Tensor> before(saved.begin(), saved.end());
+    for (const auto& [name, tensor] : second->state()) {
+      EXPECT_FALSE(name.starts_with("a"));
+      EXPECT_TRUE(same(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
+          << type << ", " << name;
+    }
+    b.set_requires_grad(false);  // another part altogether
+    trained(false, true)->load(saved);
+    b.set_requires_grad(true);
+  }
 }
 
 // The figures are torch.optim.AdamW's, worked by hand: the first step is of size lr whatever the

@@ -95,6 +95,25 @@ TEST(Trainer, SaysHowLongItIsAndWhatWasLeftOut) {
                               "left out; the first: a.jpg: is cut short\n"));
 }
 
+TEST(Trainer, LogsTheLastRateAndWholeSteps) {
+  Fixture f;
+  f.plan.schedule = {.type = "cosine", .warmup = "0 steps"};
+  f.plan.train.max_steps = 5;
+  double rate = 0;
+  f.add().on_after_step = [&](TrainState& s) { rate = s.lr; };
+  Log log;
+  f.run();
+  EXPECT_NEAR(rate, 0.04173, 1e-5);
+  EXPECT_THAT(log.take(), HasSubstr(fmt::format("train.max_steps = 5 ends it at {:.4g}\n", rate)));
+
+  Fixture short_run;
+  short_run.plan.train.epochs = 0.5;
+  short_run.plan.schedule = {.milestones = {}, .warmup = "0 steps"};
+  short_run.run();
+  EXPECT_THAT(log.take(),
+              HasSubstr("3 steps of 2 images: 0.6 epochs of 10 samples; train.epochs = 0.5"));
+}
+
 TEST(Trainer, StopsPolitelyWhenACallbackAsks) {
   Fixture f;
   f.add().on_after_step = [](TrainState& s) {
@@ -244,6 +263,21 @@ TEST(Trainer, GivesUpAfterTenStepsThatAreNotFinite) {
   const auto why = f.failure();
   EXPECT_THAT(why, HasSubstr("step 13: the loss 'fit' is inf"));
   EXPECT_THAT(why, HasSubstr("10th such step in a row"));
+}
+
+TEST(Trainer, FailsIfItEndsOnSkippedSteps) {
+  for (const std::int64_t good : {0, 1, 2, 3, 5}) {
+    Fixture f;
+    f.plan.train.max_steps = 6;
+    f.model.bad_from = good;
+    f.model.bad_until = 100;
+    f.add().on_after_step = [](TrainState& s) {
+      if (s.at.bad_in_a_row == 0 || s.is_last) s.save_checkpoint();
+    };
+    EXPECT_EQ(f.failure().empty(), good >= 3) << good;
+    const auto newest = newest_checkpoint(f.plan.folder / "checkpoints");
+    EXPECT_EQ(newest ? newest->at.step : 0, good >= 3 ? 6 : good);
+  }
 }
 
 TEST(Trainer, RefusesTheCheckpointOfAnotherModel) {

@@ -3,10 +3,13 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace millrace {
 
 void ScalarWriter::after_step(TrainState& state) {
+  file_.keep_provisional();
+  record_.clear();
   for (const auto& [name, value, kind] : state.scalars) {
     if (!std::isfinite(value)) continue;  // a skipped step; bad_steps counts it
     auto& window = window_[name];
@@ -18,17 +21,23 @@ void ScalarWriter::after_step(TrainState& state) {
 
 void ScalarWriter::on_scalars(TrainState& state, const Moment& of, const Scalars& published) {
   if (!file_.is_open()) return;  // training failed before it began
-  Scalars all;
-  if (is_due_ && of.step == state.at.step) {
-    all = of_window();
-    window_.clear();
-    is_due_ = false;
+  if (of.step != state.at.step) {
+    if (!published.empty()) file_.append(encode(of, published));
+    return;
   }
-  all.insert(all.end(), published.begin(), published.end());
-  if (!all.empty()) file_.append(encode(of, all));
+  const auto before = record_.size();
+  if (std::exchange(is_due_, false)) {
+    record_ = of_window();
+    window_.clear();
+  }
+  record_.insert(record_.end(), published.begin(), published.end());
+  const bool is_written = file_.has_provisional() && record_.size() == before;
+  if (!record_.empty() && !is_written) {
+    file_.drop_provisional();
+    file_.append_provisionally(encode(of, record_));
+  }
   // A run resumed from here continues this window.
-  if (ends_ && of.step == state.at.step && !window_.empty())
-    file_.append_provisionally(encode(of, of_window()));
+  if (ends_ && !window_.empty()) file_.append_provisionally(encode(of, of_window()));
 }
 
 Scalars ScalarWriter::of_window() const {
@@ -42,11 +51,15 @@ nlohmann::json ScalarWriter::save_state() const {
   auto state = file_.state();
   auto& windows = state["window"] = nlohmann::json::object();
   for (const auto& [name, window] : window_) windows[name] = {window.sum, window.count};
+  auto& record = state["record"] = nlohmann::json::array();
+  for (const auto& [name, value] : record_) record.push_back({name, value});
   return state;
 }
 
 void ScalarWriter::load_state(TrainState&, const nlohmann::json& saved) {
   file_.load(saved);
+  for (const auto& one : saved.value("record", nlohmann::json::array()))  // not in older ones
+    record_.emplace_back(one.at(0), one.at(1).is_null() ? std::nan("") : one.at(1).get<double>());
   for (const auto& [name, window] : saved.at("window").items())
     window_[name] = {window.at(0), window.at(1)};
 }

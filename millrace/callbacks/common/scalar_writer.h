@@ -23,7 +23,8 @@ struct ScalarWriterOptions {
 /// callbacks publish, as it becomes known. Metrics that depend on the clock or the machine are
 /// called "time/..."; all others are the same in every run of a configuration. A training that ends
 /// within a window writes what there is of it; a resumed run first drops all that was written after
-/// its checkpoint.
+/// its checkpoint. The record of the present step stands last: metrics of earlier steps go before
+/// it, and those that a resumed run has of its checkpoint's step go into it.
 class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = ScalarWriterOptions;
@@ -53,6 +54,7 @@ class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
   Scalars of_window() const;
 
   std::map<std::string, Window> window_;
+  Scalars record_;  // of the present step
   bool is_due_ = false;
   bool ends_ = false;  // in after_train
 };

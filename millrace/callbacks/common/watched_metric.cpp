@@ -5,6 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "millrace/base/log.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 
 namespace millrace {
 
@@ -13,9 +18,28 @@ void WatchOptions::describe(Options& o) {
   o.add("better", better, "which values are better");
 }
 
-std::optional<double> WatchedMetric::in(const Scalars& scalars) const {
+namespace {
+
+/// Whether a metric is a score of an evaluation, of the trained weights or of a callback's.
+bool is_score(std::string_view metric) {
+  auto names = score_names(/*federated=*/false);
+  for (const auto& more : {score_names(/*federated=*/true), boundary_score_names(false),
+                           boundary_score_names(true), proposal_score_names()})
+    names.insert(names.end(), more.begin(), more.end());
+  return std::ranges::any_of(
+      names, [&](const auto& name) { return metric == name || metric.ends_with("/" + name); });
+}
+
+}  // namespace
+
+std::optional<double> WatchedMetric::in(const Scalars& scalars) {
   const auto found = std::ranges::find(scalars, name_, &Scalars::value_type::first);
-  return found == scalars.end() ? std::nullopt : std::optional(found->second);
+  if (found == scalars.end()) return std::nullopt;
+  if (found->second != -1 || !is_score(name_)) return found->second;
+  if (!std::exchange(has_warned_, true))
+    spdlog::warn("{} is -1: the validation split has no such objects, so that no value is compared",
+                 name_);
+  return std::nullopt;
 }
 
 bool WatchedMetric::improves(double value) {

@@ -29,8 +29,9 @@ class WatchedMetric {
 
   const std::string& name() const { return name_; }
 
-  /// Its value among these, if any.
-  std::optional<double> in(const Scalars& scalars) const;
+  /// Its value among these, if any. A score of -1 is none: there are no such objects, which is
+  /// warned of once.
+  std::optional<double> in(const Scalars& scalars);
 
   /// Whether a value is better than the best so far; then it is the best. NaN never is, the first
   /// number is.
@@ -44,6 +45,7 @@ class WatchedMetric {
   bool higher_;
   double min_delta_;
   std::optional<double> best_;
+  bool has_warned_ = false;
 };
 
 /// How often in a row a metric has not improved.
@@ -61,6 +63,8 @@ class Stall {
       : metric_(options.watch, options.min_delta), patience_(options.patience) {}
 
   const WatchedMetric& metric() const { return metric_; }
+
+  std::optional<double> in(const Scalars& scalars) { return metric_.in(scalars); }
 
   /// Counts a value of the moment `of`.
   void add(double value, const Moment& of);

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,8 +91,11 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
 
   HyperParameters hyper(recipe.optimizer);
   hyper.load(record.hyper);
+  std::set<std::string> seen;  // once, though each micro-batch has a gradient of its own
   const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
-    look_at(name, gradient, gradients);
+    const auto before = gradients.size();
+    if (!seen.contains(name)) look_at(name, gradient, gradients);
+    if (gradients.size() > before) seen.insert(name);
   });
   TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
   auto scale = record.loss_scale;

@@ -1,5 +1,6 @@
 #include "millrace/trainer/cluster/mpi_world.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -310,6 +311,9 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
 }
 
 void MpiWorld::abort(int exit_code) {
+  // Open MPI's ten lines on MPI_Abort would follow the cause, which has been logged. As its option
+  // orte_execute_quiet from the start, this would also hide why MPI_Init fails.
+  if (auto* quiet = static_cast<bool*>(::dlsym(RTLD_DEFAULT, "orte_execute_quiet"))) *quiet = true;
   spdlog::default_logger()->flush();
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   ::_exit(exit_code);

@@ -21,12 +21,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
 #include "millrace/detector/restore.h"
 
 namespace millrace {
@@ -147,6 +148,9 @@ Optimizer::Optimizer(const Parameters& parameters, const OptimizerOptions& optio
                                     : at::zeros_like(value.detach()));
     }
   }
+  for (const auto& parameter : parameters)
+    if (!parameter.trainable())
+      for (const auto& [ending, is_number] : kept_) frozen_.insert(parameter.name + ending);
 }
 
 OptimizerStep Optimizer::step(double lr, double scale) {
@@ -297,18 +301,38 @@ NamedTensors Optimizer::state() const {
 }
 
 void Optimizer::load(const NamedTensors& saved) {
-  const auto living = state();
-  std::set<std::string> names;
-  for (const auto& [name, tensor] : saved) names.insert(name);
-  const bool nothing_fits =
-      std::ranges::none_of(living, [&](const auto& own) { return names.contains(own.first); });
-  if (nothing_fits && !living.empty() && !saved.empty())
+  NamedTensors living, fresh, fitting;
+  std::set<std::string> saved_names, own_names;
+  for (const auto& [name, tensor] : saved) saved_names.insert(name);
+  for (const auto& own : state()) {
+    own_names.insert(own.first);
+    (saved_names.contains(own.first) ? living : fresh).push_back(own);
+  }
+  std::vector<std::string> dropped;
+  for (const auto& one : saved) {
+    const bool is_frozen = frozen_.contains(one.first) && !own_names.contains(one.first);
+    if (is_frozen)
+      dropped.push_back(one.first);
+    else
+      fitting.push_back(one);
+  }
+  if (living.empty() && !fresh.empty() && !fitting.empty())
     throw Error(fmt::format(
         "the checkpoint's optimizer kept other tensors ('{}') than optimizer.type = \"{}\" does "
         "('{}'): resume with the type that it was trained with, or start a new run with "
         "model.weights naming the checkpoint's model.safetensors",
-        saved[0].first, options_.type, living[0].first));
-  restore(living, saved, "the optimizer");
+        fitting[0].first, options_.type, fresh[0].first));
+  restore(saved.empty() ? state() : living, fitting, "the optimizer");
+  for (auto& [name, tensor] : fresh) tensor.zero_();
+  const auto parameters = [&](std::size_t tensors) {
+    return counted(static_cast<std::int64_t>(tensors / kept_.size()), "parameter");
+  };
+  if (!dropped.empty())
+    spdlog::info("no longer trained: {} ('{}', ...), whose optimizer state is dropped",
+                 parameters(dropped.size()), dropped[0]);
+  if (!fresh.empty())
+    spdlog::info("trained from here on: {} ('{}', ...), whose optimizer state starts at 0",
+                 parameters(fresh.size()), fresh[0].first);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -63,7 +64,9 @@ class Optimizer {
   /// not copied.
   NamedTensors state() const;
 
-  /// Copies a state back. Throws Error naming what is missing or has another shape.
+  /// Copies a state back. State of parameters that are frozen now is dropped, that of parameters
+  /// that were frozen starts at 0; both are logged. Throws Error naming a tensor that is unknown or
+  /// has another shape.
   void load(const NamedTensors& state);
 
  protected:
@@ -107,7 +110,8 @@ class Optimizer {
   std::vector<ParameterGroup> groups_;
   std::vector<Kept> kept_;
   std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // by group, Kept, parameter
-  std::vector<Work> work_;                                     // from `measure` until applied
+  std::set<std::string> frozen_;  // names that `state` would have if all parameters were trained
+  std::vector<Work> work_;        // from `measure` until applied
 };
 
 /// The optimizer that `options.type` names. Throws ConfigError for a rule that fits no parameter.

@@ -1,5 +1,6 @@
 #include "millrace/trainer/run/data_facts.h"
 
+#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/coco/data/annotation_cache.h"
 #include "millrace/dataflow/sources/detection_source.h"
@@ -52,6 +54,13 @@ ordered_json facts_of(const Source<Sample>& source, const std::vector<std::strin
           {"digest", hex(all)}};
 }
 
+/// A value of a split's facts; null if they lack it.
+ordered_json value_of(const ordered_json& facts, const char* split, const char* pointer) {
+  const auto found = facts.find(split);
+  return found == facts.end() ? nullptr
+                              : found->value(ordered_json::json_pointer(pointer), ordered_json());
+}
+
 }  // namespace
 
 ordered_json data_facts(const Recipe& recipe, const TrainData& train, const EvalData* validation) {
@@ -68,6 +77,35 @@ ordered_json data_facts(const Recipe& recipe, const TrainData& train, const Eval
                             split.annotations->source);
   }
   return facts;
+}
+
+void check_same_data(const ordered_json& before, const ordered_json& now) {
+  const auto changed = [&](const char* split, const char* pointer) {
+    const auto was = value_of(before, split, pointer), is = value_of(now, split, pointer);
+    return !was.is_null() && !is.is_null() && was != is;
+  };
+  const auto file = [&](const char* split) {
+    const auto name = value_of(now, split, "/annotations/file");
+    return name.is_string() ? name.get<std::string>() : "data.sources";
+  };
+  if (changed("train", "/digest"))
+    throw ConfigError(fmt::format(
+        "{}: the samples, sizes, boxes or classes have changed since the run was started last "
+        "(record.json: digest {}, now {}), and the checkpoint is in the middle of them; put them "
+        "back, or start a new run without --resume; model.weights can name this checkpoint's "
+        "model.safetensors",
+        file("train"), value_of(before, "train", "/digest").get<std::string>(),
+        value_of(now, "train", "/digest").get<std::string>()));
+  if (changed("train", "/annotations/digest"))
+    spdlog::warn(
+        "{} has changed since the run was started last, though not in samples, boxes or "
+        "classes: masks or keypoints may have",
+        file("train"));
+  if (changed("val", "/digest"))
+    spdlog::warn(
+        "{} is not what the run was started with last: scores before and after cannot be "
+        "compared",
+        file("val"));
 }
 
 ordered_json weights_facts(const std::string& file) { return file_facts(file); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "millrace/base/clock.h"
@@ -15,6 +16,7 @@
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -104,6 +106,54 @@ std::int64_t passes_of(const Checkpoint& checkpoint) {
   return number ? std::max<std::int64_t>(1, *number) : 1;
 }
 
+/// The validation split. nullopt without one, or if it cannot be opened and no callback needs it.
+std::optional<EvalData> open_validation(const Session& session, const TrainData& train,
+                                        const CallbackList& callbacks) {
+  auto options = session.recipe().data;
+  if (options.val.empty()) return std::nullopt;
+  options.classes = train.classes;
+  try {
+    return session.passes_over(open_split(options, options.val));
+  } catch (const Error& problem) {
+    if (callbacks.need_validation()) throw;
+    spdlog::info("without the validation split, which no callback of this run needs: {}",
+                 problem.what());
+    return std::nullopt;
+  }
+}
+
+/// Warns of edits by [callbacks.live_edit] after the checkpoint if this run would not repeat them.
+void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe& recipe) {
+  const auto journal = folder / "edits.jsonl";
+  if (std::ranges::count(recipe.callbacks, "live_edit", &RecipeCallback::type) > 0 ||
+      !fs::exists(journal))
+    return;
+  std::istringstream lines(read_file(journal));
+  std::int64_t lost = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto edit = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    lost += edit.is_object() && edit.value("after_step", std::int64_t{0}) > step;
+  }
+  if (lost > 0)
+    spdlog::warn(
+        "{}: {} after step {} will not be repeated, since callbacks.live_edit is not part "
+        "of this run",
+        journal.string(), counted(lost, "edit"), step);
+}
+
+/// Logs what another number of ranks than that of the start `last` means for a step.
+void tell_of_changed_ranks(const nlohmann::ordered_json& last, const TrainPlan& plan) {
+  const auto ranks = last.find("ranks");
+  const auto before = ranks == last.end() ? 0 : std::ssize(*ranks), now = plan.cluster.size() * 1L;
+  if (before == 0 || before == now) return;
+  const auto images = plan.images_per_step / now * before;
+  spdlog::info(
+      "changed since the checkpoint: ranks: was {}, is {}: a step takes {} instead of {}, at a "
+      "learning rate of {:.4g} instead of {:.4g}",
+      before, now, counted(plan.images_per_step, "image"), images,
+      plan.optimizer.scaled_lr(plan.images_per_step), plan.optimizer.scaled_lr(images));
+}
+
 std::string standing(const Position& at) {
   return fmt::format("step {}, {:.2f} epochs", at.step, at.progress);
 }
@@ -151,12 +201,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   const auto train = open_train_data(recipe.data, recipe.sources);
   if (cluster.is_chief() && train.source) spdlog::info(data_summary(*train.source, train.classes));
   if (cluster.is_chief() && !checkpoint) check_initial_weights(recipe);
-  std::optional<EvalData> validation;
-  if (!recipe.data.val.empty()) {
-    auto options_of_split = recipe.data;
-    options_of_split.classes = train.classes;
-    validation = session.passes_over(open_split(options_of_split, recipe.data.val));
-  }
+  const auto validation = open_validation(session, train, callbacks);
 
   const auto detector = session.make_detector(train.classes);
   const auto& parameters = detector->parameters();
@@ -174,7 +219,11 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     tree.set_path("train.passes", {passes, {"train.passes = 0 (as few as fit)"}});
   const bool starts_random = recipe.weights.empty() && !checkpoint;
   check_training(*detector, train, starts_random, recipe.train.micro_batch > 0, cluster);
+  nlohmann::ordered_json facts;  // the chief's
+  if (cluster.is_chief()) facts = data_facts(recipe, train, validation ? &*validation : nullptr);
   if (checkpoint) {
+    const auto was =
+        with_new_keys(parse_config(checkpoint->config, "the checkpoint's config.toml"));
     check_resume(*checkpoint, {.config = tree,
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
@@ -187,6 +236,9 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
                    recipe.train.max_steps > 0 ? " or train.max_steps" : "");
       return {{checkpoint->at, "", false}, folder};
     }
+    check_resumed_weights(was, recipe);
+    if (start) warn_of_lost_edits(folder, checkpoint->at.step, recipe);
+    if (start) check_same_data(start->last().value("data", nlohmann::ordered_json()), facts);
   } else if (cluster.is_chief()) {  // the others get them from it
     session.load_initial_weights(*detector, train.classes);
   }
@@ -195,6 +247,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   if (cluster.is_chief())
     for (const auto& warning : published_warnings(recipe, plan.images_per_step))
       spdlog::warn(warning);
+  if (start && checkpoint) tell_of_changed_ranks(start->last(), plan);
   plan.train.passes = passes;
   plan.config = to_toml(tree);
   plan.validation = validation ? &*validation : nullptr;
@@ -216,7 +269,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
       write_file_atomically(own->path() / "origins.json", origins_text(tree));
       const auto price = recipe.train.price_per_hour;
       start->begin(trainer.at().step, options.config_file, options.program,
-                   {{"data", data_facts(recipe, train, validation ? &*validation : nullptr)},
+                   {{"data", std::move(facts)},
                     {"weights", weights_facts(recipe.weights)},
                     {"price_per_hour", price > 0 ? nlohmann::ordered_json(price) : nullptr},
                     {"memory_forecast_mib", memory ? to_json(*memory) : nlohmann::ordered_json()},

@@ -53,6 +53,11 @@ class RunStart {
   /// Whether the last start was done, at that step.
   bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
 
+  /// The start before; null without one.
+  nlohmann::ordered_json last() const {
+    return record_.starts.empty() ? nlohmann::ordered_json() : record_.starts.back();
+  }
+
   /// Adds this start to the record. `program`: name and version; `more`: other facts of it, such as
   /// rank_facts. What was reached after `from_step` is forgotten, since it is trained again.
   /// `targets`: scores by name. Throws Error.

@@ -151,6 +151,15 @@ void check_initial_weights(const Recipe& recipe) {
   object_to(lines, file, initial_insistence(recipe));
 }
 
+void check_resumed_weights(const Config& config, const Recipe& recipe) {
+  const auto* model = config.find("model");
+  if (!model) return;  // of an old checkpoint
+  std::vector<std::string> lines;
+  for (const auto& one : contradictions({.model = of_weights(*model)}, recipe))
+    lines.push_back(one.text());
+  object_to(lines, "the checkpoint", initial_insistence(recipe));
+}
+
 std::optional<ModelCard> chiefs_card(const std::string& weights, const Cluster& cluster) {
   nlohmann::json text = Metadata();
   if (cluster.is_chief())

@@ -47,6 +47,10 @@ Insistence initial_insistence(const Recipe& recipe);
 /// mean.
 void check_initial_weights(const Recipe& recipe);
 
+/// Throws ConfigError, unless model.force_weights says so, if the recipe reads the weights of a run
+/// that it resumes in another way than `config`, the configuration of the run's checkpoint.
+void check_resumed_weights(const Config& config, const Recipe& recipe);
+
 /// The card of the chief's weights, if any. Every rank calls it.
 std::optional<ModelCard> chiefs_card(const std::string& weights,
                                      const Cluster& cluster = Cluster::alone());
