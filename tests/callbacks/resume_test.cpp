@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <random>
 
+#include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/wait.h"
 
@@ -162,6 +163,53 @@ TEST(MemoryCheckpoints, ThatAreDamagedOrOfAnotherStartDoNotCount) {
   write_file_atomically(weights_in_memory(run.folder), "damaged");
   EXPECT_LT(newest_checkpoint_of(run.folder, Cluster::alone())->at.step, newest);
   fs::remove_all(weights_in_memory(run.folder).parent_path().parent_path().parent_path());
+}
+
+TEST(MemoryCheckpoints, RejectsRecordsThatLeadOutside) {
+  const Scratch scratch;
+  fs::create_directories(scratch / "foreign" / "start");
+  write_checkpoint(scratch / "foreign" / "start", {.at = {.step = 7}});
+  const auto outside = fs::relative(scratch / "foreign", "/dev/shm/millrace-0").string();
+  for (const auto& record : {outside + "/start", (scratch / "foreign" / "start").string()}) {
+    Training run{.folder = scratch / "run", .declared = kInMemory};
+    fs::create_directories(run.folder);
+    write_file_atomically(run.folder / "memory", record);
+    EXPECT_FALSE(newest_checkpoint_of(run.folder, Cluster::alone())) << record;
+    run();
+    EXPECT_TRUE(fs::exists(scratch / "foreign" / "start" / "step-000007")) << record;
+    fs::remove_all(run.folder);
+  }
+}
+
+TEST(MemoryCheckpoints, RejectsAFolderOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  constexpr uid_t kUser = 54321;
+  const Scratch scratch;
+  const auto folder = fs::path("/dev/shm") / ("millrace-" + std::to_string(kUser));
+  const auto start = folder / "1" / "2";
+  fs::create_directories(start);
+  fs::create_directories(scratch / "run" / "checkpoints");
+  write_checkpoint(start, {.at = {.step = 7}});
+  write_file_atomically(scratch / "run" / "memory", "1/2");
+  for (const auto& path : {scratch.path(), scratch / "run", scratch / "run" / "checkpoints"})
+    fs::permissions(path, fs::perms::all);
+  const auto child = ::fork();
+  if (child == 0) {
+    if (::setuid(kUser) != 0) ::_exit(2);
+    const auto newest = newest_checkpoint_of(scratch / "run", Cluster::alone());
+    if (newest) ::_exit(3);
+    try {
+      const MemoryCheckpoints kept(scratch / "run", Cluster::alone());
+    } catch (const Error& problem) {
+      ::_exit(std::string(problem.what()).starts_with(folder.string()) ? 0 : 4);
+    }
+    ::_exit(5);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  fs::remove_all(folder);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 /// All that can run on made-up data, each doing something.

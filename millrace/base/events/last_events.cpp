@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/disk/private_folder.h"
 #include "millrace/base/events/event_text.h"
 #include "millrace/base/signal_stack.h"
 
@@ -31,7 +33,8 @@ constexpr double kNewEnoughS = 10;  // a signal so soon after an error was sent 
 
 struct Where {
   LastEventsOptions options;
-  std::string file, part, folder;
+  std::string file, folder;  // absolute
+  std::string name, part;    // in the folder
   EventsOwner owner;
 };
 
@@ -54,20 +57,23 @@ void write_all(int fd, const char* text, std::size_t size) {
 
 void say(std::string_view text) { write_all(STDERR_FILENO, text.data(), text.size()); }
 
-void tell(const Where& place, std::string_view why) {
-  for (const auto part : {std::string_view(place.options.name), std::string_view(": "), why,
-                          std::string_view(": its last events lie in "),
-                          std::string_view(place.file), std::string_view("\n")})
-    say(part);
+void say_line(std::initializer_list<std::string_view> parts) {
+  for (const auto part : parts) say(part);
+  say("\n");
 }
 
-/// Makes the folder. Whether this user alone can have put something there, where others may write.
-bool prepare(const Where& place) {
-  const bool is_private = place.options.is_private;
-  ::mkdir(place.folder.c_str(), is_private ? 0700 : 0777);  // it may be there
-  struct stat state {};
-  return !is_private || (::lstat(place.folder.c_str(), &state) == 0 && S_ISDIR(state.st_mode) &&
-                         state.st_uid == ::getuid() && (state.st_mode & 022) == 0);
+/// Opens the folder; makes it if it is missing.
+UniqueFd open_folder(const Where& place) {
+  const auto* folder = place.folder.c_str();
+  if (place.options.is_private) {
+    auto fd = open_private_folder(folder);
+    if (!fd)
+      say_line({place.options.name, ": its last events are not written: others may write into ",
+                place.folder});
+    return fd;
+  }
+  ::mkdir(folder, 0777);
+  return UniqueFd(::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 extern "C" void write_and_die(int signal, siginfo_t* info, void*) {
@@ -89,7 +95,8 @@ LastEvents::LastEvents(LastEventsOptions options) {
   where->options = std::move(options);
   const auto& mine = where->options;
   where->file = mine.file.string();
-  where->part = where->file + ".part";
+  where->name = mine.file.filename().string();
+  where->part = where->name + ".part";
   where->folder = mine.file.parent_path().string();
   where->owner = {mine.rank, ::getpid(), mine.name, mine.host};
   written_at = 0;
@@ -114,8 +121,10 @@ bool write_last_events(std::string_view why) {
   if (is_being_written.exchange(true)) return false;
   const auto* place = the_place.load();
   int fd = -1;
-  if (place && prepare(*place))
-    fd = ::open(place->part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+  const auto folder = place ? open_folder(*place) : UniqueFd();
+  if (folder)
+    fd = ::openat(folder.get(), place->part.c_str(),
+                  O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
   bool done = false;
   if (fd >= 0) {
     write_events(
@@ -125,10 +134,11 @@ bool write_last_events(std::string_view why) {
         },
         &fd);
     ::close(fd);
-    done = ::rename(place->part.c_str(), place->file.c_str()) == 0;
+    done = ::renameat(folder.get(), place->part.c_str(), folder.get(), place->name.c_str()) == 0;
   }
   if (done) written_at = Clock::now().time_since_epoch().count();
-  if (done && place->options.is_private) tell(*place, why);
+  if (done && place->options.is_private)
+    say_line({place->options.name, ": ", why, ": its last events are in ", place->file});
   is_being_written = false;
   return done;
 }

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <string_view>
 #include <utility>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/private_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
@@ -21,8 +24,11 @@ using nlohmann::json;
 
 fs::path record_of(const fs::path& run) { return run / "memory"; }
 
-fs::path in_memory(const std::string& name) {
-  return fs::path("/dev/shm") / fmt::format("millrace-{}", ::getuid()) / name;
+/// Of this user, on this host. Throws Error if others may have put something into it.
+fs::path memory_folder() {
+  auto folder = fs::path("/dev/shm") / fmt::format("millrace-{}", ::geteuid());
+  make_private_folder(folder);
+  return folder;
 }
 
 std::string random_number() {
@@ -30,9 +36,24 @@ std::string random_number() {
   return hex(std::uint64_t{random()} << 32 | random());
 }
 
-/// What the record of a run says; empty: nothing is kept.
+/// Whether it is "RUN-NUMBER/START-NUMBER", and so leads to no folder outside.
+bool is_name(std::string_view text) {
+  const auto is_digit = [](char c) { return ('0' <= c && c <= '9') || ('a' <= c && c <= 'f'); };
+  const auto slash = text.find('/');
+  return slash != text.npos && slash > 0 && slash + 1 < text.size() &&
+         std::ranges::all_of(text.substr(0, slash), is_digit) &&
+         std::ranges::all_of(text.substr(slash + 1), is_digit);
+}
+
+/// The name in a run's record; empty if there is none.
 std::string recorded(const fs::path& run) {
-  return fs::exists(record_of(run)) ? read_file(record_of(run)) : "";
+  const auto record = record_of(run);
+  if (!fs::exists(record)) return "";
+  auto name = read_file(record);
+  if (is_name(name)) return name;
+  spdlog::warn("{}: does not name a folder of checkpoints in memory, and is not used",
+               record.string());
+  return "";
 }
 
 std::string new_name(const fs::path& run) {
@@ -60,7 +81,7 @@ MemoryCheckpoints::MemoryCheckpoints(const fs::path& run, const Cluster& cluster
     : cluster_(cluster),
       record_(record_of(run)),
       name_(cluster.broadcast("checkpoints in memory", cluster.is_chief() ? new_name(run) : "")),
-      folder_(in_memory(name_)) {
+      folder_(cluster.local_rank() == 0 ? memory_folder() / name_ : fs::path()) {
   if (cluster.local_rank() == 0) writer_.emplace(folder_);
 }
 
@@ -95,12 +116,12 @@ std::optional<fs::path> newest_in_memory(const fs::path& run, const Cluster& clu
   const auto name =
       cluster.broadcast("checkpoints in memory", cluster.is_chief() ? recorded(run) : "");
   if (name.empty() || cluster.local_rank() != 0) return std::nullopt;
-  const auto folder = in_memory(name);
   try {
+    const auto folder = memory_folder() / name;
     if (const auto newest = newest_checkpoint(folder))
       return checkpoint_of(folder, newest->at.step);
   } catch (const Error& problem) {
-    spdlog::warn("{}: those on disk are left", problem.what());
+    spdlog::warn("{}; checkpoints on disk are used", problem.what());
   }
   return std::nullopt;
 }
