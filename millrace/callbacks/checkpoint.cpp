@@ -88,6 +88,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
   /// Keeps the newest up to the one just saved; later ones, which this training could not resume
   /// from, are damaged and do not count.
   void remove_old(const TrainState& state, const fs::path& folder) const {
+    if (state.at.failing_step > 0) return;  // the next return needs an older one
     auto old = list_checkpoints(folder);
     std::erase_if(old, [&](const auto& one) { return step_of(one) > saved_step_; });
     for (std::size_t i = 0; i + keep_ < old.size(); ++i) {

@@ -373,6 +373,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
       spdlog::info("{} in a row were skipped, up to step {}", counted(at.bad_in_a_row, "step"),
                    at.step);
     at.bad_in_a_row = 0;
+    if (at.step + 1 >= at.failing_step) at.failing_step = 0;
   } else if (end.overflow) {
     at.overflow_steps += 1;
     spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,

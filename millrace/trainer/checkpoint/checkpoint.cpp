@@ -86,6 +86,8 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
       {"bad_in_a_row", at.bad_in_a_row},
       {"returns", at.returns},
       {"rate_factor", at.rate_factor},
+      {"returned_to", at.returned_to},
+      {"failing_step", at.failing_step},
       {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
       {"seed", checkpoint.seed},
       {"epoch_size", checkpoint.epoch_size},
@@ -118,6 +120,8 @@ void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
     state.at("bad_in_a_row").get_to(at.bad_in_a_row);
     at.returns = state.value("returns", at.returns);
     at.rate_factor = state.value("rate_factor", at.rate_factor);
+    at.returned_to = state.value("returned_to", at.returned_to);
+    at.failing_step = state.value("failing_step", at.failing_step);
     if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
       scale->at("factor").get_to(at.loss_scale.factor);
       scale->at("good_steps").get_to(at.loss_scale.good_steps);

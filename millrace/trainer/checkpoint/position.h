@@ -42,6 +42,8 @@ struct Position {
   std::int64_t bad_in_a_row = 0;    // bad steps since the last good one
   std::int64_t returns = 0;         // to earlier checkpoints, since training diverged
   double rate_factor = 1;           // of the learning rate, since these returns
+  std::int64_t returned_to = 0;     // step of the checkpoint of the last return
+  std::int64_t failing_step = 0;    // that it returned for; 0: training has passed it
   LossScale loss_scale;             // of fp16
   Cursor cursor;                    // of the data after the last step
 };

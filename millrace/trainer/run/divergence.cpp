@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/base/renamed_keys.h"
+#include "millrace/trainer/run/config_changes.h"
+#include "millrace/trainer/run/deciding_keys.h"
 
 namespace millrace {
 namespace {
@@ -21,38 +24,50 @@ std::optional<Position> position_of(const fs::path& checkpoint) try {
   return std::nullopt;
 }
 
+/// The first of the bad steps that ended a training.
+std::int64_t first_bad_step(const Position& diverged) {
+  return diverged.step - diverged.bad_in_a_row + 1;
+}
+
+/// The last step whose checkpoint leads to another result. At a lower rate, the checkpoint right
+/// before the first bad step leads to the same bad steps: from its weights, with the same data.
+std::int64_t last_step_to_return_to(const Position& diverged, const TrainOptions& train) {
+  const auto last = first_bad_step(diverged) - (train.on_return == "skip_data" ? 1 : 2);
+  return diverged.failing_step > 0 ? std::min(last, diverged.returned_to - 1) : last;
+}
+
 }  // namespace
 
-void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverged) {
+void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverged,
+                                  const TrainOptions& train) {
   if (diverged.returns == kMostReturns)
     throw Error(
         fmt::format("training diverged again at step {}, after {} returns to earlier checkpoints: "
-                    "lower optimizer.lr, set optimizer.clip_norm, or look at the data",
+                    "lower optimizer.lr, set optimizer.clip_norm, or look at the data; --resume "
+                    "with one of these changed counts returns from 0",
                     diverged.step, kMostReturns));
-  auto left = list_checkpoints(folder);
-  const auto drop = [&] {
-    fs::remove_all(left.back());
-    left.pop_back();
-  };
-  while (!left.empty()) {
-    const auto at = position_of(left.back());
-    if (at && at->bad_in_a_row == 0) {
-      if (at->returns < diverged.returns && left.size() > 1) drop();
-      return;
-    }
-    drop();
-  }
-  throw Error(fmt::format(
-      "training diverged at step {}, and there is no checkpoint from before to return "
-      "to (callbacks.checkpoint.every): lower optimizer.lr, set optimizer.clip_norm, or "
-      "look at the data",
-      diverged.step));
+  const auto last = last_step_to_return_to(diverged, train);
+  const auto all = list_checkpoints(folder);
+  const auto target = std::ranges::find_if(all.rbegin(), all.rend(), [&](const auto& checkpoint) {
+    if (step_of(checkpoint) > last) return false;
+    const auto at = position_of(checkpoint);
+    return at && at->bad_in_a_row == 0;
+  });
+  if (target == all.rend())
+    throw Error(fmt::format(
+        "training diverged at step {}, and there is no checkpoint from before to return to: it "
+        "would have to be of step {} or earlier (callbacks.checkpoint.every and keep); lower "
+        "optimizer.lr, set optimizer.clip_norm, or look at the data",
+        diverged.step, last));
+  for (auto newer = all.rbegin(); newer != target; ++newer) fs::remove_all(*newer);
 }
 
 std::string take_another_way(Position& at, const Position& diverged, const TrainOptions& train) {
   at.returns = diverged.returns + 1;
   at.bad_steps = diverged.bad_steps;
   at.rate_factor = diverged.rate_factor;
+  at.returned_to = at.step;
+  at.failing_step = std::max(diverged.failing_step, first_bad_step(diverged));
   std::string change = "with the data after those";
   if (train.on_return == "skip_data") {
     at.cursor = diverged.cursor;
@@ -65,6 +80,24 @@ std::string take_another_way(Position& at, const Position& diverged, const Train
       "training diverged at step {}: it returns to step {} and goes on {} (return {} of at most "
       "{})",
       diverged.step, at.step, change, at.returns, kMostReturns);
+}
+
+std::string count_returns_anew(Checkpoint& checkpoint, const Config& config) {
+  auto& at = checkpoint.at;
+  if (at.returns == 0) return {};
+  auto changes = config_changes(
+      with_new_keys(parse_config(checkpoint.config, "the checkpoint's config.toml")), config);
+  std::erase_if(changes, [&](const auto& one) { return !decides_results(one.key, config); });
+  if (changes.empty()) return {};
+  at.returns = at.returned_to = at.failing_step = 0;
+  const bool rate_changed = std::ranges::any_of(changes, [](const auto& one) {
+    return one.key.starts_with("optimizer.") || one.key.starts_with("schedule.");
+  });
+  if (rate_changed) at.rate_factor = 1;
+  return fmt::format(
+      "{} has changed: returns after a divergence count from 0, at {:g} of the "
+      "learning rate",
+      changes.front().key, at.rate_factor);
 }
 
 }  // namespace millrace

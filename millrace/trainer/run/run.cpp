@@ -228,6 +228,10 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
                                .model = *detector});
+    if (!diverged)
+      if (const auto change = count_returns_anew(*checkpoint, tree);
+          !change.empty() && cluster.is_chief())
+        spdlog::info(change);
     const bool is_done = has_all_steps(checkpoint->at, recipe.train) && start &&
                          start->was_done_after(checkpoint->at.step);
     if (cluster.broadcast("whether the run is done", is_done ? "done" : "") == "done") {
@@ -294,7 +298,8 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   const auto use = recorder.whole_use();
   if (start) start->end(end, use);
   if (end.diverged) {
-    if (cluster.is_chief()) give_up_diverged_checkpoints(folder / "checkpoints", end.at);
+    if (cluster.is_chief())
+      give_up_diverged_checkpoints(folder / "checkpoints", end.at, recipe.train);
     return {end, folder};
   }
   if (start)
