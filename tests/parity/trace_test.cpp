@@ -105,9 +105,7 @@ Trace train(const GoldenRun& golden, bool nudged) {
     std::vector<RecordedDraw> draws;
     for (std::size_t k = 0; k < fixtures.size(); ++k, ++sample) {
       objects.push_back(truth_of(golden, fixtures[k], features.sizes[k]));
-      const auto regions = [&](const char* name) {
-        return row(golden, name, sample, "roi.boxes");
-      };
+      const auto regions = [&](const char* name) { return row(golden, name, sample, "roi.boxes"); };
       draws.push_back(
           {indices(golden, "rpn.pos", sample), indices(golden, "rpn.neg", sample),
            sampled_regions(regions("roi.boxes"), regions("roi.labels"), regions("roi.matched"))});
@@ -137,7 +135,8 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
            recorded_losses(golden, static_cast<std::int64_t>(step))) {
         const double loss = ours.losses[step].at(name);
         spread[name] = std::max(spread[name], std::abs(nudged.losses[step].at(name) - loss));
-        std::printf("%zu %s %.3g off %.3g nudge %.3g\n", step, name.c_str(), expected, std::abs(loss - expected), spread[name]);
+        std::printf("%zu %s %.3g off %.3g nudge %.3g\n", step, name.c_str(), expected,
+                    std::abs(loss - expected), spread[name]);
       }
     for (const auto& [name, start] : ours.start) {
       if (!golden.has("final_delta." + name)) continue;
@@ -145,12 +144,15 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
       const auto norm = golden["final_norm." + name].item<double>();
       const auto moved = golden["final_delta." + name].item<double>();
       const double nudge = (nudged.end.at(name) - end).norm().item<double>();
-      std::printf("%s norm %.3g delta %.3g nudge %.3g moved %.3g\n", name.c_str(), std::abs(end.norm().item<double>()-norm), std::abs((end-start).norm().item<double>()-moved), nudge, moved);
+      std::printf("%s norm %.3g delta %.3g nudge %.3g moved %.3g\n", name.c_str(),
+                  std::abs(end.norm().item<double>() - norm),
+                  std::abs((end - start).norm().item<double>() - moved), nudge, moved);
       if (golden.has("final64." + name)) {
         const auto& expected = golden["final64." + name];
         const auto first = end.flatten().narrow(0, 0, expected.numel());
         const auto other = nudged.end.at(name).flatten().narrow(0, 0, expected.numel());
-        std::printf("   64 off %.3g nudge %.3g\n", (first - expected).abs().max().item<double>(), (other-first).abs().max().item<double>());
+        std::printf("   64 off %.3g nudge %.3g\n", (first - expected).abs().max().item<double>(),
+                    (other - first).abs().max().item<double>());
       }
     }
   });
