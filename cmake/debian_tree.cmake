@@ -1,10 +1,10 @@
 # Run by CPack between `cmake --install` and packing: makes the installation what Debian's policy
-# wants, and takes out the Python package and what plug-ins and other programs are compiled with.
+# wants, and takes out what plug-ins and other programs are compiled with.
 set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
 set(doc ${root}/share/doc/millrace)
 
 file(GLOB compiled_with ${root}/include ${root}/lib/cmake ${root}/lib/libmillrace_predict*
-     ${root}/millrace ${root}/share/millrace/examples ${root}/bin/*_test)
+     ${root}/share/millrace/examples ${root}/bin/*_test)
 if(compiled_with)
   file(REMOVE_RECURSE ${compiled_with})
 endif()

@@ -15,12 +15,13 @@
 namespace millrace::cli {
 namespace {
 
-/// Throws ConfigError that names the plug-ins of the training, in whose checkpoint `file` is, if
-/// the detector is unknown without them. They are not loaded: a model is data.
-void refuse_without_plugins(const std::string& file, const Config& tree) {
+/// Loads the plug-in that comes with Millrace for the detector of `tree`, if it is not built in.
+/// For any other detector it throws ConfigError that names the plug-ins of the training, in whose
+/// checkpoint `file` is: those of strangers are not loaded, since a model is data.
+void provide_detector(const std::string& file, const Config& tree) {
   const auto* type = tree.find_path("model.type");
   const auto* name = type ? std::get_if<std::string>(&type->data) : nullptr;
-  if (!name || detectors().entries().contains(*name)) return;
+  if (!name || detectors().entries().contains(*name) || load_own_plugin(*name)) return;
   const auto origin = origin_of(weight_file(file));
   if (!origin) return;
   const auto trained = parse_config(origin->config, file);
@@ -88,7 +89,7 @@ ModelArguments::Loaded ModelArguments::load(const std::function<void(Config&)>& 
   }
   if (change) change(tree);
   load_plugins(tree);
-  if (alone) refuse_without_plugins(file, tree);
+  if (alone) provide_detector(file, tree);
   return {resolve(std::move(tree)), {file, insistence(force)}};
 }
 

@@ -185,7 +185,26 @@ void open(const fs::path& file) {
   }
 }
 
+void load(const fs::path& file) {
+  check_abi(file);
+  open_needs(file);
+  open(file);
+  spdlog::debug("loaded the plug-in {}", file.string());
+}
+
 }  // namespace
+
+bool load_own_plugin(const std::string& name) {
+  const auto folder = own_library_folder() / "plugins";
+  const fs::path file = folder / (name + ".so");
+  if (file.parent_path() != folder || !fs::exists(file)) return false;  // a name, not a path
+  try {
+    load(file);
+  } catch (const std::exception& problem) {
+    throw Error(fmt::format("cannot load the plug-in '{}': {}", file.string(), problem.what()));
+  }
+  return true;
+}
 
 void load_plugins(Config& tree) {
   Config* list = tree.find("plugins");
@@ -198,10 +217,7 @@ void load_plugins(Config& tree) {
       throw ConfigError(entry.origin.text() + ": plugins takes a list of files, each a string");
     try {
       const auto file = find_plugin(entry);
-      check_abi(file);
-      open_needs(file);
-      open(file);
-      spdlog::debug("loaded the plug-in {}", file.string());
+      load(file);
       *named = file.string();
     } catch (const std::exception& problem) {
       throw ConfigError(fmt::format("{}: cannot load the plug-in '{}': {}", entry.origin.text(),

@@ -2,6 +2,8 @@
 // in its static constants (detectors, stages, callbacks) is then known as if it had been built in.
 #pragma once
 
+#include <string>
+
 #include "millrace/base/config.h"
 
 namespace millrace {
@@ -15,5 +17,9 @@ namespace millrace {
 /// Throws ConfigError saying which entry cannot be opened, and why; no code of an object that is no
 /// plug-in for this very Millrace has run then.
 void load_plugins(Config& tree);
+
+/// Opens NAME.so of lib/millrace/plugins beside the program's folder, the plug-in that comes with
+/// Millrace for the detector `name`. Returns false if there is none.
+bool load_own_plugin(const std::string& name);
 
 }  // namespace millrace

@@ -60,9 +60,9 @@ struct PredictorOptions {
 /// The number of threads is one of the whole process: that of the last call.
 class Predictor {
  public:
-  /// `model`: a model.safetensors that Millrace wrote, or a checkpoint folder. Throws Error naming
-  /// the file and what is wrong with it: missing, damaged, without a model card, or of a detector
-  /// that this library does not have.
+  /// `model`: a model.safetensors that Millrace wrote, a checkpoint's folder or a run's. Throws
+  /// Error naming the file and what is wrong with it: missing, damaged, without a model card, or of
+  /// a detector that this library does not have.
   explicit Predictor(const std::filesystem::path& model, const PredictorOptions& options = {});
   Predictor(Predictor&&) noexcept;
   Predictor& operator=(Predictor&&) noexcept;

@@ -53,7 +53,11 @@ const Format* format_of(const fs::path& file) {
 fs::path weight_file(const fs::path& weights) {
   std::error_code problem;
   const auto kind = fs::status(weights, problem).type();
-  if (kind == fs::file_type::directory) return weight_file(weights / "model.safetensors");
+  if (kind == fs::file_type::directory) {
+    const auto latest = weights / "checkpoints" / "latest";  // of a run
+    if (fs::exists(latest, problem)) return weight_file(latest);
+    return weight_file(weights / "model.safetensors");
+  }
   if (kind == fs::file_type::not_found)
     throw Error(weights.string() + ": there is no such file" +
                 (fs::is_symlink(weights, problem) ? ", it is a link that leads nowhere" : ""));

@@ -7,8 +7,9 @@
 
 namespace millrace {
 
-/// The file that --weights and model.weights mean: in a checkpoint folder, its model.safetensors.
-/// Throws Error if there is none.
+/// The file that --weights, model.weights and a predictor mean: of a checkpoint's folder its
+/// model.safetensors, of a run's folder that of its latest checkpoint. Throws Error if there is
+/// none.
 std::filesystem::path weight_file(const std::filesystem::path& weights);
 
 /// Whether files of this extension are weights, by the list below.

@@ -4,6 +4,7 @@ A comment in front of a snippet says how it is checked, and does not show:
 
     <!-- check: no: REASON -->                nothing checks it
     <!-- check: after CODE -->                C++: declarations that it needs
+    <!-- check: whole -->                    C++: a whole file, compiled as it is printed
     <!-- check: inside CODE -->               C++: statements, which these declarations precede
     <!-- check: base FILE -->                 TOML: a part of a file that inherits FILE
     <!-- check: stages -->                    TOML: stages after `decode`

@@ -10,11 +10,14 @@ TEST_F(Export, ARunsModelLeavesWithItsCertificate) {
   successful(trainer(
       on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
   const auto model = in_folder("model.onnx");
-  const auto out = successful(
-      trainer({"export", in_folder("runs") / "maskrcnn-1/checkpoints/latest", "--out", model}));
+  const auto out =
+      successful(trainer({"export", in_folder("runs") / "maskrcnn-1", "--out", model}));
   EXPECT_THAT(out.out, AllOf(HasSubstr("model.onnx\n"), HasSubstr("model.certificate.json\n")));
   const auto certificate = read_json(in_folder("model.certificate.json"));
   EXPECT_EQ(certificate["cases"].size(), 4U);  // of the validation split
+  // Without a runtime nothing is compared: another exit code than that of answers that differ.
+  expect_error(trainer({"export", "--check", model, "--python", "/usr/bin/false"}), 2,
+               "/usr/bin/false");
   // What is not as it was written is not run.
   write_text(model, read_text(model) + " ");
   expect_error(trainer({"export", "--check", model}), 1, "is not the file that");

@@ -230,6 +230,9 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
     for (const auto& file : fs::directory_iterator(seen))
       EXPECT_EQ(read_text(seen_alone / file.path().filename()), read_text(file)) << file;
   }
+  // A run knows what it was evaluated on, from any folder.
+  const auto of_run = successful(trainer({"eval", run, "--json"}));
+  EXPECT_EQ(of_run.json().at("bbox"), scores.at("bbox"));
 
   // How one detects is free, what the weights compute is not.
   successful(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
@@ -251,7 +254,9 @@ TEST_F(Weights, WithoutACardOrOutOfPlaceSayWhatToGive) {
   expect_error(trainer({"eval", pth, "--data", data_}), 2, "give its configuration first");
   expect_error(trainer({"predict", pth, data_ / "val2017", "--out", in_folder("o")}), 2,
                "give its configuration first");
-  expect_error(trainer({"eval", weights}), 2, "name a data set with --data");
+  const auto alone = in_folder("alone.safetensors");
+  successful(trainer({"convert", weights, alone}));
+  expect_error(trainer({"eval", alone}), 2, "--data");
   expect_error(trainer({"eval", weights, "--data", in_folder("nosuch")}), 2,
                in_folder("nosuch").string());
   expect_error(trainer({"eval", weights, "--data", data_, "--weights", pth}), 2,

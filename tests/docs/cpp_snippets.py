@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The C++ of the Markdown pages as one source file.
 
-usage: cpp_snippets.py ROOT OUT.cpp
+usage: cpp_snippets.py ROOT OUT.cpp WHOLE.cpp
 
-Each snippet stands in a namespace of its own after `using namespace millrace`, the files of a
+Snippets that are whole files go to WHOLE.cpp as they are printed. Each other snippet stands in a namespace of its own after `using namespace millrace`, the files of a
 tutorial together. Comments before snippets say what else they need (scripts/docs/pages.py).
 docs/public-headers.md is checked beside this one (tests/install/header_examples.py).
 """
@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-root, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+root, out, out_whole = map(pathlib.Path, sys.argv[1:])
 sys.path.insert(0, str(root / "scripts/docs"))
 from pages import snippets, tracked  # noqa: E402
 
@@ -21,10 +21,14 @@ pages = [page for page in tracked(root, "*.md") if page.name != "public-headers.
 files: dict[str, str] = {}  # of a page
 bodies = []
 includes: list[str] = []
+whole_files = ""
 
 for page in pages:
     for snippet in snippets(root, page):
         if snippet.language != "cpp" or snippet.how == "no":
+            continue
+        if snippet.how == "whole":
+            whole_files += f'#line {snippet.line + 1} "{page}"\n{snippet.text}'
             continue
         text, before = snippet.text, snippet.rest + "\n"
         includes += re.findall(r"^#include (<.*>)$", before + text, re.MULTILINE)
@@ -44,3 +48,4 @@ for number, body in enumerate([*bodies, *files.values()]):
     name = f"page_snippet_{number}"
     whole += f"\nnamespace {name} {{\nusing namespace millrace;\n{body}}}  // {name}\n"
 out.write_text(whole)
+out_whole.write_text(whole_files)

@@ -21,7 +21,7 @@ TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
         "share/fish/vendor_completions.d/trainer.fish", "share/doc/millrace/LICENSE",
         "share/doc/millrace/docs/plugins.md"})
     EXPECT_TRUE(fs::exists(prefix() / file)) << file;
-  for (const auto* file : {"include/millrace/cli", "include/millrace/tests"})
+  for (const auto* file : {"include/millrace/cli", "include/millrace/tests", "millrace"})
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
 }
 

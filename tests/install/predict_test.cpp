@@ -1,4 +1,6 @@
 // The component `predict` alone, in a fresh folder: programs in C, C++ and Python detect with it.
+#include <algorithm>
+
 #include "tests/predict/trained.h"
 
 namespace millrace::testing {
@@ -115,6 +117,23 @@ int main(int, char** argv) try {
   EXPECT_EQ(successful(run(program, {weights_, photos_ / "h.png"})).out, lines_of(2));
   EXPECT_THAT(successful(run(program, {weights_, in_folder("absent.jpg")})).out,
               StartsWith("no image: " + in_folder("absent.jpg").string()));
+}
+
+TEST_F(InstalledPredict, BuildsTheProgramOfThePage) {
+  const auto page = read_text("docs/predictor.md");
+  const auto snippet = [&](const std::string& language) {
+    const auto fence = "```" + language + "\n";
+    const auto begin = page.find(fence) + fence.size();
+    return page.substr(begin, page.find("```", begin) - begin);
+  };
+  fs::create_directory(in_folder("page"));
+  write_text(in_folder("page/CMakeLists.txt"), snippet("cmake"));
+  write_text(in_folder("page/my_program.cpp"), snippet("cpp"));
+  build("page");
+  const auto run_folder = weights_.parent_path().parent_path();
+  const auto seen =
+      successful(run(in_folder("page/build/my_program"), {run_folder, photos_ / "h.png"})).out;
+  EXPECT_EQ(std::ranges::count(seen, '\n'), std::ranges::count(lines_of(2), '\n'));
 }
 
 TEST_F(InstalledPredict, AnUnknownComponentIsNamed) {

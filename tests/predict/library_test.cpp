@@ -37,6 +37,23 @@ TEST_F(Library, ShowsItsInterfaceAloneUnderVersions) {
   EXPECT_GE(of_cpp, 10);
 }
 
+TEST_F(Library, DetectsWithPluginsOfTheRepository) {
+  const auto output = in_folder("runs");
+  successful(trainer(with_settings(
+      {"run", "configs/yolox.toml", "--out", output},
+      Words{setting("data.root", make_data()), "data.short_side=96", "data.max_side=96",
+            "data.batch_size=2", "data.train='val2017'", "model.width=0.125",
+            "model.test.score_thresh=0.001", "train.max_steps=1"} +
+          kTrainOnly)));
+  const Predictor predictor(output / "yolox-1", {.threads = 1});  // a run's folder
+  const auto photo = make_photos() / "h.png";
+  const auto seen = predictor.predict(ImageFile{photo});
+  successful(trainer({"predict", output / "yolox-1", photo, "--out", in_folder("seen")}));
+  const auto expected = read_json(in_folder("seen/detections.json"));
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(seen.objects.size(), expected.size());
+}
+
 TEST_F(Library, PredictorThrowsErrorsThatCanBeCaught) {
   const auto weights = train("configs/retinanet.toml");
   const Predictor predictor(weights, {.threads = 1});

@@ -34,6 +34,12 @@ def test_workers_are_refused_with_the_reason(sample: str) -> None:
     assert flow.next().number == 0
 
 
+def test_joining_batches_is_refused_with_the_reason(sample: str) -> None:
+    flow = Flow(root=sample, **SMALL)
+    with pytest.raises(TypeError, match="batch_size=None"):
+        next(iter(DataLoader(flow, batch_size=4)))
+
+
 def test_tensors_are_the_batchs_memory(sample: str) -> None:
     batch = Flow(root=sample, **SMALL).next()
     images = torch.from_numpy(batch.images)

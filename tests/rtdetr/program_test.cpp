@@ -75,8 +75,8 @@ TEST_F(RtDetrRun, OfTwoRanksIsThatOfOneUpToRounding) {
 
 TEST_F(RtDetrRun, IsExported) {
   const auto run = train("exported", {}, 1);
-  successful(trainer({"export", run, "--out", in_folder("rtdetr.onnx"), "--set",
-                      "plugins=['rtdetr.so']", "--photos", data_ / "val2017"}));
+  successful(
+      trainer({"export", run, "--out", in_folder("rtdetr.onnx"), "--photos", data_ / "val2017"}));
   const auto model = read_text(in_folder("rtdetr.onnx"));
   for (const auto* name : {"millrace.classes", "millrace.category_ids", "GridSample"})
     EXPECT_NE(model.find(name), std::string::npos) << name;

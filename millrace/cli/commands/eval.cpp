@@ -17,6 +17,8 @@
 #include "millrace/trainer/evaluation/running_ap.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/run/trained_model.h"
+#include "millrace/weights/formats.h"
+#include "millrace/weights/sealed_folder.h"
 
 namespace millrace::cli {
 namespace {
@@ -58,15 +60,28 @@ bool sees_several_views(const Config& model) {
   return (flip && value_text(*flip) == "true") || (scales && value_text(*scales) != "[1.0]");
 }
 
+/// Takes data.root and data.val from the training of `model`, unless --set gives data.val. Throws
+/// ConfigError if it has no record of one.
+void take_validation_split(Config& tree, const std::string& model) {
+  const auto file = weight_file(model);
+  const auto origin = origin_of(file);
+  const auto trained = origin ? parse_config(origin->config, file.string()) : Config();
+  if (!trained.find_path("data.root"))
+    throw ConfigError(fmt::format(
+        "{} does not say on which images it is to be evaluated: name a data set with --data; its "
+        "split is data.val (--set data.val=NAME)",
+        model));
+  for (const auto* key : {"data.root", "data.val"})
+    if (const auto* value = trained.find_path(key); value && !tree.find_path(key))
+      tree.set_path(key, *value);
+}
+
 int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   const auto with_data = [&](Config& tree) {
     if (!arguments.data.empty())
       tree.set_path("data.root", {arguments.data.string(), {"--data", 0, 0}});
     else if (!tree.find_path("data.root") && names_model(arguments.model.model))
-      throw ConfigError(fmt::format(
-          "{} does not say on which images it is to be evaluated: name a data set with --data; its "
-          "split is data.val (--set data.val=NAME)",
-          arguments.model.model));
+      take_validation_split(tree, arguments.model.model);
   };
   const auto [loaded, weights] = arguments.model.load(with_data, cluster);
   const Session session(loaded, cluster);
@@ -165,7 +180,7 @@ void add_eval(CLI::App& app, Action& action) {
   add_json_flag(command, arguments.json);
   add_examples(
       command,
-      {"trainer eval runs/maskrcnn-1 --data data/sample",
+      {"trainer eval runs/maskrcnn-1", "trainer eval runs/maskrcnn-1 --data data/sample",
        "trainer eval configs/maskrcnn.toml --weights runs/maskrcnn/checkpoints/latest",
        "trainer eval configs/maskrcnn.toml --weights model.safetensors --json --out results.json"});
 }

@@ -114,7 +114,8 @@ int export_to_onnx(const ExportArguments& arguments) {
   return kDone;
 }
 
-/// Runs examples/onnx/check_onnx.py, which this program carries.
+/// Runs examples/onnx/check_onnx.py, which this program carries. Throws Error if the answers
+/// differ, ConfigError if no Python has a runtime to get any.
 int check_export(const ExportArguments& arguments) {
   check_certificate(arguments.check);
   print_text(
@@ -124,7 +125,7 @@ int check_export(const ExportArguments& arguments) {
   ::setenv("MILLRACE_SCRIPT", kOnnxCheckScript, 1);
   ::setenv("MILLRACE_MODEL", arguments.check.c_str(), 1);
   if (std::system("\"$MILLRACE_PYTHON\" -c 'import onnxruntime' 2>/dev/null") != 0)
-    throw Error(fmt::format(
+    throw ConfigError(fmt::format(
         "{} has no onnxruntime to run the model with: pip install onnxruntime numpy, or name "
         "another Python with --python",
         arguments.python));

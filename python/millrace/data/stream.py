@@ -18,6 +18,10 @@ _NO_WORKERS = (
     "DataLoader(flow, batch_size=None, num_workers=0), or the flow itself; `threads` says how many "
     "threads make batches"
 )
+_NO_COLLATING = (
+    "a millrace flow yields whole batches, which DataLoader cannot join: use "
+    "DataLoader(flow, batch_size=None), and the flow's own batch_size for the number of images"
+)
 
 
 class State(TypedDict):
@@ -219,12 +223,18 @@ def _refuse_workers() -> None:
         raise RuntimeError(_NO_WORKERS)
 
 
+def _refuse_collating(batches: Any, *, collate_fn_map: Any = None) -> Any:
+    raise TypeError(_NO_COLLATING)
+
+
 _torch_classes: dict[type, type] = {}
 
 
 def _torch_class(of: type) -> type:
     """`of`, which is also an IterableDataset. REQUIRES: torch.utils.data is imported."""
-    dataset = sys.modules["torch.utils.data"].IterableDataset
+    data = sys.modules["torch.utils.data"]
+    data._utils.collate.default_collate_fn_map[_flow.Batch] = _refuse_collating
+    dataset = data.IterableDataset
     if issubclass(of, dataset):
         return of
     if of not in _torch_classes:
