@@ -17,7 +17,7 @@ MOST_FILES = 40  # in a folder, those of its folders not counted
 FOLDERS = {
     "base": [],
     "base/disk": ["base"],
-    "base/events": ["base"],
+    "base/events": ["base/disk"],
     "base/process": ["base/events"],
     "migration/files": ["base"],
     "migration/translation": ["migration/files"],

@@ -4,7 +4,8 @@
 usage: cpp_snippets.py ROOT OUT.cpp WHOLE.cpp
 
 Snippets that are whole files go to WHOLE.cpp as they are printed. Each other snippet stands in a
-namespace of its own after `using namespace millrace`, the files of a tutorial together. Comments before snippets say what else they need (scripts/docs/pages.py).
+namespace of its own after `using namespace millrace`, the files of a tutorial together. Comments
+before snippets say what else they need (scripts/docs/pages.py).
 docs/public-headers.md is checked beside this one (tests/install/header_examples.py).
 """
 
