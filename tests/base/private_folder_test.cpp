@@ -1,4 +1,4 @@
-#include "millrace/base/private_folder.h"
+#include "millrace/base/disk/private_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/disk/private_folder.h"
 #include "millrace/base/events/event_text.h"
-#include "millrace/base/private_folder.h"
 #include "millrace/base/signal_stack.h"
 
 namespace millrace {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/disk/private_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/private_folder.h"
 
 namespace millrace {
 namespace {
