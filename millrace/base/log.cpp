@@ -75,7 +75,7 @@ class WrapFlag final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& out) override {
-    std::string text(message.payload.data(), message.payload.size());
+    auto text = printable({message.payload.data(), message.payload.size()});
     if (!text.starts_with("next")) {
       const std::string before(out.size() - kClearLine.size(), ' ');  // the time and the level
       text = wrapped(before + text, static_cast<std::size_t>(terminal_columns()), "    ")
@@ -88,9 +88,23 @@ class WrapFlag final : public spdlog::custom_flag_formatter {
   }
 };
 
+/// %P: the message as it is, but for control characters.
+class PlainFlag final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const auto text = printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PlainFlag>();
+  }
+};
+
 std::unique_ptr<spdlog::formatter> formatter(const std::string& pattern) {
   auto made = std::make_unique<spdlog::pattern_formatter>();
-  made->add_flag<NameFlag>('N').add_flag<WrapFlag>('W').set_pattern(pattern);
+  made->add_flag<NameFlag>('N').add_flag<PlainFlag>('P').add_flag<WrapFlag>('W').set_pattern(
+      pattern);
   return made;
 }
 
@@ -118,7 +132,7 @@ void start_logging(LogLevel level) {
   auto logger = std::make_shared<spdlog::logger>("millrace", sinks);
   const std::string line = "%^%H:%M:%S %l%$ %N";
   logger->set_formatter(
-      formatter(stderr_is_terminal() ? std::string(kClearLine) + line + "%W" : line + "%v"));
+      formatter(stderr_is_terminal() ? std::string(kClearLine) + line + "%W" : line + "%P"));
   logger->set_level(level == LogLevel::verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::trace);  // a process that is killed has said what it did
   spdlog::set_default_logger(std::move(logger));
@@ -151,7 +165,7 @@ void log_to_file(const std::filesystem::path& file) {
   } catch (const spdlog::spdlog_ex& problem) {
     throw Error("cannot write the log: " + std::string(problem.what()));
   }
-  current->set_formatter(formatter("%Y-%m-%d %H:%M:%S.%e %l %N%v"));
+  current->set_formatter(formatter("%Y-%m-%d %H:%M:%S.%e %l %N%P"));
   if (early) {
     sinks->remove_sink(early);
     early->give_to(*current);

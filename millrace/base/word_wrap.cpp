@@ -1,5 +1,7 @@
 #include "millrace/base/word_wrap.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace millrace {
@@ -31,6 +33,26 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
     if (end < text.size()) result += '\n';
     begin = end + 1;
   }
+  return result;
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMost = 20000;
+  const auto kept = text.substr(0, kMost);
+  std::string result;
+  result.reserve(kept.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(kept[i]);
+    const bool is_c1 = byte == 0xC2 && i + 1 < kept.size() &&  // U+0080 to U+009F in UTF-8
+                       static_cast<unsigned char>(kept[i + 1]) < 0xA0;
+    const bool is_c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    if (is_c0 || is_c1)
+      result += fmt::format("\\x{:02x}", is_c1 ? static_cast<unsigned char>(kept[++i]) : byte);
+    else
+      result += kept[i];
+  }
+  if (kept.size() < text.size())
+    result += fmt::format(" ... ({} bytes more)", text.size() - kept.size());
   return result;
 }
 

@@ -11,4 +11,8 @@ namespace millrace {
 /// with `indent`. A longer word stays whole, and so do the line breaks and indents of `text`.
 std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent);
 
+/// `text` for a terminal or a log: control characters but \n and \t are escaped as \xHH, since
+/// names in files of strangers may have them, and what is longer than 20,000 bytes is cut off.
+std::string printable(std::string_view text);
+
 }  // namespace millrace

@@ -18,6 +18,7 @@
 #include "millrace/base/process/last_words.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
+#include "millrace/base/word_wrap.h"
 #include "millrace/cli/wrapped_help.h"
 
 namespace millrace::cli {
@@ -25,7 +26,7 @@ namespace {
 
 int complain(const std::string& what, int exit_code) {
   spdlog::shutdown();  // what was logged comes before
-  print_to_stderr(fmt::format("trainer: error: {}\n", what));
+  print_to_stderr(fmt::format("trainer: error: {}\n", printable(what)));
   return exit_code;
 }
 

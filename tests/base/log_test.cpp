@@ -39,6 +39,13 @@ TEST_F(LogFile, BeginsWithWhatWasLoggedBeforeThereWasOne) {
   EXPECT_THAT(text(), ::testing::ContainsRegex(" info early\n.* info late\n"));
 }
 
+TEST_F(LogFile, HasNoControlCharactersOfMessages) {
+  log_to_file(file_);
+  spdlog::info("a class named \x1b]0;title\x07");
+  EXPECT_EQ(text().find('\x1b'), std::string::npos);
+  EXPECT_THAT(text(), HasSubstr("\\x1b]0;title\\x07"));
+}
+
 TEST_F(LogFile, IsAppendedToAndLeft) {
   log_to_file(file_);
   spdlog::info("one");
