@@ -132,8 +132,10 @@ TEST(Divergence, CountsReturnsAnewWithAChangedConfiguration) {
   run.config = "[optimizer]\nlr = 0.01\n";
   run.harmless = 1;  // what the change is for
   run();
+  // The newest checkpoints are of poisoned weights: it leaves them behind, as a new training would.
+  EXPECT_THAT(run.returned_to, ElementsAre(5, 4, 3));
   EXPECT_EQ(run.end.step, 30);
-  EXPECT_EQ(run.end.rate_factor, 1);
+  EXPECT_EQ(run.end.rate_factor, 0.125);  // three halvings, of 1
 }
 
 TEST(Divergence, CountsReturnsAnewAtTheChangedRateAlone) {
