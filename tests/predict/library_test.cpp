@@ -43,7 +43,7 @@ TEST_F(Library, DetectsWithPluginsOfTheRepository) {
       {"run", "configs/yolox.toml", "--out", output},
       Words{setting("data.root", make_data()), "data.short_side=96", "data.max_side=96",
             "data.batch_size=2", "data.train='val2017'", "model.width=0.125",
-            "model.test.score_thresh=0.001", "train.max_steps=1"} +
+            "model.test.score_thresh=0.00001", "train.max_steps=1"} +
           kTrainOnly)));
   const Predictor predictor(output / "yolox-1", {.threads = 1});  // a run's folder
   const auto photo = make_photos() / "h.png";
