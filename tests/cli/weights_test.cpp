@@ -263,8 +263,8 @@ TEST_F(Weights, WithoutACardOrOutOfPlaceSayWhatToGive) {
                "leave out --weights");
   expect_error(trainer({"eval", "configs/maskrcnn.toml"}), 2, "--weights");
   expect_error(trainer({"eval", data_, "--data", data_}), 1, "is no model");
-  expect_error(trainer({"eval", in_folder("nosuch.safetensors"), "--data", data_}), 1,
-               "there is no such file");
+  expect_error(trainer({"eval", in_folder("nosuch.safetensors"), "--data", data_}), 2,
+               "nosuch.safetensors");
 }
 
 /// A grey BMP; `width` is a multiple of 4.
