@@ -58,6 +58,7 @@ fs::path weight_file(const fs::path& weights) {
     if (fs::exists(latest, problem)) return weight_file(latest);
     return weight_file(weights / "model.safetensors");
   }
+  if (kind == fs::file_type::not_found) check_file_of_checkpoint(weights);
   if (kind == fs::file_type::not_found)
     throw Error(weights.string() + ": there is no such file" +
                 (fs::is_symlink(weights, problem) ? ", it is a link that leads nowhere" : ""));

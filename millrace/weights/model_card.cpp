@@ -118,7 +118,14 @@ std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& so
 std::optional<ModelCard> read_card(const std::filesystem::path& weights) {
   const auto file = weight_file(weights);
   if (file.extension() != ".safetensors") return std::nullopt;
-  if (auto card = card_in(read_metadata(file), file.string())) return card;
+  Metadata metadata;
+  try {
+    metadata = read_metadata(file);
+  } catch (const Error&) {
+    check_file_of_checkpoint(file);  // says more of one in a checkpoint
+    throw;
+  }
+  if (auto card = card_in(metadata, file.string())) return card;
   const auto origin = origin_of(file);
   if (!origin || origin->classes.empty()) return std::nullopt;
   const auto config = parse_config(origin->config, (file.parent_path() / "config.toml").string());

@@ -123,8 +123,8 @@ TEST_F(Predict, TakesIdsByNameToScoreAsEval) {
   EXPECT_EQ(successful(score(out / "detections.json")).json().at("stats"),
             successful(score(in_folder("found.json"))).json().at("stats"));
   std::map<std::string, Json> names;
-  for (const auto& image : read_json(val_annotations_)["images"])
-    names[image["file_name"]] = image["id"];
+  const auto annotations = read_json(val_annotations_);
+  for (const auto& image : annotations.at("images")) names[image["file_name"]] = image["id"];
   const auto images = read_json(out / "images.json").at("images");
   EXPECT_EQ(images.size(), names.size());
   for (const auto& image : images)

@@ -237,15 +237,16 @@ TEST_F(ResumeRun, NamesTheWholeCheckpointBesideADamagedOne) {
     for (const Words& command :
          {Words{"predict", model, data_ / "val2017", "--out", in_folder("found")},
           Words{"eval", exp, "--weights", model.string()},
-          Words{"export", model, "--to", in_folder("a.onnx")}}) {
+          Words{"export", model, "--out", in_folder("a.onnx")}}) {
       if (command[0] == "eval" && model == runs_ / "exp-1") continue;
       const auto end = trainer(command);
       EXPECT_EQ(end.exit_code, 1) << command[0] << end.err;
       EXPECT_THAT(end.err, AllOf(HasSubstr("damaged"), HasSubstr("step-000001 is whole")));
     }
   fs::remove(checkpoints / "step-000003" / "model.safetensors");
-  EXPECT_THAT(trainer({"predict", runs_ / "exp-1", data_ / "val2017"}).err,
-              HasSubstr("step-000001 is whole"));
+  EXPECT_THAT(
+      trainer({"predict", runs_ / "exp-1", data_ / "val2017", "--out", in_folder("found")}).err,
+      HasSubstr("step-000001 is whole"));
 }
 
 TEST_F(ResumeRun, WarnsOfEditsThatItWillNotRepeat) {

@@ -15,9 +15,10 @@ namespace millrace {
 nlohmann::ordered_json data_facts(const Recipe& recipe, const TrainData& train,
                                   const EvalData* validation);
 
-/// Compares the facts of a run's last start with those of one that resumes it. Throws ConfigError
-/// if the training data differ, in the middle of which the run is; warns if the validation data do.
-void check_same_data(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now);
+/// Compares the facts in the record of a run's last start with those of one that resumes it. Throws
+/// ConfigError if the training data differ, in the middle of which the run is; warns if the
+/// validation data do.
+void check_same_data(const nlohmann::ordered_json& last_start, const nlohmann::ordered_json& now);
 
 /// The file of model.weights, with a digest of its bytes; null without one.
 nlohmann::ordered_json weights_facts(const std::string& file);

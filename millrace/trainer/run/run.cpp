@@ -242,7 +242,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     }
     check_resumed_weights(was, recipe);
     if (start) warn_of_lost_edits(folder, checkpoint->at.step, recipe);
-    if (start) check_same_data(start->last().value("data", nlohmann::ordered_json()), facts);
+    if (start) check_same_data(start->last(), facts);
   } else if (cluster.is_chief()) {  // the others get them from it
     session.load_initial_weights(*detector, train.classes);
   }
