@@ -1,6 +1,8 @@
 // trainer doctor: its report, its exit codes, and what it says of sources.
 #include "tests/cli/trainer.h"
 
+#include <algorithm>
+
 #include "tests/support/data.h"
 
 namespace millrace::testing {
@@ -58,7 +60,8 @@ TEST_F(Doctor, SaysWhatPerfectAnswersWouldScore) {
 TEST_F(Doctor, WarnsOfScenesBeyondTheLimitOfDetections) {
   edit(val_annotations_, [](Json& json) {
     auto& all = json["annotations"];
-    auto one = all[0];
+    auto one =
+        *std::ranges::find_if(all, [](const Json& object) { return object["iscrowd"] == 0; });
     for (int k = 0; k < 150; ++k) {
       one["id"] = 100000 + k;
       all.push_back(one);

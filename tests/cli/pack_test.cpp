@@ -36,7 +36,11 @@ TEST_F(Pack, GivesTheBatchesOfTheFilesInShardsAndOfShardsThatAreThere) {
   EXPECT_EQ(digests(data, {source(folder)}), digests(data, {}));
   const auto made = successful(trainer({"index", folder / "000000.tar", "--out", index}));
   EXPECT_THAT(made.out, HasSubstr("8 images in 1 shard"));
-  EXPECT_EQ(digests(data, {source(index)}), digests(data, {}));
+  const auto outside = source(index);
+  EXPECT_EQ(trainer(on(data, {"bench", "dataflow", "--batches", "1"}, {outside})).exit_code, 2);
+  const auto allowed =
+      outside.substr(0, outside.size() - 2) + ", shards=[\"" + folder.string() + "\"]}]";
+  EXPECT_EQ(digests(data, {allowed}), digests(data, {}));
   expect_error(
       trainer({"index", data / "annotations/instances_train2017.json", "--out", in_folder("none")}),
       1, "no TFRecord");
