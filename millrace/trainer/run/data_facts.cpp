@@ -57,8 +57,9 @@ ordered_json facts_of(const Source<Sample>& source, const std::vector<std::strin
 /// A value of a split's facts; null if they lack it.
 ordered_json value_of(const ordered_json& facts, const char* split, const char* pointer) {
   const auto found = facts.find(split);
-  return found == facts.end() ? nullptr
-                              : found->value(ordered_json::json_pointer(pointer), ordered_json());
+  return found == facts.end() || !found->is_object()
+             ? nullptr
+             : found->value(ordered_json::json_pointer(pointer), ordered_json());
 }
 
 }  // namespace
