@@ -37,7 +37,7 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
 }
 
 std::string printable(std::string_view text) {
-  constexpr std::size_t kMost = 20000;
+  constexpr std::size_t kMost = 256 * 1024;  // a table of LVIS has some 100 KiB
   const auto kept = text.substr(0, kMost);
   std::string result;
   result.reserve(kept.size());

@@ -12,7 +12,7 @@ namespace millrace {
 std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent);
 
 /// `text` for a terminal or a log: control characters but \n and \t are escaped as \xHH, since
-/// names in files of strangers may have them, and what is longer than 20,000 bytes is cut off.
+/// names in files of strangers may have them, and what is longer than 256 KiB is cut off.
 std::string printable(std::string_view text);
 
 }  // namespace millrace
