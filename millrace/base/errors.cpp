@@ -11,7 +11,8 @@ namespace millrace {
 
 namespace {
 
-/// Of the message of libtorch's allocator: "... you tried to allocate 3211264 bytes. Error ..."
+/// The sentence for a message of libtorch's allocator, "... you tried to allocate 3211264 bytes.
+/// ..."
 std::string out_of_memory_sentence(const std::string& what) {
   constexpr std::string_view kBefore = "tried to allocate ";
   const auto at = what.rfind(kBefore);
@@ -32,8 +33,11 @@ std::string ComponentName::text() const {
 std::string sentence_of(std::string what) {
   if (what == std::bad_alloc().what()) return "out of memory";
   constexpr std::string_view kJson = "[json.exception.";
-  for (auto at = what.find(kJson); at != what.npos; at = what.find(kJson, at))
-    what.erase(at, what.find("] ", at) - at + 2);
+  for (auto at = what.find(kJson); at != what.npos; at = what.find(kJson, at)) {
+    const auto end = what.find("] ", at);
+    if (end == what.npos) break;  // a text that only looks like a tag
+    what.erase(at, end + 2 - at);
+  }
   if (std::getenv("TORCH_SHOW_CPP_STACKTRACES")) return what;
   for (const auto* stack : {"\nException raised from ", "\nframe #0: "})
     what = what.substr(0, what.find(stack));

@@ -36,7 +36,7 @@ inline constexpr const char* kNoCredentials =
 /// What several files share: connections, the queue of parts that are fetched ahead, the cache.
 /// Thread-safe; lives as long as a file that was opened with it.
 ///
-/// Where bytes have no checksum, as while a store is indexed, all parts of a file must have one
+/// If bytes have no checksum, as while a store is indexed, all parts of a file must have one
 /// ETag or Last-Modified. An attempt that fails (no connection, less than a kilobyte a second, an
 /// answer cut short, HTTP 408, 429 or 5xx) is repeated after 0.2, 0.4, ... 8 seconds, until the
 /// timeout is over; wrong bytes are asked for three times.

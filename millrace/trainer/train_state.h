@@ -132,9 +132,8 @@ class TrainState {
   /// Whether a signal ends training, on any rank, before its last step.
   bool is_interrupted() const { return interrupted_; }
 
-  /// The same as `stop`, with a checkpoint; the process then exits with an error, which is
-  /// `problem`. For a callback that works and has found a reason to end: one that throws loses this
-  /// step boundary.
+  /// Stops training with a checkpoint; the process then exits with the error `problem`. For a
+  /// callback that works and has found a reason to end: one that throws loses this step boundary.
   void fail(const std::string& problem) {
     save_checkpoint();
     stop(problem);

@@ -54,9 +54,8 @@ fs::path weight_file(const fs::path& weights) {
   std::error_code problem;
   const auto kind = fs::status(weights, problem).type();
   if (kind == fs::file_type::directory) {
-    const auto latest = weights / "checkpoints" / "latest";  // of a run
-    if (fs::exists(latest, problem)) return weight_file(latest);
-    return weight_file(weights / "model.safetensors");
+    const auto file = weights / "model.safetensors", latest = weights / "checkpoints" / "latest";
+    return weight_file(!fs::exists(file, problem) && fs::exists(latest, problem) ? latest : file);
   }
   if (kind == fs::file_type::not_found) check_file_of_checkpoint(weights);
   if (kind == fs::file_type::not_found)

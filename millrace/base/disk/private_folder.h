@@ -13,7 +13,8 @@ namespace millrace {
 /// call it.
 UniqueFd open_private_folder(const char* folder);
 
-/// The same for callers that only want it checked and made. Throws Error saying why it is refused.
+/// Makes `folder` if it is missing, and checks it as open_private_folder does. Throws Error with
+/// the reason why it is refused.
 void make_private_folder(const std::filesystem::path& folder);
 
 }  // namespace millrace

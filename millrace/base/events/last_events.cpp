@@ -68,8 +68,8 @@ UniqueFd open_folder(const Where& place) {
   if (place.options.is_private) {
     auto fd = open_private_folder(folder);
     if (!fd)
-      say_line({place.options.name, ": its last events are not written: others may write into ",
-                place.folder});
+      say_line({place.options.name, ": its last events are not written: ", place.folder,
+                " cannot be opened as a folder of this user alone"});
     return fd;
   }
   ::mkdir(folder, 0777);

@@ -1,6 +1,5 @@
 // trainer index: a record store of shards that are there already.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -39,7 +38,7 @@ OpenShard opener(const std::vector<std::string>& shards) {
 std::string folders_text(const std::vector<std::string>& shards) {
   std::set<std::string> folders;
   for (const auto& shard : shards) folders.insert(fmt::format("\"{}\"", shard_folder(shard)));
-  return fmt::format("{}", fmt::join(folders, ", "));
+  return joined(std::vector(folders.begin(), folders.end()));
 }
 
 int index(const IndexArguments& arguments) {

@@ -1,4 +1,4 @@
-// Where the shards of a record store may lie.
+// The places that shards of a record store are read from.
 #pragma once
 
 #include <span>

@@ -24,7 +24,8 @@ using nlohmann::json;
 
 fs::path record_of(const fs::path& run) { return run / "memory"; }
 
-/// Of this user, on this host. Throws Error if others may have put something into it.
+/// The folder of this user's checkpoints in memory on this host. Throws Error if other users may
+/// have written into it.
 fs::path memory_folder() {
   auto folder = fs::path("/dev/shm") / fmt::format("millrace-{}", ::geteuid());
   make_private_folder(folder);

@@ -55,7 +55,7 @@ void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverg
   });
   if (target == all.rend())
     throw Error(fmt::format(
-        "training diverged at step {}, and there is no checkpoint from before to return to: it "
+        "training diverged at step {}, and there is no earlier checkpoint to return to: it "
         "would have to be of step {} or earlier (callbacks.checkpoint.every and keep); lower "
         "optimizer.lr, set optimizer.clip_norm, or look at the data",
         diverged.step, last));

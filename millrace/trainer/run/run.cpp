@@ -132,7 +132,9 @@ void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe&
   std::int64_t lost = 0;
   for (std::string line; std::getline(lines, line);) {
     const auto edit = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    lost += edit.is_object() && edit.value("after_step", std::int64_t{0}) > step;
+    if (!edit.is_object()) continue;
+    const auto after = edit.find("after_step");
+    lost += after != edit.end() && after->is_number_integer() && *after > step;
   }
   if (lost > 0)
     spdlog::warn(

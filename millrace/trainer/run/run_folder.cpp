@@ -143,7 +143,7 @@ std::optional<fs::path> find_run(const fs::path& output, const RunIdentity& mine
   if (resume == Resume::required)
     throw ConfigError(fmt::format(
         "--resume: there is no run of '{}' with a checkpoint in {}{}\nname a run's folder with "
-        "--out, or start one without --resume (--resume=auto does where there is none)",
+        "--out, or start one without --resume (--resume=auto does if there is none)",
         mine.name, output.string(), others.empty() ? "" : ":\n  " + joined(others, "\n  ")));
   check_can_be_made(output);
   spdlog::info("no run of '{}' with a checkpoint in {}: starting one", mine.name, output.string());
