@@ -69,7 +69,7 @@ TEST_F(Divergence, EndsWhereNoReturnHelps) {
 TEST_F(Divergence, EndsWithoutACheckpointToReturnTo) {
   const auto outcome = trainer(command("never", {"callbacks.checkpoint.every='1000 steps'"}));
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("there is no checkpoint from before to return to"));
+  EXPECT_THAT(outcome.err, HasSubstr("callbacks.checkpoint.every and keep"));
 }
 
 }  // namespace

@@ -76,10 +76,10 @@ NamedRun find_named_run(const fs::path& folder) {
   std::vector<std::pair<fs::file_time_type, fs::path>> runs, training;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+    if (record_file_in(entry.path()).empty()) continue;
+    // Written at each start; the record is written again while the run trains.
     std::error_code missing;
-    const auto written = fs::last_write_time(record_file_in(entry.path()), missing);
-    if (missing) continue;
-    runs.emplace_back(written, entry.path());
+    runs.emplace_back(fs::last_write_time(entry.path() / "config.toml", missing), entry.path());
     if (report::is_locked(entry.path())) training.push_back(runs.back());
   }
   auto& candidates = training.empty() ? runs : training;

@@ -49,8 +49,8 @@ struct NamedRun {
   std::vector<std::filesystem::path> also_training;  // newest first
 };
 
-/// The run that a run's folder, or a folder of runs, stands for: the newest that trains, else the
-/// newest; `folder` itself if it has none.
+/// The run that a run's folder, or a folder of runs, stands for: of those that train, else of all,
+/// the one that was started last; `folder` itself if it has none.
 NamedRun find_named_run(const std::filesystem::path& folder);
 
 /// Asks all at the same time, for so long at most. Throws Error for a folder that is no run.
