@@ -54,8 +54,7 @@ class StepSums {
     std::vector<at::Tensor> all;
     for (const auto& own : losses_)
       for (std::size_t i = 0; i < own.size(); ++i) {
-        if (own.size() != losses_[0].size() || own.size() % count() != 0 ||
-            own[i].first != losses_[0][i % count()].first)
+        if (own.size() % count() != 0 || own[i].first != losses_[0][i % count()].first)
           throw Error(title_ + " gave other losses for one batch of the step than for another");
         all.push_back(own[i].second);
       }
@@ -214,30 +213,30 @@ std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> ba
   return parts;
 }
 
-/// The parts of one batch: as many passes on every rank, of whole micro-batches.
+/// The parts of one batch: as many passes on every rank. A batch that has lost images may have
+/// fewer micro-batches than those of other ranks, and a smaller last one.
 void TrainingStep::add_parts(const Batch& batch, const StepPlace& place, StepInfo info,
                              std::vector<Part>& parts) const {
-  const auto unit = std::max<std::size_t>(1, micro_batch_), units = batch.size() / unit;
-  if (batch.size() % unit != 0)
-    throw Error(
-        fmt::format("a batch of {} cannot be cut into micro-batches of {} "
-                    "(train.micro_batch)",
-                    counted(std::ssize(batch.images), "image"), unit));
+  const auto unit = std::max<std::size_t>(1, micro_batch_), images = batch.size();
+  const auto units_of = [unit](std::size_t count) { return (count + unit - 1) / unit; };
+  const auto units = units_of(images);
+  const auto fewest = units_of(static_cast<std::size_t>(place.fewest_images));
+  const auto passes = std::clamp<std::size_t>(passes_, 1, std::max<std::size_t>(1, fewest));
   info.padded = {place.width, place.height};
   if (cluster_.size() > 1) info.ranks = &rank_sum_;
-  const auto fewest = static_cast<std::size_t>(place.fewest_images) / unit;
-  const auto passes = std::clamp<std::size_t>(passes_, 1, std::max<std::size_t>(1, fewest));
   for (std::size_t pass = 0; pass < passes; ++pass) {
     const auto begin = pass * units / passes, end = (pass + 1) * units / passes;
     auto& part = parts.emplace_back();
     part.first = micro_batch_ > 0 ? begin : 0;
     const auto size = micro_batch_ > 0 ? micro_batch_ : end - begin;
-    for (auto first = begin * unit; first < end * unit; first += size) {
+    const auto last = std::min(end * unit, images);
+    for (auto first = begin * unit; first < last; first += size) {
       auto own = info;
       own.first_image = place.first_image + static_cast<std::int64_t>(first);
+      const auto count = std::min(size, last - first);
       part.micro_batches.push_back(
-          {size == batch.size() ? std::shared_ptr<const Batch>(std::shared_ptr<void>(), &batch)
-                                : std::make_shared<const Batch>(part_of(batch, first, size)),
+          {count == images ? std::shared_ptr<const Batch>(std::shared_ptr<void>(), &batch)
+                           : std::make_shared<const Batch>(part_of(batch, first, count)),
            own});
     }
   }

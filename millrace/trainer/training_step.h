@@ -53,15 +53,16 @@ class TrainingStep {
   /// One step at rate `lr` over all `batches` of every rank; of several batches all but the first
   /// take a pass without gradients before, for the totals that losses are divided by (LossTotals),
   /// unless the detector knows these without (KnowsTotals).
-  /// With train.micro_batch each is computed in micro-batches of that size (MicroBatches), whose
-  /// losses, figures, gradients and statistics are added as one balanced tree over all ranks.
-  /// Throws Error for a batch that it does not divide. With train.passes each batch is several
-  /// parts that follow each other, as batches do. Every rank gets the same scalars, decisions
-  /// and values, bit for bit. A step whose losses or gradients are not finite changes only `scale`.
-  /// Fields of `info` that differ between batches are set here. A device is waited for once: for
-  /// losses, figures and norms of gradients together. Of one rank, the new values are queued before
-  /// that (except with LARS and LARC), and the device leaves them out itself if the step is bad.
-  /// `places`: of these batches, as agreed.
+  /// With train.micro_batch each is computed in micro-batches of that size (MicroBatches), the last
+  /// of a batch smaller if it has lost images. Their losses, figures, gradients and statistics are
+  /// added as one balanced tree over all ranks, whose numbers of micro-batches may differ then.
+  /// With train.passes each batch is several parts that follow each other, as batches do. Every
+  /// rank gets the same scalars, decisions and values, bit for bit. A step whose losses or
+  /// gradients are not finite changes only `scale`. Fields of `info` that differ between batches
+  /// are set here. A device is waited for once: for losses, figures and norms of gradients
+  /// together. Of one rank, the new values are queued before that (except with LARS and LARC), and
+  /// the device leaves them out itself if the step is bad. `places`: of these batches, as agreed.
+  /// REQUIRES: every batch has an image, as Partial::wrap sees to.
   StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
                      const StepInfo& info, double lr, LossScale& scale);
 

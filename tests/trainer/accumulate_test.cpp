@@ -112,6 +112,27 @@ TEST(Passes, OfMicroBatchesChangeNoBit) {
   }
 }
 
+TEST(Passes, OfMicroBatchesOfShortBatchesAreThatOfTheRest) {
+  for (const auto& batches : {std::vector{batch_of({1, 2, 3, 4}), batch_of({5, 6, 7})},
+                              {batch_of({1, 2, 3}), batch_of({4, 5, 6, 7})},
+                              {batch_of({1, 2, 4, 5, 6})},
+                              {batch_of({1}), batch_of({2, 4, 5, 6})}}) {
+    const auto [scalars, weight] = after_step(batches);
+    for (const std::int64_t size : {1, 2, 3, 5})
+      for (const std::int64_t passes : {1, 2, 3}) {
+        TrainOptions train;
+        train.micro_batch = size;
+        train.threads = 1;
+        train.passes = passes;
+        const auto [own, value] = after_step(batches, train);
+        EXPECT_NEAR(value, weight, 1e-6);
+        ASSERT_EQ(own.size(), scalars.size());
+        for (std::size_t i = 0; i < own.size(); ++i)
+          EXPECT_NEAR(own[i].value, scalars[i].value, 1e-5) << own[i].name;
+      }
+  }
+}
+
 TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
   const auto rate = [](std::int64_t accumulate) {
     const Scratch scratch;

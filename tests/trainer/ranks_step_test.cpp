@@ -6,10 +6,12 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <limits>
 #include <mutex>
+#include <set>
 
 #include "millrace/base/errors.h"
 #include "millrace/detector/restore.h"
@@ -55,7 +57,7 @@ class SomeDetector final : public Detector {
       if (step.ranks) (*step.ranks)(sums);
       fit = fit / sums[0].abs().to(at::kFloat) + fit;
       if (!step.ranks || step.ranks->moves_statistics()) seen_.copy_(sums[0].reshape({1}));
-    } else {
+    } else if (keeps_last) {
       const std::lock_guard lock(mutex_);
       seen_.fill_(static_cast<double>(batch.images[0].image_id));
       sizes.emplace_back(step.padded.width, step.padded.height);
@@ -74,7 +76,7 @@ class SomeDetector final : public Detector {
   }
 
   double bad_image = -1, factor = 1;
-  bool asks_for_totals = true, normalises = false;
+  bool asks_for_totals = true, normalises = false, keeps_last = true;
   std::vector<std::pair<int, int>> sizes;  // the sizes to pad batches to
 
  private:
@@ -84,9 +86,10 @@ class SomeDetector final : public Detector {
 };
 
 /// Images `first` .. `first + count` with these numbers, each batch padded to another size.
-Batch batch_of(std::int64_t first, std::int64_t count) {
+Batch batch_of(std::int64_t first, std::int64_t count, const std::set<std::int64_t>& lost) {
   Batch batch{.height = static_cast<std::int32_t>(2 + first), .width = 9};
-  for (auto id = first; id < first + count; ++id) batch.images.push_back({.image_id = id});
+  for (auto id = first; id < first + count; ++id)
+    if (!lost.contains(id)) batch.images.push_back({.image_id = id});
   batch.objects.resize(batch.images.size());
   batch.pixels.reset(new std::uint8_t[batch.bytes()]());
   return batch;
@@ -98,6 +101,7 @@ struct Steps {
   TrainOptions train = {};
   OptimizerOptions optimizer = {.weight_decay = 0.1};
   std::int64_t parts = 1, count = 20;
+  std::set<std::int64_t> lost = {};  // images of each step
   SomeDetector model = {};
   LossScale scale = {};
   std::vector<StepEnd> ends = {};
@@ -110,7 +114,7 @@ struct Steps {
     for (std::int64_t i = 0; i < count; ++i) {
       std::vector<Batch> batches;
       for (std::int64_t part = 0; part < parts; ++part)
-        batches.push_back(batch_of(kImages / parts * part + own * all.rank(), own));
+        batches.push_back(batch_of(kImages / parts * part + own * all.rank(), own, lost));
       Figures figures;
       ends.push_back(step(batches, {.seed = 5, .step = i, .figures = &figures}, 0.1, scale));
     }
@@ -130,7 +134,7 @@ void expect_near(const StepFigures& actual, const StepFigures& expected, double 
   }
 }
 
-void expect_steps_of_one_process(Steps together, Steps alone, double rounding = 1e-5) {
+void expect_steps_of_one_process(Steps&& together, Steps&& alone, double rounding = 1e-5) {
   together.run();
   alone.run();
   for (std::size_t i = 0; i < alone.ends.size(); ++i)
@@ -244,10 +248,41 @@ TEST(MicroBatches, RefuseADetectorThatKeepsStatisticsOfEachAlone) {
               HasSubstr("keeps running statistics of each micro-batch alone"));
 }
 
-TEST(MicroBatches, AreWholePartsOfABatch) {
-  Steps steps;
-  steps.train.micro_batch = 3;
-  EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("cannot be cut into micro-batches of 3"));
+TEST(MicroBatches, OfBatchesThatLostImagesAreTheStepOfTheRest) {
+  at::set_num_threads(1);
+  for (const std::set<std::int64_t>& lost : {std::set<std::int64_t>{3}, {0, 7}, {1, 2, 4}})
+    for (const std::int64_t parts : {1, 2})
+      for (const std::int64_t size : {1, 2, 3})
+        for (const std::int64_t passes : {1, 2, 4}) {
+          if (parts * cluster->size() > 4) continue;  // a rank would have no image
+          TrainOptions train;
+          train.micro_batch = size;
+          train.passes = passes;
+          Steps cut{.train = train, .parts = parts, .count = 3, .lost = lost},
+              whole{.all = Cluster::alone(), .parts = parts, .count = 3, .lost = lost};
+          // Batch norm sees each pass alone.
+          for (auto* steps : {&cut, &whole})
+            steps->model.normalises = passes == 1, steps->model.keeps_last = false;
+          SCOPED_TRACE(fmt::format("{} lost, accumulate = {}, micro_batch = {}, passes = {}",
+                                   lost.size(), parts, size, passes));
+          expect_steps_of_one_process(std::move(cut), std::move(whole));
+        }
+}
+
+TEST(MicroBatches, OfBatchesThatLostImagesGiveTheSameBytesAgain) {
+  at::set_num_threads(1);
+  TrainOptions train;
+  train.micro_batch = 2;
+  std::vector<std::string> bytes;
+  for (int time = 0; time < 2; ++time) {
+    Steps steps{.train = train, .lost = {1, 2, 4}};
+    steps.model.normalises = true;
+    steps.run();
+    std::string all;
+    for (const auto& [name, value] : steps.values) all += bytes_of(value);
+    bytes.push_back(all);
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
 }
 
 TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {

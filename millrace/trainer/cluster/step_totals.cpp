@@ -12,16 +12,18 @@
 namespace millrace {
 
 double StepTotals::sum(std::string_view name, std::span<const double> locals) {
-  const auto of_ranks = [&](const std::vector<double>& own) {
-    const auto all = cluster_.numbers(name, own);
+  const auto tree = [](std::span<const double> all) {
     return tree_sum(all.size(), [&](std::size_t i) { return all[i]; });
+  };
+  const auto of_ranks = [&](const std::vector<double>& own) {
+    return tree(cluster_.numbers(name, std::vector{tree(own)}));
   };
   return combined(name, locals, of_ranks, std::plus<>());
 }
 
 double StepTotals::largest(std::string_view name, std::span<const double> locals) {
   const auto of_ranks = [&](const std::vector<double>& own) {
-    return std::ranges::max(cluster_.numbers(name, own));
+    return std::ranges::max(cluster_.numbers(name, std::vector{std::ranges::max(own)}));
   };
   return combined(name, locals, of_ranks, [](double a, double b) { return std::max(a, b); });
 }
