@@ -1,5 +1,8 @@
 // A run folder that is come back to: by a resumed run, by another process, with another
 // configuration, and by those who ask what went wrong.
+#include <cstring>
+#include <regex>
+
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -134,6 +137,21 @@ TEST_F(RunAgain, RepeatsAStepThatDiverged) {
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_THAT(other.out, AllOf(HasSubstr("recorded: 123.5"), HasSubstr("not reproduced")));
   expect_error(trainer({"run", "--replay", folder_}), 1, "is no record of a step");
+}
+
+TEST_F(RunAgain, CountsABadGradientOfMicroBatchesOnce) {
+  trainer(command({"optimizer.lr=1e30", "optimizer.clip_norm=0.0", "schedule.warmup=0 steps",
+                   "train.micro_batch=1", "train.threads=1", "data.test_batch_size=1"}));
+  ASSERT_TRUE(fs::exists(folder_ / "diverged"));
+  const auto record = fs::directory_iterator(folder_ / "diverged")->path();
+  const auto replay = successful(trainer({"run", "--replay", record})).out;
+  std::smatch bad;
+  ASSERT_TRUE(std::regex_search(replay, bad, std::regex("(\\d+) gradients are not finite")))
+      << replay;
+  const auto model = read_text(record / "model.safetensors");
+  std::uint64_t length = 0;
+  std::memcpy(&length, model.data(), sizeof(length));
+  EXPECT_LE(std::stoul(bad[1]), Json::parse(model.substr(8, length)).size());
 }
 
 TEST_F(RunAgain, VerifiesThatItGivesTheSameTwice) {
