@@ -73,7 +73,8 @@ TEST_F(Convert, TorchvisionLoadsTheResultStrictly) {
 TEST_F(Convert, ReadsNumPysArraysOfEveryProtocol) {
   MILLRACE_NEEDS_PYTHON("numpy");
   write_text(in_folder("make.py"), R"(import pickle, sys, numpy as np
-arrays = {"a": np.arange(6, dtype="f4").reshape(2, 3), "b": np.float64(3), "c": np.arange(3, dtype="i8") - 1}
+body = "backbone.body."
+arrays = {body + "a": np.arange(6, dtype="f4").reshape(2, 3), body + "b": np.float64(3), body + "c": np.arange(3, dtype="i8") - 1}
 for protocol in range(2, 6):
     with open(f"{sys.argv[1]}/{protocol}.pkl", "wb") as file:
         pickle.dump({"model": arrays, "__author__": "somebody"}, file, protocol)
