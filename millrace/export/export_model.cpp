@@ -23,9 +23,12 @@ onnx::Images one_image(onnx::Graph& graph, const DataOptions& data) {
   const auto resized = data.resize_style == ResizeStyle::square
                            ? graph.ints({side, side})
                            : onnx::resized_size(size, side, data.settled_test_max_side(),
-                                                data.resize_style != ResizeStyle::detectron2);
+                                                !rounds(data.resize_style));
   const auto scales = onnx::cast(resized, Type::f32) / onnx::cast(size, Type::f32);
-  return {.pixels = onnx::unsqueeze(onnx::resize_bilinear(image, resized), {0}),
+  const auto pixels = data.resize_style == ResizeStyle::detectron2
+                          ? onnx::resize_antialiased(image, resized)
+                          : onnx::resize_bilinear(image, resized);
+  return {.pixels = onnx::unsqueeze(pixels, {0}),
           .sizes = onnx::unsqueeze(resized, {0}),
           .scales = onnx::unsqueeze(onnx::gather(scales, graph.ints({1, 0}), 0), {0}),
           .originals = onnx::unsqueeze(size, {0}),

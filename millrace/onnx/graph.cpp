@@ -18,11 +18,13 @@ namespace {
 
 /// Least and most inputs of the operators that layers use, as of opset 17.
 const std::map<std::string, std::pair<std::size_t, std::size_t>> kOperators = {
+    {"Abs", {1, 1}},
     {"Add", {2, 2}},
     {"And", {2, 2}},
     {"AveragePool", {1, 1}},
     {"BatchNormalization", {5, 5}},
     {"Cast", {1, 1}},
+    {"Ceil", {1, 1}},
     {"Concat", {1, SIZE_MAX}},
     {"Conv", {2, 3}},
     {"ConvTranspose", {2, 3}},

@@ -36,7 +36,54 @@ Value clamped(const Value& index, const Value& count) {
   return minimum(maximum(index, 0), count - 1);
 }
 
+Value sum_along(const Value& x, std::int64_t axis, bool keeps) {
+  auto& g = *x.graph;
+  return g.add("ReduceSum", {x, g.ints({axis})}, {{"keepdims", std::int64_t{keeps}}});
+}
+
+/// Pixels (A, from, 3) as (A, to, 3), int32: each a sum of neighbours on the second axis, by
+/// triangles() of antialiased.cpp.
+Value mixed(const Value& pixels, const Value& from, const Value& to) {
+  auto& g = *pixels.graph;
+  constexpr double kWhole = 1 << 22;
+  const auto scale = cast(from, Type::f64) / cast(to, Type::f64), reach = maximum(scale, 1);
+  const auto centre = (cast(range(to), Type::f64) + 0.5) * scale;
+  const auto first = cast(maximum(apply("Floor", centre - reach + 0.5), 0), Type::i64),
+             end = minimum(cast(apply("Floor", centre + reach + 0.5), Type::i64), from);
+  const auto count = cast(apply("Ceil", reach), Type::i64) * 2 + 1;
+  const auto places = unsqueeze(first, {1}) + range(count);  // (to, count)
+  const auto one = g.scalar(1, Type::f64);
+  const auto distance =
+      apply("Abs", (cast(places, Type::f64) - unsqueeze(centre, {1}) + 0.5) * (one / reach));
+  const auto share = where(places < unsqueeze(end, {1}), maximum(one - distance, 0), 0);
+  const auto weight = cast(share / sum_along(share, 1, true) * kWhole + 0.5, Type::i32);
+  const auto taps = cast(gather(pixels, minimum(places, from - 1), 1), Type::i32);
+  const auto sums = sum_along(taps * unsqueeze(weight, {2}), 2, false);
+  return minimum((sums + kWhole / 2) / kWhole, 255);
+}
+
 }  // namespace
+
+Value resize_antialiased(const Value& image, const Value& size) {
+  auto& g = *image.graph;
+  const auto place = g.in("resize");
+  const auto height = side_of(image, 0), width = side_of(image, 1),
+             new_height = slice(size, 0, 0, 1), new_width = slice(size, 0, 1, 2);
+  const auto lost = height - new_height;
+  const auto columns_first = (lost > 0) && (lost - (width - new_width) * 2 > 0);
+  /// Rows as columns, if these come first.
+  const auto turned = [&](const Value& x, const Value& rows, const Value& columns) {
+    const auto i = unsqueeze(range(where(columns_first, columns, rows)), {1});
+    const auto j = range(where(columns_first, rows, columns));
+    return gather(reshape(x, {-1, 3}), where(columns_first, j * columns + i, i * columns + j), 0);
+  };
+  const auto along = where(columns_first, new_height, new_width),
+             across = where(columns_first, new_width, new_height);
+  const auto wide = mixed(turned(image, height, width), where(columns_first, height, width), along);
+  const auto whole = transpose(
+      mixed(transpose(wide, {1, 0, 2}), where(columns_first, width, height), across), {1, 0, 2});
+  return cast(turned(whole, across, along), Type::u8);
+}
 
 Value resize_bilinear(const Value& image, const Value& size) {
   auto& g = *image.graph;

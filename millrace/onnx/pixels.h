@@ -11,6 +11,9 @@ namespace millrace::onnx {
 /// height and width.
 Value resize_bilinear(const Value& image, const Value& size);
 
+/// The same of resize_antialiased.
+Value resize_antialiased(const Value& image, const Value& size);
+
 /// The images (N, H, W, 3) mirrored within their own widths, `sizes` (N, 2): height, width.
 Value mirrored(const Value& images, const Value& sizes);
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/text.h"
 #include "millrace/weights/class_rows.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/model_card.h"
@@ -14,10 +15,19 @@ namespace millrace {
 Conversion convert_weights(const std::filesystem::path& in, const std::filesystem::path& out,
                            const Scheme& scheme, const Insistence& insistence) {
   check_writable_format(out);
-  const auto file = in_our_names(read_weights(in));
+  auto file = in_our_names(read_weights(in));
   const auto card = read_card(in);
+  const bool known = file.known > 0;
+  if (!known && !card)
+    throw Error(fmt::format(
+        "{}: none of its {} has a name that is known here, such as '{}'; known "
+        "are R-CNNs, RetinaNet and their backbones by the names of {}",
+        in.string(), counted(std::ssize(file.tensors), "tensor"),
+        file.tensors.empty() ? "" : file.tensors.front().stored_as, joined(scheme_names())));
+  if (!known)  // a detector that has the same names everywhere
+    for (auto& tensor : file.tensors) tensor.name = tensor.stored_as;
   auto classes = classes_of(file);
-  Conversion result{.from = std::string(file.scheme->name),
+  Conversion result{.from = known ? std::string(file.scheme->name) : "",
                     .tensors = file.tensors.size(),
                     .classes = classes ? classes->count : 0};
   if (classes && classes->background == Background::none) {
@@ -26,7 +36,7 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
   }
   NamedTensors ours;
   std::set<std::string> seen;
-  for (const auto& [stored_as, name, value] : file.tensors) {
+  for (const auto& [stored_as, name, value, without_norm] : file.tensors) {
     if (!seen.insert(name).second) throw Error(in.string() + ": has '" + name + "' twice");
     ours.emplace_back(name, value);
     if (const auto why = not_finite(value))
@@ -41,8 +51,12 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
       ours.back().second = *rows;
   }
   result.lost_card = card && !takes_metadata(out);
-  write_weights(out, in_names_of(scheme, ours, result.unnamed),
-                card ? to_metadata(*card) : Metadata());
+  const auto theirs = in_names_of(scheme, ours, result.unnamed);
+  if (result.unnamed.size() == theirs.size())
+    throw Error(fmt::format("{}: {} has a name for none of its {}, such as '{}'", in.string(),
+                            scheme.name, counted(std::ssize(theirs), "tensor"),
+                            theirs.empty() ? "" : theirs.front().first));
+  write_weights(out, theirs, card ? to_metadata(*card) : Metadata());
   return result;
 }
 

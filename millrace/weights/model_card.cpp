@@ -17,7 +17,8 @@ using nlohmann::json;
 constexpr auto kVersion = "millrace.card", kModel = "millrace.model", kData = "millrace.data",
                kClasses = "millrace.classes", kCategories = "millrace.category_ids",
                kTraining = "millrace.training";
-constexpr auto kThisVersion = "1";
+/// Cards of version 1 call resize_style = "opencv" by another name: "detectron2".
+constexpr auto kFirstVersion = "1", kThisVersion = "2";
 
 template <class T>
 std::vector<T> list_in(const Metadata& metadata, const char* key) {
@@ -69,6 +70,14 @@ Config preparation_in(const Config& data) {
   return kept;
 }
 
+/// [data] of a card of version 1, or older than cards.
+Config with_opencv_named(Config data) {
+  const auto* style = data.find("resize_style");
+  const auto* name = style ? std::get_if<std::string>(&style->data) : nullptr;
+  if (name && *name == "detectron2") data.set("resize_style", {"opencv", style->origin});
+  return data;
+}
+
 }  // namespace
 
 Config of_weights(const Config& model) { return without(model, {"weights", "force_weights"}); }
@@ -98,12 +107,14 @@ Metadata trained_further(Metadata metadata, std::int64_t steps, double epochs,
 std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& source) try {
   const auto version = metadata.find(kVersion);
   if (version == metadata.end()) return std::nullopt;
-  if (version->second != kThisVersion)
+  const bool is_first = version->second == kFirstVersion;
+  if (!is_first && version->second != kThisVersion)
     throw Error(fmt::format(
         "was written by a newer version (its card is of version {}, this one reads {}): use that",
         version->second, kThisVersion));
   ModelCard card{.model = with_new_model_keys(table_in(metadata, kModel, source)),
-                 .data = table_in(metadata, kData, source),
+                 .data = is_first ? with_opencv_named(table_in(metadata, kData, source))
+                                  : table_in(metadata, kData, source),
                  .classes = list_in<std::string>(metadata, kClasses),
                  .category_ids = list_in<std::int64_t>(metadata, kCategories),
                  .training = record_in(metadata)};
@@ -130,7 +141,7 @@ std::optional<ModelCard> read_card(const std::filesystem::path& weights) {
   if (!origin || origin->classes.empty()) return std::nullopt;
   const auto config = parse_config(origin->config, (file.parent_path() / "config.toml").string());
   return ModelCard{.model = of_weights(with_new_model_keys(config.section("model"))),
-                   .data = preparation_in(config.section("data")),
+                   .data = with_opencv_named(preparation_in(config.section("data"))),
                    .classes = origin->classes,
                    .category_ids = {}};
 }

@@ -19,12 +19,14 @@ constexpr std::string_view kSuffix = ".npy";
 
 struct Header {
   at::ScalarType type;
+  bool fortran_order;  // the first side varies fastest
   std::vector<std::int64_t> shape;
   std::uint64_t bytes;  // length of the header itself
 };
 
 /// "<f4" or "|u1": little-endian, or of one byte.
 at::ScalarType type_of(std::string_view name) {
+  if (name.starts_with('>')) throw Error(std::string(kBigEndian));
   for (const auto& known : kTensorTypes)
     if (!known.numpy.empty() && (name.starts_with('<') || name.starts_with('|')) &&
         name.substr(1) == known.numpy)
@@ -40,8 +42,7 @@ Header parse(const std::string& text) {
   std::smatch parts;
   if (!std::regex_search(text, parts, kPlain, std::regex_constants::match_continuous))
     throw Error("its header is not a plain array's");
-  Header header{.type = type_of(parts.str(1))};
-  if (parts[2] == "True") throw Error("it is in Fortran order; save a C-ordered copy");
+  Header header{.type = type_of(parts.str(1)), .fortran_order = parts[2] == "True"};
   const auto shape = parts.str(3);
   const auto skip = [&](std::size_t at) {
     return std::min(shape.find_first_not_of(" \n", at), shape.size());
@@ -83,9 +84,10 @@ at::Tensor read_array(const Archive& archive, std::size_t entry) {
   const auto size = archive.entries()[entry].bytes;
   if (!bytes || *bytes != size - header.bytes)
     throw Error("its shape and type do not match its " + std::to_string(size) + " bytes");
-  auto tensor = at::empty(header.shape, bytes_type(header.type));
+  auto tensor =
+      at::empty(stored_shape(header.shape, header.fortran_order), bytes_type(header.type));
   member.read(tensor.mutable_data_ptr(), *bytes);
-  return of_type(tensor, header.type);
+  return in_c_order(of_type(tensor, header.type), header.fortran_order);
 }
 
 NamedTensors read_arrays(const Archive& archive) {

@@ -15,7 +15,7 @@ using Kind = PickleValue::Kind;
 
 /// What weights may name. None of it is looked up or called: any other name means that the pickle
 /// wants to do something when Python reads it, or holds what this reader does not understand.
-constexpr std::array<std::string_view, 43> kGlobals = {
+constexpr std::array<std::string_view, 51> kGlobals = {
     "collections.OrderedDict", "collections.defaultdict", "collections.Counter",
     // torchvision's training script keeps its arguments
     "argparse.Namespace",
@@ -28,6 +28,10 @@ constexpr std::array<std::string_view, 43> kGlobals = {
     "torch.IntStorage", "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage",
     "torch.BoolStorage", "torch.float64", "torch.float32", "torch.float16", "torch.bfloat16",
     "torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool",
+    // torch, for what has no storage of its type: read as far as to say so
+    "torch._utils._rebuild_tensor_v3", "torch.storage.UntypedStorage", "torch.UntypedStorage",
+    "torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz",
+    "torch.float8_e8m0fnu",
     // NumPy
     "numpy.ndarray", "numpy.dtype", "numpy.core.multiarray._reconstruct",
     "numpy.core.multiarray.scalar", "numpy._core.multiarray._reconstruct",

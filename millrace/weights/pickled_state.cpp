@@ -94,7 +94,7 @@ PickledTensor array(const PickleValue& shape, const PickleValue& type, bool fort
   tensor.shape = counts_of(shape);
   product(tensor.shape);
   tensor.array_type = array_type(type);
-  if (fortran_order) throw Error("it is in Fortran order; store a C-ordered copy");
+  tensor.fortran_order = fortran_order;
   if (bytes.kind != Kind::text) throw Error("it holds Python objects instead of numbers");
   tensor.array_bytes = bytes.text;
   return tensor;
@@ -109,6 +109,10 @@ std::optional<PickledTensor> tensor_of(const PickleValue& value) {
   const auto& arguments = inner->arguments();
   if (function == "torch._utils._rebuild_tensor_v2" || function == "torch._utils._rebuild_tensor")
     return torch_tensor(arguments);
+  if (function == "torch._utils._rebuild_tensor_v3")  // its last argument: a type without storages
+    throw Error("unknown type '" +
+                std::string(arguments.size() > 6 ? arguments[6]->text : std::string_view()) +
+                "'; store fp32, fp16 or bf16");
   if (function.ends_with("multiarray._reconstruct")) {
     // With the state (version, shape, type, Fortran order?, bytes)
     const auto* state = inner->state;

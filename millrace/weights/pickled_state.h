@@ -27,8 +27,9 @@ struct PickledTensor {
   std::vector<std::int64_t> strides;
   std::int64_t offset = 0;  // values
 
-  std::string_view array_type;   // "f4"
-  std::string_view array_bytes;  // in C order
+  std::string_view array_type;  // "f4"
+  std::string_view array_bytes;
+  bool fortran_order = false;  // the first side varies fastest
 };
 
 /// Reads a persistent id of torch: ('storage', type, key, device, count, ...). Throws Error for

@@ -52,20 +52,19 @@ NamedTensors read_tensors(const std::vector<PickledTensor>& described, const Fin
     return at::as_strided(storage, one.shape, one.strides, one.offset).contiguous();
   };
   NamedTensors tensors;
+  const auto array = [](const PickledTensor& one) {
+    return in_c_order(
+        read_storage(in_memory(one.array_bytes), stored_shape(one.shape, one.fortran_order),
+                     type_named(&TensorType::numpy, one.array_type)),
+        one.fortran_order);
+  };
   for (const auto& one : described) try {
-      tensors.emplace_back(one.name,
-                           one.storage.key.empty()
-                               ? read_storage(in_memory(one.array_bytes), one.shape,
-                                              type_named(&TensorType::numpy, one.array_type))
-                               : view(one));
+      tensors.emplace_back(one.name, one.storage.key.empty() ? array(one) : view(one));
     } catch (const Error& problem) {
       throw Error("tensor '" + one.name.substr(0, 200) + "': " + problem.what());
     }
   return tensors;
 }
-
-constexpr auto kBigEndian =
-    "its numbers are in big-endian order; store it on a little-endian machine";
 
 /// FOLDER/data.pkl beside FOLDER/data/KEY, and FOLDER/byteorder.
 NamedTensors read_zip(const std::filesystem::path& file) {
@@ -90,7 +89,7 @@ NamedTensors read_zip(const std::filesystem::path& file) {
   if (!entries.contains(folder + std::string(kPickle)))
     throw Error("it is an archive without a data.pkl: torch.save did not write it");
   if (entries.contains(folder + "byteorder") && text("byteorder") != "little")
-    throw Error(kBigEndian);
+    throw Error(std::string(kBigEndian));
   const auto bytes = text(kPickle);
   const Pickle pickle(bytes);
   return read_tensors(state_of(pickle.root()), [&](std::string_view key) {
@@ -115,7 +114,7 @@ NamedTensors read_stream(std::string_view bytes) {
   next();  // the version of the format, which never changed
   const auto machine = next();
   const auto* little = machine.root().find("little_endian");
-  if (little && little->integer == 0) throw Error(kBigEndian);
+  if (little && little->integer == 0) throw Error(std::string(kBigEndian));
   const auto object = next();
   const auto keys = next();
 
@@ -205,6 +204,10 @@ NamedTensors read_pth(const std::filesystem::path& file) {
     if (bytes.starts_with("PK")) return read_zip(file);
     if (bytes.starts_with(kStreamMagic)) return read_stream(bytes);
     if (bytes.starts_with("\x80")) return read_arrays(bytes);
+    if (bytes.size() > 8 && bytes[8] == '{')
+      throw Error("is a safetensors file: name it .safetensors");
+    if (bytes.ends_with('.') && std::string_view("(c]}").find(bytes[0]) != std::string_view::npos)
+      throw Error("is a pickle of protocol 0 or 1: store it with protocol 2 or a later one");
     throw Error("is no file of torch, and no pickle");
   } catch (const Error& problem) {
     throw Error(file.string() + ": " + problem.what());

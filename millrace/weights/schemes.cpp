@@ -279,9 +279,19 @@ at::Tensor kernels_last(const at::Tensor& value) {
 }
 
 std::string without_wrappers(std::string_view name) {
-  for (const std::string_view wrapper : {"module.", "model."})
-    if (name.starts_with(wrapper)) name.remove_prefix(wrapper.size());
+  while (strip_wrapper(name)) continue;
   return std::string(name);
+}
+
+/// Whether it is a name of our own detectors.
+bool is_ours(std::string_view name) {
+  constexpr std::string_view kParts[] = {kBody,
+                                         "backbone.fpn.",
+                                         "rpn.head.",
+                                         "roi_heads.",
+                                         "head.classification_head.",
+                                         "head.regression_head."};
+  return std::ranges::any_of(kParts, [&](auto part) { return name.starts_with(part); });
 }
 
 const Scheme& scheme_of(const std::vector<std::string>& names) {
@@ -315,6 +325,7 @@ void complete_norms(std::vector<StoredTensor>& tensors) {
       const auto norm_layer = *fill_name(norm_name, *numbers);
       if (of_conv) {
         if (places.contains(norm_layer + ".bias")) continue;  // a bias beside a norm stays
+        tensors[i].without_norm = name;
         name = norm_layer + ".bias";
       }
       const auto sides = tensors[i].value.sizes().vec();
@@ -334,13 +345,26 @@ void complete_norms(std::vector<StoredTensor>& tensors) {
 
 const std::vector<Scheme>& schemes() { return kSchemes; }
 
-const Scheme& scheme_named(std::string_view name) {
+std::vector<std::string> scheme_names() {
   std::vector<std::string> names;
-  for (const auto& scheme : kSchemes) {
+  for (const auto& scheme : kSchemes) names.emplace_back(scheme.name);
+  return names;
+}
+
+const Scheme& scheme_named(std::string_view name) {
+  for (const auto& scheme : kSchemes)
     if (scheme.name == name) return scheme;
-    names.emplace_back(scheme.name);
-  }
-  throw ConfigError("there are no names of '" + std::string(name) + "'" + suggestion(name, names));
+  throw ConfigError("there are no names of '" + std::string(name) + "'" +
+                    suggestion(name, scheme_names()));
+}
+
+bool strip_wrapper(std::string_view& name) {
+  for (const std::string_view wrapper : {"module.", "_orig_mod.", "model."})
+    if (name.starts_with(wrapper)) {
+      name.remove_prefix(wrapper.size());
+      return true;
+    }
+  return false;
 }
 
 TranslatedTensors in_our_names(const NamedTensors& tensors) {
@@ -352,6 +376,7 @@ TranslatedTensors in_our_names(const NamedTensors& tensors) {
     const auto& [stored_as, value] = tensors[i];
     const auto ours = to_ours(*result.scheme, names[i]);
     const bool turn = ours && result.scheme->kernels_last && ours->kind != norm;
+    result.known += ours || is_ours(names[i]);
     result.tensors.push_back(
         {stored_as, ours ? ours->name : names[i], turn ? kernels_first(value) : value});
   }

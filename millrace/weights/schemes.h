@@ -40,6 +40,7 @@ struct Scheme {
 
 /// All schemes; the first one is ours.
 const std::vector<Scheme>& schemes();
+std::vector<std::string> scheme_names();
 
 /// Throws ConfigError naming the nearest, or all, if the name is unknown.
 const Scheme& scheme_named(std::string_view name);
@@ -49,15 +50,21 @@ struct StoredTensor {
   std::string stored_as;  // its name in the file; empty: the file only implies it
   std::string name;       // ours
   at::Tensor value;
+  std::string without_norm = {};  // our name in a model without the norm that was folded; or empty
 };
 
 struct TranslatedTensors {
   const Scheme* scheme;               // that knows most of the names; ours if none does
   std::vector<StoredTensor> tensors;  // names unknown to the scheme stay
+  std::size_t known = 0;              // tensors whose names are the scheme's
 };
 
-/// Finds out whose names these are. Drops the wrappers "module." and "model." and all
-/// "num_batches_tracked", a counter that no norm here has. If the scheme folds norms into
+/// Removes one wrapper from the start of a name: "module." (DistributedDataParallel), "_orig_mod."
+/// (torch.compile) or "model.". False if there is none.
+bool strip_wrapper(std::string_view& name);
+
+/// Finds out whose names these are. Drops all wrappers and all "num_batches_tracked", a counter
+/// that no norm here has. If the scheme folds norms into
 /// convolutions or omits their statistics, adds what is missing to compute the same: weight 1, mean
 /// 0, and variance 1 - 1e-5, for which norms with the usual epsilon of 1e-5 scale by exactly 1
 /// (others are off by a factor below 1 + 5e-6).

@@ -3,12 +3,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "millrace/base/errors.h"
 
@@ -33,11 +36,14 @@ inline constexpr std::array<TensorType, 10> kTensorTypes = {
      {at::kByte, "U8", "u1", "torch.ByteStorage"},
      {at::kBool, "BOOL", "b1", "torch.BoolStorage"}}};
 
+inline constexpr std::string_view kBigEndian =
+    "its numbers are in big-endian order; store it on a little-endian machine";
+
 /// The type that a format calls `name`. Throws Error if it is unknown.
 inline at::ScalarType type_named(std::string_view TensorType::*format, std::string_view name) {
   for (const auto& known : kTensorTypes)
     if (!name.empty() && known.*format == name) return known.type;
-  throw Error("unknown type '" + std::string(name.substr(0, 40)) + "'");
+  throw Error("unknown type '" + std::string(name.substr(0, 40)) + "'; store fp32, fp16 or bf16");
 }
 
 /// What a format calls `type`. Throws Error if it does not have that type.
@@ -51,6 +57,21 @@ inline std::string_view name_of(std::string_view TensorType::*format, at::Scalar
 /// become a bool.
 inline at::ScalarType bytes_type(at::ScalarType type) {
   return type == at::kBool ? at::kByte : type;
+}
+
+/// The shape under which a file has an array of `shape`: reversed in Fortran's order, in which the
+/// first side varies fastest.
+inline std::vector<std::int64_t> stored_shape(std::vector<std::int64_t> shape, bool fortran_order) {
+  if (fortran_order) std::reverse(shape.begin(), shape.end());
+  return shape;
+}
+
+/// Undoes stored_shape().
+inline at::Tensor in_c_order(const at::Tensor& read, bool fortran_order) {
+  if (!fortran_order) return read;
+  std::vector<std::int64_t> sides(static_cast<std::size_t>(read.dim()));
+  std::iota(sides.rbegin(), sides.rend(), 0);
+  return read.permute(sides).contiguous();
 }
 
 /// Undoes bytes_type().

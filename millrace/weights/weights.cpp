@@ -47,13 +47,13 @@ class Loader {
   void load(const Parameter& parameter, at::Tensor value) {
     if (parameter.classes.values > 0 && value.dim() > 0) {
       auto ordered = in_order_of(parameter, value);
-      if (!ordered) return;
+      if (!ordered) return report_.initial.push_back(parameter.name);
       value = *ordered;
     }
     if (value.sizes() != parameter.value.sizes()) {
       report_.mismatched.push_back(parameter.name + ": file " + shape_text(value) + ", model " +
                                    shape_text(parameter.value));
-      return;
+      return report_.initial.push_back(parameter.name);
     }
     value = value.to(parameter.value.scalar_type());
     if (const auto why = not_finite(value)) bad.push_back("'" + parameter.name + "': " + *why);
@@ -79,6 +79,7 @@ class Loader {
         return {};
       }
       went_by_name = true;
+      if (std::ranges::count(*chosen_, -1) > 0) report_.initial.push_back(parameter.name);
       return with_chosen_classes(parameter.value, to, value, *named, *chosen_);
     }
     if (!classes_ || to.repeats > 1) return value;  // the shapes will tell
@@ -127,6 +128,25 @@ void tell_of_names(const std::vector<std::string>& from, const std::vector<std::
                                        left.size(), some(left)));
 }
 
+/// The model's parameter for a tensor of a file; nullptr if there is none.
+const Parameter* parameter_for(const Parameters& parameters, const StoredTensor& tensor) {
+  // A model whose own names begin like a wrapper's ("model.") finds them as they are.
+  std::string_view own = tensor.stored_as;
+  do {
+    if (const auto* found = parameters.find(own)) return found;
+  } while (strip_wrapper(own));
+  const auto* found = parameters.find(tensor.name);
+  return found || tensor.without_norm.empty() ? found : parameters.find(tensor.without_norm);
+}
+
+/// The value of a parameter that starts as a constant, as the scale and shift of a norm do.
+std::optional<double> constant_of(const Parameter& parameter) {
+  if (parameter.kind == ParameterKind::weight || parameter.value.numel() == 0) return {};
+  const auto values = parameter.value.detach().flatten();
+  if (!values.eq(values[0]).all().item<bool>()) return {};
+  return values[0].item<double>();
+}
+
 void warn_of(const std::string& what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   spdlog::warn("{} {}: {}", counted(std::ssize(names), "tensor"), what, some(names));
@@ -152,20 +172,19 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
   LoadReport report{.scheme = std::string(translated.scheme->name)};
   Loader loader(translated, names, use.classes, report);
   std::set<std::string> seen;
-  for (const auto& [stored_as, name, value] : translated.tensors) {
-    // A model whose own names begin like a wrapper's ("model.") finds them as they are.
-    const auto* own = parameters.find(stored_as);
-    const auto* parameter = own ? own : parameters.find(name);
+  for (const auto& tensor : translated.tensors) {
+    const auto* parameter = parameter_for(parameters, tensor);
     if (!parameter) {
-      if (!stored_as.empty()) report.unused.push_back(stored_as);
+      if (!tensor.stored_as.empty()) report.unused.push_back(tensor.stored_as);
       continue;
     }
     if (!seen.insert(parameter->name).second)
       throw Error(file.string() + ": has '" + parameter->name + "' twice");
-    loader.load(*parameter, value);
+    loader.load(*parameter, tensor.value);
   }
   for (const auto& parameter : parameters)
     if (!seen.contains(parameter.name)) report.missing.push_back(parameter.name);
+  report.initial.insert(report.initial.end(), report.missing.begin(), report.missing.end());
   if (const auto& bad = loader.bad; !bad.empty())
     use.insistence.object<Error>(fmt::format(
         "{}: {}{}: the training that wrote it had diverged", file.string(), bad.front(),
@@ -205,13 +224,34 @@ void check_all_loaded(const LoadReport& report, std::size_t parameters, const st
       file, bad.size(), parameters, bad.front()));
 }
 
-void log_report(const LoadReport& report, std::size_t parameters, const std::string& file) {
-  spdlog::info("{} of {} tensors from {} (names of {})", report.loaded, parameters, file,
+void check_frozen_loaded(const LoadReport& report, const std::vector<std::string>& frozen,
+                         const std::string& file, const Insistence& insistence) {
+  std::vector<std::string> initial;
+  for (const auto& name : frozen)
+    if (std::ranges::count(report.initial, name) > 0) initial.push_back(name);
+  if (initial.empty()) return;
+  insistence.object<Error>(fmt::format(
+      "{} has no values for {} that the configuration freezes, which would keep their initial "
+      "values for ever: {}; train them (model.backbone.freeze_at, optimizer.groups) or name "
+      "weights of this model",
+      file, counted(std::ssize(initial), "tensor"), some(initial)));
+}
+
+void log_report(const LoadReport& report, const Parameters& parameters, const std::string& file) {
+  spdlog::info("{} of {} tensors from {} (names of {})", report.loaded, parameters.size(), file,
                report.scheme);
   for (const auto& note : report.notes) spdlog::info("{}: {}", file, note);
-  warn_of("not in the file start from random values", report.missing);
-  warn_of("with another shape start from random values", report.mismatched);
-  warn_of("of heads for other classes start from random values", report.other_classes);
+  std::vector<std::string> random, constants;
+  for (const auto& name : report.missing) {
+    if (const auto value = constant_of(*parameters.find(name)))
+      constants.push_back(fmt::format("{} ({})", name, *value));
+    else
+      random.push_back(name);
+  }
+  warn_of("not in the file start from random values", random);
+  warn_of("not in the file start from a constant", constants);
+  warn_of("with another shape keep their initial values", report.mismatched);
+  warn_of("of heads for other classes keep their initial values", report.other_classes);
   warn_of("of the file are not used", report.unused);
   if (!report.new_classes.empty())
     spdlog::warn("rows of {} that {} does not know start from random values: {}",

@@ -20,6 +20,7 @@ struct LoadReport {
   std::vector<std::string> mismatched;     // "name: file (81, 1024), model (7, 1024)"
   std::vector<std::string> other_classes;  // heads, "name: file 80 classes, model 6"
   std::vector<std::string> new_classes;    // of the model: their rows
+  std::vector<std::string> initial;        // names of all these parameters, also if only some rows
   std::vector<std::string> notes;          // for the user
 
   /// All that keeps its initial values.
@@ -42,7 +43,13 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
 /// Throws Error unless every one of the model's `parameters` was loaded.
 void check_all_loaded(const LoadReport& report, std::size_t parameters, const std::string& file);
 
-/// Logs a report: counts and first names; at debug level all names.
-void log_report(const LoadReport& report, std::size_t parameters, const std::string& file);
+/// Throws Error, unless `insistence` was asked for, if parameters in `frozen` keep initial values:
+/// no training would ever change them.
+void check_frozen_loaded(const LoadReport& report, const std::vector<std::string>& frozen,
+                         const std::string& file, const Insistence& insistence);
+
+/// Logs a report on a model, before it is trained: counts and first names; at debug level all
+/// names.
+void log_report(const LoadReport& report, const Parameters& parameters, const std::string& file);
 
 }  // namespace millrace

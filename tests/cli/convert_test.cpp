@@ -1,4 +1,8 @@
 // trainer convert: the real program, with files that torch has written and will read.
+#include <ATen/ops/zeros.h>
+
+#include "millrace/weights/formats.h"
+#include "millrace/weights/model_card.h"
 #include "tests/cli/trainer.h"
 #include "tests/support/python.h"
 
@@ -69,7 +73,8 @@ TEST_F(Convert, TorchvisionLoadsTheResultStrictly) {
 TEST_F(Convert, ReadsNumPysArraysOfEveryProtocol) {
   MILLRACE_NEEDS_PYTHON("numpy");
   write_text(in_folder("make.py"), R"(import pickle, sys, numpy as np
-arrays = {"a": np.arange(6, dtype="f4").reshape(2, 3), "b": np.float64(3), "c": np.arange(3, dtype="i8") - 1}
+body = "backbone.body."
+arrays = {body + "a": np.arange(6, dtype="f4").reshape(2, 3), body + "b": np.float64(3), body + "c": np.arange(3, dtype="i8") - 1}
 for protocol in range(2, 6):
     with open(f"{sys.argv[1]}/{protocol}.pkl", "wb") as file:
         pickle.dump({"model": arrays, "__author__": "somebody"}, file, protocol)
@@ -86,6 +91,19 @@ TEST_F(Convert, WhatASchemeHasNoNameForIsSaid) {
   const auto outcome = successful(convert(kFixtures + "zip.pth", "a.npz", "resnet"));
   EXPECT_THAT(outcome.err, HasSubstr("8 tensors without a name of resnet keep theirs, such as "
                                      "backbone.fpn.inner_blocks.0.0.weight"));
+}
+
+TEST_F(Convert, RejectsNamesOfNoScheme) {
+  const NamedTensors others = {{"lm_head.weight", at::zeros({2})}};
+  write_weights(in_folder("other.safetensors"), others);
+  expect_error(convert(in_folder("other.safetensors"), "a.pth"), 1, "'lm_head.weight'");
+  EXPECT_FALSE(fs::exists(in_folder("a.pth")));
+  // A card makes them a detector's own names, which no other scheme has.
+  write_weights(in_folder("card.safetensors"), others, to_metadata({.classes = {"cat"}}));
+  successful(convert(in_folder("card.safetensors"), "a.pth"));
+  EXPECT_EQ(read_weights(in_folder("a.pth")).at(0).first, "lm_head.weight");
+  expect_error(convert(in_folder("card.safetensors"), "b.pth", "detectron2"), 1, "detectron2");
+  EXPECT_FALSE(fs::exists(in_folder("b.pth")));
 }
 
 TEST_F(Convert, WrongUseIsNamedAndLeavesNoFile) {

@@ -1,6 +1,7 @@
 // Weights in and results out: eval and predict with what a run leaves, and with files that do not
 // fit.
 #include "tests/cli/trainer.h"
+#include "tests/support/data.h"
 
 namespace millrace::testing {
 namespace {
@@ -165,6 +166,50 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
       successful(from({"model.mask.num_convs=1", "data.classes=[\"star\", \"cross\"]"}));
   EXPECT_THAT(heads.err, HasSubstr("model.mask.num_convs: trained with 2, here 1"));
   EXPECT_THAT(heads.err, HasSubstr("rows of heads were taken by the names of their classes"));
+}
+
+TEST_F(Weights, RejectsFrozenPartsThatTheyLack) {
+  const auto run = trained().parent_path().parent_path();
+  const auto from = [&](const fs::path& weights, const Words& settings) {
+    return trainer(
+        on(data_, {"run", "--out", in_folder("next")},
+           kTrainOnly + Words{setting("model.weights", weights), "train.max_steps=1"} + settings));
+  };
+  const Words frozen_heads = {"optimizer.groups=[{match=\"roi_heads.*\", frozen=true}]"};
+  const auto whole = successful(from(run, frozen_heads + Words{"model.backbone.freeze_at=5"}));
+  EXPECT_THAT(whole.err, HasSubstr("168 of 168 tensors from " + run.string()));
+  const auto record = read_json(in_folder("next") / "maskrcnn-1" / "record.json");
+  EXPECT_TRUE(record.at("starts").at(0).at("weights").at("digest").is_string());
+
+  const auto other_classes = frozen_heads + Words{"data.classes=[\"star\", \"ring\"]"};
+  successful(trainer({"convert", run, in_folder("m.pth")}));
+  expect_error(from(in_folder("m.pth"), other_classes), 1, "roi_heads.box_predictor.cls_score");
+  successful(from(in_folder("m.pth"), other_classes + Words{"model.force_weights=true"}));
+  const Words deep = {"model.backbone.deep_stem=true"};
+  expect_error(from(run, deep + Words{"model.backbone.freeze_at=1"}), 1, "backbone.body.conv1");
+  successful(from(run, deep));
+}
+
+TEST_F(Weights, RejectsFrozenStagesThatABackboneLacks) {
+  MILLRACE_NEEDS_DATA("weights");
+  const auto from = [&](const char* file, const Words& settings) {
+    return trainer(on(data_, {"run", "--out", in_folder("next")},
+                      kTrainOnly +
+                          Words{setting("model.weights", data_folder() / "weights" / file),
+                                "model.backbone.width=64", "train.max_steps=1"} +
+                          settings));
+  };
+  const auto* resnet18 = "R18_C1-C4_imagenet_torchvision_bnfolded_fp16.npz";
+  const auto* resnet50 = "R50_C1-C4_imagenet_msra_fp16.npz";
+  expect_error(from(resnet18, {"model.backbone.freeze_at=5"}), 1, "backbone.body.layer4.0.conv1");
+  expect_error(from(resnet50, {"model.backbone.freeze_at=2"}), 1, "backbone.body.layer1.0");
+  // Norms folded into the convolutions: the model without norms has all, C5 aside.
+  const auto folded =
+      successful(from(resnet18, {"model.backbone.freeze_at=4", "model.backbone.norm=none"}));
+  EXPECT_THAT(folded.err, Not(HasSubstr("of the file are not used")));
+  // Statistics are constants, of which nothing is random.
+  const auto frozen_bn = successful(from(resnet18, {"model.backbone.norm=frozen_bn"}));
+  EXPECT_THAT(frozen_bn.err, HasSubstr("backbone.body.layer4.0.bn1.weight (1)"));
 }
 
 TEST_F(Weights, OfWhichAByteHasChangedAreRefused) {

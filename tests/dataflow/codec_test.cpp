@@ -80,6 +80,15 @@ TEST(SampleCodec, GivesBackWhatWentIn) {
   EXPECT_EQ(bare.objects.size(), 0U);
 }
 
+TEST(SampleCodec, KeepsHowAnImageIsToBeResized) {
+  auto before = full_sample();
+  EXPECT_EQ(decode_sample(encode(before), "here").image.resampling(), Resampling::opencv);
+  before.image.resize({2, 2}, Resampling::pillow);
+  const auto after = decode_sample(encode(before), "here");
+  EXPECT_EQ(after.image.resampling(), Resampling::pillow);
+  EXPECT_EQ(cv::norm(after.image.pixels(), before.image.pixels(), cv::NORM_INF), 0);
+}
+
 TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
   Sample sample;
   cv::Mat whole(6, 8, CV_8UC3);

@@ -1,16 +1,27 @@
-// Our bilinear resize is OpenCV's, byte for byte, and a lazy image is one that was mirrored and
-// resized at once.
+// Our bilinear resizes are OpenCV's and Pillow's, byte for byte, and a lazy image is one that was
+// mirrored and resized at once.
 #include "millrace/dataflow/image/lazy_image.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <filesystem>
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include "millrace/base/files.h"
 #include "millrace/base/random.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
+#include "millrace/dataflow/image/antialiased.h"
 #include "millrace/dataflow/image/bilinear.h"
 #include "millrace/dataflow/image/bilinear_kernel.h"
+#include "millrace/dataflow/image/image_file.h"
+#include "tests/support/data.h"
+#include "tests/support/python.h"
+#include "tests/support/scratch.h"
 
 namespace millrace {
 namespace {
@@ -92,6 +103,94 @@ TEST(ResizeBilinear, RefusesWhatItIsNotFor) {
   EXPECT_THROW(resize_bilinear(rgb, none), std::invalid_argument);
 }
 
+TEST(ResizeAntialiased, TakesTrianglesOverTwoPixels) {
+  const cv::Mat row = (cv::Mat_<std::uint8_t>(1, 4) << 0, 50, 100, 250);
+  cv::Mat image, target(1, 2, CV_8UC3);
+  cv::merge(std::vector<cv::Mat>(3, row), image);
+  resize_antialiased(image, target);
+  EXPECT_EQ(target.at<cv::Vec3b>(0, 0), cv::Vec3b(36, 36, 36));     // (0 3 + 50 3 + 100) / 7
+  EXPECT_EQ(target.at<cv::Vec3b>(0, 1), cv::Vec3b(157, 157, 157));  // (50 + 100 3 + 250 3) / 7
+}
+
+/// Our resizes, for Python to make anew: sizes, the image, the result.
+class ResizesForPillow {
+ public:
+  void add(const cv::Mat& image, cv::Size size) {
+    cv::Mat target(size, CV_8UC3);
+    resize_antialiased(image, target);
+    const std::array<std::int32_t, 4> sides = {image.cols, image.rows, size.width, size.height};
+    bytes_.append(reinterpret_cast<const char*>(sides.data()), sizeof sides);
+    for (const auto& mat : {image, target})
+      bytes_.append(reinterpret_cast<const char*>(mat.data), mat.total() * 3);
+  }
+
+  /// 0: Pillow gives the same bytes.
+  int compare() const {
+    const testing::Scratch scratch;
+    const auto file = scratch.file("resizes", bytes_);
+    const auto script = scratch.file("compare.py", R"(import struct, sys
+from PIL import Image
+data, at = open(sys.argv[1], "rb").read(), 0
+while at < len(data):
+    w, h, *size = struct.unpack_from("4i", data, at)
+    image, end = at + 16, at + 16 + 3 * w * h
+    at = end + 3 * size[0] * size[1]
+    resized = Image.frombytes("RGB", (w, h), data[image:end]).resize(size, Image.BILINEAR)
+    assert resized.tobytes() == data[end:at], (w, h, size)
+)");
+    return testing::run_python(script.string() + " " + file.string());
+  }
+
+ private:
+  std::string bytes_;
+};
+
+TEST(ResizeAntialiased, GivesTheBytesOfPillow) {
+  MILLRACE_NEEDS_PYTHON("PIL");
+  ResizesForPillow all;
+  Rng rng{3};
+  const auto side = [&](int most) { return static_cast<int>(rng.between(1, most)); };
+  for (int i = 0; i < 300; ++i) {
+    const auto from = noise({side(90), side(90)}, rng);
+    all.add(from, {i % 7 == 0 ? from.cols : side(200), i % 11 == 0 ? from.rows : side(200)});
+  }
+  for (const int width : {1, 2, 3})
+    for (const int height : {1, 2, 3})
+      for (const auto size : {cv::Size(1, 1), cv::Size(7, 2), cv::Size(2, 7), cv::Size(40, 40)})
+        all.add(noise({width, height}, rng), size);
+  all.add(noise({5000, 3}, rng), {1, 1});
+  all.add(cv::Mat(70, 90, CV_8UC3, cv::Scalar::all(255)), {7, 101});
+  EXPECT_EQ(all.compare(), 0);
+}
+
+TEST(ResizeAntialiased, GivesTheBytesOfPillowForPhotos) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  MILLRACE_NEEDS_PYTHON("PIL");
+  ResizesForPillow all;
+  for (const auto& photo :
+       std::filesystem::directory_iterator(testing::data_folder() / "coco_mini" / "val2017")) {
+    const auto name = photo.path().string();
+    const auto image = decode_rgb(read_file(name), name);
+    for (const int side : {101, 200, 800})
+      all.add(image, shortest_edge_size(image.size(), side, 1333));
+  }
+  EXPECT_EQ(all.compare(), 0);
+}
+
+TEST(ResizeAntialiased, StaysInsideAPartOfAnImage) {
+  Rng rng{5};
+  const auto image = noise({40, 30}, rng), part = image(cv::Rect(5, 5, 20, 20)).clone();
+  for (const auto size : {cv::Size(50, 40), cv::Size(20, 9), cv::Size(9, 20), cv::Size(20, 20)}) {
+    cv::Mat canvas(60, 80, CV_8UC3, cv::Scalar::all(9)), expected(size, CV_8UC3);
+    auto target = canvas(cv::Rect({10, 10}, size));
+    resize_antialiased(image(cv::Rect(5, 5, 20, 20)), target);
+    resize_antialiased(part, expected);
+    EXPECT_EQ(cv::norm(expected, target, cv::NORM_INF), 0);
+    target.setTo(cv::Scalar::all(9));
+    EXPECT_EQ(cv::norm(canvas, cv::Mat(60, 80, CV_8UC3, cv::Scalar::all(9)), cv::NORM_INF), 0);
+  }
+}
+
 void expect_equal(const LazyImage& image, const cv::Mat& expected) {
   ASSERT_EQ(image.size(), expected.size());
   cv::Mat target(image.size(), CV_8UC3), looked_at = LazyImage(image).pixels();
@@ -116,6 +215,17 @@ TEST(LazyImage, MirrorsAndResizes) {
   EXPECT_EQ(image.bytes(), 40U * 30 * 3) << "nobody has looked at it";
   image.mirror();
   expect_equal(image, resized(slope(40, 30), {70, 55}));
+}
+
+TEST(LazyImage, IsMirroredAfterAnAntialiasedResize) {
+  const auto from = slope(40, 30);
+  cv::Mat expected(20, 13, CV_8UC3);
+  resize_antialiased(from, expected);
+  LazyImage image(from);
+  image.resize({13, 20}, Resampling::pillow);
+  expect_equal(image, expected);
+  image.mirror();
+  expect_equal(image, mirrored(expected));
 }
 
 TEST(LazyImage, IsWrittenToItsOwnSizeAndTypeAlone) {

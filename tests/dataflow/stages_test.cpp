@@ -94,6 +94,20 @@ TEST(ResizeShortestEdge, CutsSidesAndScalesPolygonsInYoloxStyle) {
   EXPECT_TRUE(std::holds_alternative<std::vector<coco::Polygon>>(resized.objects.segmentations[0]));
 }
 
+TEST(ResizeShortestEdge, AntialiasesWholeImagesInDetectron2Style) {
+  Rng rng{1};
+  ResizeShortestEdge stage{.short_side = {50}, .max_side = 300, .style = ResizeStyle::detectron2};
+  EXPECT_EQ(decode_for(stage, /*reduced=*/true).short_side, 0);
+  const auto resized = stage(sample_of(320, 240, {8, 8, 16, 16}), rng);
+  EXPECT_EQ(resized.image.size(), cv::Size(67, 50));  // 66.67
+  EXPECT_EQ(resized.image.resampling(), Resampling::pillow);
+  stage.style = ResizeStyle::opencv;
+  EXPECT_EQ(decode_for(stage, /*reduced=*/true).short_side, 50);
+  const auto sampled = stage(sample_of(320, 240, {8, 8, 16, 16}), rng);
+  EXPECT_EQ(sampled.image.size(), resized.image.size());
+  EXPECT_EQ(sampled.image.resampling(), Resampling::opencv);
+}
+
 TEST(ResizeShortestEdge, MakesSquaresWhateverTheShapeWas) {
   Rng rng{1};
   const ResizeShortestEdge stage{.short_side = {40}, .max_side = 30, .style = ResizeStyle::square};

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/image/antialiased.h"
 #include "millrace/dataflow/image/bilinear.h"
 #include "millrace/onnx/pixels.h"
 #include "tests/export/exported.h"
@@ -65,14 +67,22 @@ TEST_P(Exported, OnnxruntimeGivesTheSameForPaddedBatchesAndPastedMasks) {
                         {.padded = true, .pasted = true}));
 }
 
-TEST(Pixels, ResizedInAGraphAreTheBytesOfOurKernel) {
+class ResizedPixels : public ::testing::TestWithParam<ResizeStyle> {};
+INSTANTIATE_TEST_SUITE_P(Styles, ResizedPixels,
+                         ::testing::Values(ResizeStyle::opencv, ResizeStyle::detectron2));
+
+TEST_P(ResizedPixels, InAGraphAreTheBytesOfOurKernel) {
   NEEDS_RUNTIME();
+  const bool antialiased = GetParam() == ResizeStyle::detectron2;
   const Scratch scratch;
   const Parameters none;
   onnx::Graph graph(none);
   const auto image = graph.input("image", onnx::Type::u8, {"h", "w", std::int64_t{3}}, ""),
              size = graph.input("size", onnx::Type::i64, {std::int64_t{2}}, "");
-  graph.output("resized", onnx::resize_bilinear(image, size), {"H", "W", std::int64_t{3}}, "");
+  graph.output(
+      "resized",
+      antialiased ? onnx::resize_antialiased(image, size) : onnx::resize_bilinear(image, size),
+      {"H", "W", std::int64_t{3}}, "");
   graph.write(scratch / "resize.onnx", {"resize", "", "", {}});
 
   NamedTensors tensors;
@@ -86,7 +96,7 @@ TEST(Pixels, ResizedInAGraphAreTheBytesOfOurKernel) {
     const auto side = [&] { return static_cast<int>(rng.between(1, i < 10 ? 9 : 700)); };
     const auto from = made_photo(side(), side(), static_cast<std::uint64_t>(i)).pixels;
     cv::Mat to(side(), side(), CV_8UC3);
-    resize_bilinear(from, to);
+    antialiased ? resize_antialiased(from, to) : resize_bilinear(from, to);
     const auto number = std::to_string(i);
     add(number + ".image", from);
     add(number + ".resized", to);

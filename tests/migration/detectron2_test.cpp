@@ -78,6 +78,7 @@ TEST(Detectron2, AugmentationsOfTestsAreSharesOfTheLargest) {
   EXPECT_EQ(text_at(config, "model.test.aug_scales"), "[0.5, 1]");
   EXPECT_EQ(text_at(config, "model.test.aug_flip"), "true");
   EXPECT_EQ(text_at(config, "data.test_short_side"), "800");
+  EXPECT_EQ(text_at(config, "data.resize_style"), "\"detectron2\"");
   EXPECT_EQ(text_at(config, "data.test_max_side"), "1400");
 }
 

@@ -35,7 +35,7 @@ void expect_same_batches(const DataOptions& data, const DataSplit& split) {
 
 TEST(TestTime, EvaluationAndPredictorMakeTheSameBytes) {
   TinyCoco tiny(7);
-  for (const auto style : {ResizeStyle::detectron2, ResizeStyle::torchvision})
+  for (const auto style : {ResizeStyle::opencv, ResizeStyle::detectron2, ResizeStyle::torchvision})
     for (const bool reduced : {true, false})
       for (const std::int64_t side : {20, 56}) {
         tiny.resize_style = style;

@@ -88,9 +88,21 @@ TEST(ModelCard, EachFileOfACheckpointHasTheScoresOfItsOwnWeights) {
   EXPECT_EQ(average.scores, (std::map<std::string, double>{{"bbox/AP", 0.75}}));
 }
 
+TEST(ModelCard, OfVersion1NamesOpenCvsResizeOtherwise) {
+  auto metadata = to_metadata(card_of(""));
+  const auto style = [&](const char* version, const std::string& name) {
+    metadata["millrace.card"] = version;
+    metadata["millrace.data"] = "resize_style = \"" + name + "\"\n";
+    return std::get<std::string>(card_in(metadata, "w")->data.find("resize_style")->data);
+  };
+  EXPECT_EQ(style("1", "detectron2"), "opencv");
+  EXPECT_EQ(style("1", "yolox"), "yolox");
+  EXPECT_EQ(style("2", "detectron2"), "detectron2");
+}
+
 TEST(ModelCard, OfANewerVersionOrBrokenIsAnError) {
   auto metadata = to_metadata(card_of(""));
-  metadata["millrace.card"] = "2";
+  metadata["millrace.card"] = "3";
   EXPECT_THROW(card_in(metadata, "w"), Error);
   metadata = to_metadata(card_of(""));
   metadata["millrace.classes"] = "[1, 2";

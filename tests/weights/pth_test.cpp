@@ -80,23 +80,25 @@ TEST_F(Pth, WritesWhatItReads) {
 }
 
 TEST_F(Pth, ReadsPickledArrays) {
-  const auto array = [](const std::string& type, const std::string& order) {
+  const auto array = [](const std::string& type, const std::string& order,
+                        const std::string& fortran = "\x89") {
     return "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK" + std::string("\0", 1) +
            "\x85"
            "C\x01"
            "btR(K\x01K\x02K\x02\x86"
            "cnumpy\ndtype\n(" +
            text(type) + "\x89\x88tR(K\x03" + text(order) +
-           "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK" + std::string("\0", 1) +
-           "tb\x89"
-           "C\x08" +
-           std::string("\1\0\2\0\3\0\4\0", 8) + "tb";
+           "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK" + std::string("\0", 1) + "tb" + fortran +
+           "C\x08" + std::string("\1\0\2\0\3\0\4\0", 8) + "tb";
   };
   const auto good = dict(array("i2", "<"));
   const auto file = scratch_.file("a.pkl", good);
   const auto read = read_pth(file);
   ASSERT_EQ(read.size(), 1U);
-  EXPECT_TRUE(same(read[0].second, (at::arange(4, at::kShort) + 1).view({2, 2})));
+  const auto counted = (at::arange(4, at::kShort) + 1).view({2, 2});
+  EXPECT_TRUE(same(read[0].second, counted));
+  const auto turned = scratch_.file("fortran.pkl", dict(array("i2", "<", "\x88")));
+  EXPECT_TRUE(same(read_pth(turned).at(0).second, counted.t()));
 
   const auto refused = [&](const std::string& from, const std::string& to, const char* why) {
     auto bad = good;
@@ -170,6 +172,13 @@ TEST_F(Pth, SaysWhatIsWrongWithAFile) {
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "without a data.pkl");
   write_zip(file, {{"data.pkl", dict(kTwoByThree)}});
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "has no 'data/0'");
+  write_safetensors(file, {{"a", at::arange(2)}});
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, ".safetensors");
+  file = scratch_.file("old.pkl", "(dp0\nVx\np1\nI1\ns.");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "protocol 0");
+  file =
+      archive(dict("ctorch._utils\n_rebuild_tensor_v3\n(NK\x01))\x89Nctorch\nfloat8_e4m3fn\ntR"));
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "tensor 'x': unknown type 'torch.float8_e4m3fn'");
   file = scratch_.file("png.pth", "\x89PNG\r\n");
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "is no file of torch");
   file = scratch_.file("none.pth", "");

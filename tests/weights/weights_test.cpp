@@ -70,6 +70,22 @@ TEST_F(LoadWeights, ReadsOtherPrecisionsAndDropsCountersAndWrappers) {
   EXPECT_TRUE(same(value_of(model, "b"), at::full({2}, 2.5)));
 }
 
+TEST_F(LoadWeights, StripsWrappersOfAnyDepth) {
+  const std::vector<std::string> wrappers = {"module.", "_orig_mod.", "model.module.",
+                                             "module._orig_mod.module."};
+  NamedTensors stored = {{"module.model.own", at::full({2}, 1.0)}};
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes = {{"model.own", {2}}};
+  for (std::size_t i = 0; i < wrappers.size(); ++i) {
+    const auto layer = "backbone.body.layer1.0.conv" + std::to_string(i) + ".weight";
+    stored.emplace_back(wrappers[i] + layer, at::full({2}, 1.0));
+    shapes.emplace_back(layer, std::vector<std::int64_t>{2});
+  }
+  write_safetensors(file, stored);
+  const auto report = load_weights(model_of(shapes), file);
+  EXPECT_EQ(report.loaded, stored.size());
+  EXPECT_THAT(report.unused, IsEmpty());
+}
+
 TEST_F(LoadWeights, ReadsTheOtherNamesOfTorchvision) {
   const std::map<std::string, std::string> schemes = {{"zip.pth", "torchvision"},
                                                       {"legacy.pth", "torchvision-2019"},
@@ -200,6 +216,23 @@ TEST_F(LoadWeights, ClassesThatTheFileDoesNotKnowKeepTheirRowsAndAreNamed) {
   EXPECT_EQ(none.loaded, 1U) << "without names the rows are taken as they are";
 }
 
+TEST_F(LoadWeights, RejectsFrozenParametersThatKeepInitialValues) {
+  auto stored = heads(3, Background::first);
+  stored.emplace_back("a", at::full({2}, 1.5));
+  write_weights(file, stored, card({"cat", "dog", "owl"}));
+  auto model = model_with_heads(3, Background::first);
+  model.add("a", at::zeros({3}), ParameterKind::weight);
+  model.add("b", at::zeros({2}), ParameterKind::norm);
+  const auto report = load_weights(model, file, {.classes = {"owl", "bee", "dog"}});
+  // Missing, of another shape, and with rows of a class that the file does not know
+  for (const std::string name : {"a", "b", kBoxes})
+    MILLRACE_EXPECT_ERROR(check_frozen_loaded(report, {name}, file, {}), file, name);
+  check_frozen_loaded(report, {}, file, {});
+  check_frozen_loaded(report, {"a"}, file, {.asked = true});
+  const auto whole = load_weights(model, file, {.classes = {"owl", "cat", "dog"}});
+  check_frozen_loaded(whole, {kScores, kBoxes, kMasks}, file, {});
+}
+
 TEST_F(LoadWeights, RowsThatRepeatOnceAnAnchorGoByName) {
   // Two anchors a cell, three classes.
   write_weights(file, {{"logits.bias", at::arange(6, at::kFloat)}}, card({"cat", "dog", "owl"}));
@@ -301,6 +334,17 @@ TEST_F(LoadWeights, AFoldedNormBecomesOneThatOnlyAddsTheBias) {
   EXPECT_TRUE(same(scale, at::full({128}, 1.0)));
   const auto stored = testing::by_name(read_npz(npz));
   EXPECT_TRUE(same(shift, stored.at("group1/block0/convshortcut/b")));
+}
+
+TEST_F(LoadWeights, AFoldedNormIsTheBiasOfAConvolutionWithoutOne) {
+  MILLRACE_NEEDS_DATA("weights");
+  const auto npz =
+      testing::data_folder() / "weights" / "R18_C1-C4_imagenet_torchvision_bnfolded_fp16.npz";
+  const std::string conv = "backbone.body.layer2.0.downsample.0";
+  const auto model = model_of({{conv + ".weight", {128, 64, 1, 1}}, {conv + ".bias", {128}}});
+  EXPECT_EQ(load_weights(model, npz).loaded, 2U);
+  const auto stored = testing::by_name(read_npz(npz));
+  EXPECT_TRUE(same(value_of(model, conv + ".bias"), stored.at("group1/block0/convshortcut/b")));
 }
 
 }  // namespace

@@ -101,9 +101,10 @@ void ImageOptions::describe(Options& o) {
         {.min = 1, .max = 65535, .unit = "pixels"})
       .decides(both);
   o.add("resize_style", resize_style,
-        "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
-        "cut, bitmaps sampled (torchvision); cut, polygons scaled (yolox); or square: both sides "
-        "short_side, max_side unused")
+        "how sides become whole pixels and masks follow: rounded, polygons scaled (opencv, and "
+        "detectron2, which has Pillow's antialiasing and never reduced_decoding); cut, bitmaps "
+        "sampled (torchvision); cut, polygons scaled (yolox); or square: both sides short_side, "
+        "max_side unused")
       .decides(both);
   o.add("reduced_decoding", reduced_decoding,
         "a JPEG of twice the size that is needed, or more, is decoded at a half, a quarter or an "

@@ -44,13 +44,19 @@ struct BatchOptions {
 
 /// What shape images get, how sides become whole pixels, and how masks are resized.
 enum class ResizeStyle {
-  detectron2,   // sides are rounded, polygons scaled
+  opencv,       // sides are rounded, polygons scaled
+  detectron2,   // the same; Pillow's arithmetic, with antialiasing, of images decoded whole
   torchvision,  // sides are cut, masks become bitmaps first
   yolox,        // sides are cut, polygons scaled
   square,       // both sides become short_side, whatever the shape was (DETR's fixed input)
 };
 inline std::vector<std::string> value_names(ResizeStyle) {
-  return {"detectron2", "torchvision", "yolox", "square"};
+  return {"opencv", "detectron2", "torchvision", "yolox", "square"};
+}
+
+/// Whether sides are rounded to whole pixels.
+inline bool rounds(ResizeStyle style) {
+  return style == ResizeStyle::opencv || style == ResizeStyle::detectron2;
 }
 
 /// What becomes of an image.
@@ -59,7 +65,7 @@ struct ImageOptions {
   Options::Ints short_side = {800};
   bool short_side_range = false;
   std::int64_t max_side = 1333;
-  ResizeStyle resize_style = ResizeStyle::detectron2;
+  ResizeStyle resize_style = ResizeStyle::opencv;
   bool reduced_decoding = true;
   std::int64_t test_short_side = 0;
   std::int64_t test_max_side = 0;

@@ -41,7 +41,7 @@ Sample Decode::decoded(Sample sample, std::string_view bytes) const {
 }
 
 Decode decode_for(const ResizeShortestEdge& resize, bool reduced) {
-  if (!reduced) return {};
+  if (!reduced || resize.style == ResizeStyle::detectron2) return {};
   const auto short_side = *std::ranges::max_element(resize.short_side);
   if (resize.style == ResizeStyle::square) return {.short_side = short_side};
   return {.short_side = short_side, .max_side = resize.max_side};

@@ -31,7 +31,8 @@ struct Decode {
   }
 };
 
-/// A decoder that, where `reduced`, makes no more pixels than the resize after it leaves.
+/// A decoder that, where `reduced`, makes no more pixels than the resize after it leaves; all for
+/// detectron2's style, which averages them itself.
 Decode decode_for(const ResizeShortestEdge& resize, bool reduced);
 
 }  // namespace millrace

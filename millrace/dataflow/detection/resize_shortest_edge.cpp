@@ -32,8 +32,8 @@ cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t 
 
 cv::Size ResizeShortestEdge::size_of(cv::Size image, std::int64_t side) const {
   if (style == ResizeStyle::square) return {static_cast<int>(side), static_cast<int>(side)};
-  return style == ResizeStyle::detectron2 ? shortest_edge_size(image, side, max_side)
-                                          : torchvision_size(image, side, max_side);
+  return rounds(style) ? shortest_edge_size(image, side, max_side)
+                       : torchvision_size(image, side, max_side);
 }
 
 void ResizeShortestEdge::check() const {
@@ -51,7 +51,8 @@ Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
       if (!std::holds_alternative<std::monostate>(shape)) shape = rasterised(shape, old);
     resize(sample, size_of(old, side), Sampling::corners);
   } else {
-    resize(sample, size_of(old, side));
+    resize(sample, size_of(old, side), Sampling::centres,
+           style == ResizeStyle::detectron2 ? Resampling::pillow : Resampling::opencv);
   }
   return sample;
 }

@@ -26,7 +26,7 @@ struct ResizeShortestEdge {
   Options::Ints short_side = {800};  // pixels; several: one of them at random
   bool range = false;                // short_side is {lowest, highest}
   std::int64_t max_side = 1333;      // pixels
-  ResizeStyle style = ResizeStyle::detectron2;
+  ResizeStyle style = ResizeStyle::opencv;
 
   Sample operator()(Sample sample, Rng& rng) const;
   /// The size of an image of size `image` once its shorter side is to be `side` long.
@@ -47,9 +47,10 @@ struct ResizeShortestEdge {
     o.add("max_side", max_side, "maximum length of the longer side",
           {.min = 1, .max = 65535, .unit = "pixels"});
     o.add("style", style,
-          "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
-          "cut, bitmaps sampled (torchvision); cut, polygons scaled (yolox); or square: both sides "
-          "short_side, max_side unused");
+          "how sides become whole pixels and masks follow: rounded, polygons scaled (opencv, and "
+          "detectron2, which has Pillow's antialiasing and never reduced_decoding); cut, bitmaps "
+          "sampled (torchvision); cut, polygons scaled (yolox); or square: both sides short_side, "
+          "max_side unused");
   }
 };
 

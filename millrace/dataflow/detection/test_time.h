@@ -12,7 +12,7 @@ namespace millrace {
 
 struct TestTime {
   std::int64_t short_side = 800, max_side = 1333;  // pixels
-  ResizeStyle style = ResizeStyle::detectron2;
+  ResizeStyle style = ResizeStyle::opencv;
   bool reduced_decoding = true;
   std::int64_t divisor = 32;  // images alone are padded to multiples of so many pixels
 

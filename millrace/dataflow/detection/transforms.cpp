@@ -134,11 +134,11 @@ cv::Size fitted_size(cv::Size image, double width, double height) {
   return {side(image.width), side(image.height)};
 }
 
-void resize(Sample& sample, cv::Size size, Sampling sampling) {
+void resize(Sample& sample, cv::Size size, Sampling sampling, Resampling resampling) {
   const auto old = sample.image.size();
   if (size == old) return;
 
-  sample.image.resize(size);
+  sample.image.resize(size, resampling);
   const float scale_x = static_cast<float>(size.width) / static_cast<float>(old.width);
   const float scale_y = static_cast<float>(size.height) / static_cast<float>(old.height);
   resize(sample.objects, size.width, size.height, scale_x, scale_y, sampling);

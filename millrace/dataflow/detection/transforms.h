@@ -61,7 +61,8 @@ cv::Mat& pixels(Sample& sample, std::string_view stage);
 cv::Size fitted_size(cv::Size image, double width, double height);
 
 /// Resizes bilinearly; masks in run lengths are sampled.
-void resize(Sample& sample, cv::Size size, Sampling sampling = Sampling::centres);
+void resize(Sample& sample, cv::Size size, Sampling sampling = Sampling::centres,
+            Resampling resampling = Resampling::opencv);
 
 /// Leaves what `window` shows of the image; what lies beyond the image is filled with `fill` (0 ..
 /// 255). A sample's scales know of no offset, so detections in a cropped image cannot be taken back

@@ -3,6 +3,7 @@
 #include <opencv2/core.hpp>
 #include <stdexcept>
 
+#include "millrace/dataflow/image/antialiased.h"
 #include "millrace/dataflow/image/bilinear.h"
 
 namespace millrace {
@@ -20,13 +21,17 @@ cv::Mat& LazyImage::pixels() {
     *this = looked_at;
   }
   due_ = {};
+  resampling_ = Resampling::opencv;
   return pixels_;
 }
 
 void LazyImage::write_to(cv::Mat& target) const {
   if (target.size() != size() || target.type() != pixels_.type())  // OpenCV would take other memory
     throw std::invalid_argument("an image is written to a target of another size or type");
-  if (target.size() != pixels_.size())
+  if (target.size() != pixels_.size() && resampling_ == Resampling::pillow) {
+    resize_antialiased(pixels_, target);
+    if (mirrored_) cv::flip(target, target, /*flipCode=*/1);
+  } else if (target.size() != pixels_.size())
     resize_bilinear(pixels_, target, mirrored_);
   else if (mirrored_)
     cv::flip(pixels_, target, /*flipCode=*/1);

@@ -7,6 +7,12 @@
 
 namespace millrace {
 
+/// Whose bilinear arithmetic resizes an image.
+enum class Resampling {
+  opencv,  // resize_bilinear: no antialiasing
+  pillow,  // resize_antialiased
+};
+
 /// A (H, W, 3) 8-bit RGB image that may hold its pixels at another size than its own: smaller if
 /// the decoder has skipped what a later resize would throw away, or not mirrored and resized yet,
 /// so that both are done on the way into a batch. Copies share their pixels. Not thread-safe.
@@ -18,9 +24,10 @@ class LazyImage {
 
   bool empty() const { return pixels_.empty(); }
   cv::Size size() const { return due_.empty() ? pixels_.size() : due_; }
-  /// What it holds now, and whether that is still to be mirrored.
+  /// What it holds now, whether that is still to be mirrored, and how it is resized to its size.
   const cv::Mat& held() const { return pixels_; }
   bool is_mirrored() const { return mirrored_; }
+  Resampling resampling() const { return resampling_; }
   /// With pixels of its own.
   LazyImage clone() const;
   /// The memory that it holds now.
@@ -32,7 +39,10 @@ class LazyImage {
   cv::Mat pixels() const { return LazyImage(*this).pixels(); }
 
   /// Makes it an image of `size`. Of several sizes only the last before the next read counts.
-  void resize(cv::Size size) { due_ = size; }
+  void resize(cv::Size size, Resampling resampling = Resampling::opencv) {
+    due_ = size;
+    resampling_ = resampling;
+  }
   /// Mirrors it left to right.
   void mirror() { mirrored_ = !mirrored_; }
   /// Fills `target`, a matrix of its size and type. Throws std::invalid_argument for another.
@@ -41,7 +51,8 @@ class LazyImage {
  private:
   cv::Mat pixels_;
   cv::Size due_;           // empty: that of pixels_
-  bool mirrored_ = false;  // due too, before the resize
+  bool mirrored_ = false;  // due too
+  Resampling resampling_ = Resampling::opencv;
 };
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace millrace {
 namespace {
 
 /// Raised whenever a stage gives other bytes for the same options.
-constexpr std::uint64_t kEdition = 1;
+constexpr std::uint64_t kEdition = 2;
 
 enum class Where { memory, disk };
 std::vector<std::string> value_names(Where) { return {"memory", "disk"}; }

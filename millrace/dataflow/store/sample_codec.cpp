@@ -19,12 +19,14 @@ void pack_pixels(Packer& out, const LazyImage& image) {
     return;
   }
   const auto held = image.held().isContinuous() ? image.held() : image.held().clone();
-  out.pack_map(4);
+  const bool pillow = image.resampling() == Resampling::pillow;
+  out.pack_map(pillow ? 5 : 4);
   pack_pair(out, "held", held.cols, held.rows);
   out.pack("rgb");
   pack_row(out, held.data, held.total() * held.elemSize());
   out.pack("mirrored").pack(image.is_mirrored());
   pack_pair(out, "size", image.size().width, image.size().height);
+  if (pillow) out.pack("pillow").pack(true);
 }
 
 void pack_file(Packer& out, const EncodedImage& file) {
@@ -49,6 +51,8 @@ LazyImage read_pixels(const msgpack::object& object) {
   cv::Mat pixels(held_height, held_width, CV_8UC3);
   std::memcpy(pixels.data, rgb.data(), rgb.size());
   LazyImage image(pixels, {width, height});
+  if (fields.find("pillow") && fields.value<bool>("pillow"))
+    image.resize({width, height}, Resampling::pillow);
   if (fields.value<bool>("mirrored")) image.mirror();
   return image;
 }

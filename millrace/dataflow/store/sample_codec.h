@@ -10,7 +10,8 @@
 //   "shapes": for each object nil, a list of polygons (float64 x y ...),
 //             or {"size": [h, w], "counts": uint32}
 //   "pixels": nil, or the pixels held and what is due (to be mirrored and resized; see LazyImage):
-//             {"held": [width, height], "rgb": bytes, "mirrored": bool, "size": [width, height]}
+//             {"held": [width, height], "rgb": bytes, "mirrored": bool, "size": [width, height]},
+//             and "pillow": true if Pillow's arithmetic is due
 //   "file": nil or {"digest": XXH3, "bytes": the image file's bytes}
 #pragma once
 

@@ -47,6 +47,7 @@ void read_input(Translation& t, bool has_views) {
   t.copy("INPUT.MIN_SIZE_TRAIN", "data.short_side");
   t.copy("INPUT.MAX_SIZE_TRAIN", "data.max_side");
   const auto sizes = t.read("INPUT.MIN_SIZE_TRAIN");
+  t.put("data.resize_style", words("detectron2"), sizes);
   const auto sampling = t.read("INPUT.MIN_SIZE_TRAIN_SAMPLING");
   if (must(t, "INPUT.MIN_SIZE_TRAIN_SAMPLING", {"choice", "range"}) == "range")
     t.put("data.short_side_range", Config::Data(true), sampling);

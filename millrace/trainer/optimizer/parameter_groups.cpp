@@ -127,4 +127,18 @@ std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
   return groups;
 }
 
+std::vector<std::string> frozen_parameters(const Parameters& parameters,
+                                           const OptimizerOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters) {
+    if (parameter.kind == ParameterKind::buffer) continue;
+    const auto rule = std::ranges::find_if(options.groups, [&](const auto& one) {
+      return matches_wildcards(one.match, parameter.name);
+    });
+    const bool by_rule = rule != options.groups.end() && rule->frozen;
+    if (by_rule || !parameter.trainable()) names.push_back(parameter.name);
+  }
+  return names;
+}
+
 }  // namespace millrace

@@ -31,4 +31,9 @@ struct ParameterGroup {
 std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
                                              const OptimizerOptions& options);
 
+/// The names of all parameters that are not trained: frozen already, or by a rule of `options`.
+/// Without buffers, which never are.
+std::vector<std::string> frozen_parameters(const Parameters& parameters,
+                                           const OptimizerOptions& options);
+
 }  // namespace millrace

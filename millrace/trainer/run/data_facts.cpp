@@ -15,6 +15,7 @@
 #include "millrace/base/text.h"
 #include "millrace/coco/data/annotation_cache.h"
 #include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/weights/formats.h"
 
 namespace millrace {
 namespace {
@@ -112,6 +113,12 @@ void check_same_data(const ordered_json& last_start, const ordered_json& now) {
         file("val"));
 }
 
-ordered_json weights_facts(const std::string& file) { return file_facts(file); }
+ordered_json weights_facts(const std::string& weights) {
+  try {
+    return weights.empty() ? nullptr : file_facts(weight_file(weights).string());
+  } catch (const Error&) {  // a resumed run does without them
+    return nullptr;
+  }
+}
 
 }  // namespace millrace

@@ -21,6 +21,6 @@ nlohmann::ordered_json data_facts(const Recipe& recipe, const TrainData& train,
 void check_same_data(const nlohmann::ordered_json& last_start, const nlohmann::ordered_json& now);
 
 /// The file of model.weights, with a digest of its bytes; null without one.
-nlohmann::ordered_json weights_facts(const std::string& file);
+nlohmann::ordered_json weights_facts(const std::string& weights);
 
 }  // namespace millrace

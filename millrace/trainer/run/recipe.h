@@ -38,8 +38,8 @@ struct ModelOptions {
     o.add("type", type, "the detector");
     o.add("weights", weights, "file that training starts from; empty: random values");
     o.add("force_weights", force_weights,
-          "start from weights although they were trained with other pixels, anchors ..., or are "
-          "not finite");
+          "start from weights although they were trained with other pixels, anchors ..., are not "
+          "finite, or lack what is frozen");
   }
 };
 

@@ -18,6 +18,7 @@
 #include "millrace/trainer/cluster/gpu_address.h"
 #include "millrace/trainer/cluster/processors.h"
 #include "millrace/trainer/cluster/share_values.h"
+#include "millrace/trainer/optimizer/parameter_groups.h"
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/device.h"
 #include "millrace/weights/weights.h"
@@ -123,10 +124,12 @@ void Session::load_initial_weights(Detector& detector,
                                    const std::vector<std::string>& classes) const {
   const auto& file = recipe_.weights;
   if (file.empty()) return;
-  const auto report =
-      load_weights(detector.parameters(), file, {classes, initial_insistence(recipe_)});
+  const auto& parameters = detector.parameters();
+  const auto insistence = initial_insistence(recipe_);
+  const auto report = load_weights(parameters, file, {classes, insistence});
   tell_parameters_changed(detector);
-  log_report(report, detector.parameters().size(), file);
+  log_report(report, parameters, file);
+  check_frozen_loaded(report, frozen_parameters(parameters, recipe_.optimizer), file, insistence);
 }
 
 std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::string>& classes,
@@ -135,7 +138,7 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
   if (cluster_.is_chief()) {
     const auto& parameters = detector->parameters();
     const auto report = load_weights(parameters, weights.file, {.insistence = weights.insistence});
-    log_report(report, parameters.size(), weights.file);
+    log_report(report, parameters, weights.file);
     check_all_loaded(report, parameters.size(), weights.file);
   }
   take_chiefs_values(cluster_, named_values(*detector), "the model");

@@ -44,7 +44,7 @@ class Session {
   std::unique_ptr<Detector> make_initial_detector(const std::vector<std::string>& classes) const;
 
   /// Loads model.weights, if any, into a detector of these classes, and logs a report. Throws
-  /// Error.
+  /// Error, also if they lack what the recipe freezes, unless model.force_weights.
   void load_initial_weights(Detector& detector, const std::vector<std::string>& classes) const;
 
   /// The recipe's detector with weights that the chief reads. Throws Error unless they have every
