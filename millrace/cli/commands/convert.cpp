@@ -37,9 +37,9 @@ int convert(const ConvertArguments& arguments) {
   const auto heads = done.classes == 0   ? "no heads"
                      : done.classes == 1 ? "heads for 1 class"
                                          : fmt::format("heads for {} classes", done.classes);
-  fmt::print("{}: {}, {}, names of {} (from {})\n", arguments.out.string(),
-             counted(static_cast<long long>(done.tensors), "tensor"), heads, scheme.name,
-             done.from);
+  print_formatted("{}: {}, {}, names of {} (from {})\n", arguments.out.string(),
+                  counted(static_cast<long long>(done.tensors), "tensor"), heads, scheme.name,
+                  done.from);
   suggest_next(
       fmt::format("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG "
                   "--weights {0}",
