@@ -86,8 +86,9 @@ wheel: ## write a wheel of the Python package into build/, for other machines
 deb: build ## write build/millrace_VERSION_ARCH.deb for this Debian
 	cpack --config $(folder)/CPackConfig.cmake
 
-schema: build ## write schema/millrace.schema.json, by which editors check and complete configurations
+schema: build ## write schema/: by millrace.schema.json editors check and complete configurations, of reference.json docs are made
 	cp $(folder)/shell/trainer.schema.json schema/millrace.schema.json
+	scripts/docs/reference.py $(trainer) >schema/reference.json
 
 package: build ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs where nothing of this is installed
 	scripts/package $(folder)
@@ -100,11 +101,10 @@ lint: setup ## check the format, the width of lines, and the arrows between fold
 	@scripts/check_columns.py
 	@scripts/check_rooms.py
 
-docs: build setup_python ## check the pages and make build/docs/html/index.html of them, with a reference from the program
+docs: ## make build/docs/html/index.html of the pages, without a build; the tests check their snippets
 	@scripts/setup_python docs
 	@scripts/check_links.py
-	@scripts/docs/check_snippets.py $(trainer)
-	@.deps/python/bin/python scripts/docs/make_html.py $(trainer)
+	@.deps/python/bin/python scripts/docs/make_html.py
 
 clean: ## remove what was built; libtorch in .deps/ stays
 	rm -rf build

@@ -89,13 +89,20 @@ def differences(got: Any, known: Any, given: Any, certificate: Any) -> Any:
     return found
 
 
+def shown(text: str) -> str:
+    """For a terminal: control characters are escaped."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 def check(model: pathlib.Path) -> bool:
     """Prints the largest differences of each case."""
     stem = model.with_suffix("")
     certificate = json.loads(pathlib.Path(f"{stem}.certificate.json").read_text())
     for name, digest in {**certificate["files"], **certificate["tensors"]}.items():
+        if name in ("", "..") or pathlib.PurePath(name).name != name:
+            sys.exit(f"the certificate names {name!r}, which is not a file beside it")
         if hashlib.sha256((model.parent / name).read_bytes()).hexdigest() != digest:
-            sys.exit(f"{name} is not the file that the certificate was written for")
+            sys.exit(f"{shown(name)} is not the file that the certificate was written for")
     arrays = tensors(pathlib.Path(f"{stem}.certificate.safetensors"))
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     outputs = [one.name for one in session.get_outputs()]
@@ -109,7 +116,7 @@ def check(model: pathlib.Path) -> bool:
         found = differences(got, known, given, certificate)
         same = found is not None and all(found[k] <= certificate["allowed"][k] for k in found)
         good = good and same
-        print(f"{', '.join(case['photos'])}: {case['objects']} objects,",
+        print(f"{shown(', '.join(case['photos']))}: {case['objects']} objects,",
               ", ".join(f"{k} {found[k]:.2g}" for k in found) if found else "others here",
               "" if same else "- NOT the same")
     return good

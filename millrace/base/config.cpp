@@ -13,6 +13,7 @@
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/base/toml_depth.h"
+#include "millrace/base/word_wrap.h"
 
 namespace millrace {
 namespace {
@@ -153,8 +154,10 @@ void apply_override(Config& root, const std::string& text) {
   at->set(parts.back(), std::move(value));
 }
 
-/// A basic string: JSON's escapes are TOML's.
-std::string string_text(const std::string& text) { return nlohmann::json(text).dump(); }
+/// A basic string: JSON's escapes are TOML's, which wants those of all control characters.
+std::string string_text(const std::string& text) {
+  return without_controls(nlohmann::json(text).dump(), "\\u00");
+}
 
 /// A key as TOML writes it: bare if possible.
 std::string key_text(const std::string& key) {

@@ -175,7 +175,8 @@ void log_to_file(const std::filesystem::path& file) {
 }
 
 void print_to_stderr(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  const auto shown = printable(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
   std::fflush(stderr);
 }
 

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "millrace/base/log.h"
+#include "millrace/base/word_wrap.h"
 
 namespace millrace {
 
@@ -32,8 +34,11 @@ int terminal_columns() {
 }
 
 void show_terminal_line(std::string text) {
+  text = printable(text);
   text.resize(std::min(text.size(), static_cast<std::size_t>(terminal_columns())));
-  print_to_stderr("\r\x1b[K" + text);
+  text.insert(0, "\r\x1b[K");
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
 }
 
 void end_terminal_line() { print_to_stderr("\n"); }

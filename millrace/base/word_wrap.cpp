@@ -36,21 +36,27 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
   return result;
 }
 
+std::string without_controls(std::string_view text, std::string_view escape) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const bool is_c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F in UTF-8
+    const bool is_c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    if (is_c1) ++i;
+    if (is_c0 || is_c1)
+      result += fmt::format("{}{:02x}", escape, is_c1 ? next : byte);
+    else
+      result += text[i];
+  }
+  return result;
+}
+
 std::string printable(std::string_view text) {
   constexpr std::size_t kMost = 256 * 1024;  // a table of LVIS has some 100 KiB
   const auto kept = text.substr(0, kMost);
-  std::string result;
-  result.reserve(kept.size());
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(kept[i]);
-    const bool is_c1 = byte == 0xC2 && i + 1 < kept.size() &&  // U+0080 to U+009F in UTF-8
-                       static_cast<unsigned char>(kept[i + 1]) < 0xA0;
-    const bool is_c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
-    if (is_c0 || is_c1)
-      result += fmt::format("\\x{:02x}", is_c1 ? static_cast<unsigned char>(kept[++i]) : byte);
-    else
-      result += kept[i];
-  }
+  auto result = without_controls(kept);
   if (kept.size() < text.size())
     result += fmt::format(" ... ({} bytes more)", text.size() - kept.size());
   return result;

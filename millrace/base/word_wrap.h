@@ -11,8 +11,11 @@ namespace millrace {
 /// with `indent`. A longer word stays whole, and so do the line breaks and indents of `text`.
 std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent);
 
-/// `text` for a terminal or a log: control characters but \n and \t are escaped as \xHH, since
-/// names in files of strangers may have them, and what is longer than 256 KiB is cut off.
+/// `text` for a terminal or a log: control characters but \n and \t become `escape` and two digits,
+/// "\x1b", since names in files of strangers may have them.
+std::string without_controls(std::string_view text, std::string_view escape = "\\x");
+
+/// The same of a message, of which what is longer than 256 KiB is cut off.
 std::string printable(std::string_view text);
 
 }  // namespace millrace

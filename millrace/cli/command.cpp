@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "millrace/base/log.h"
+#include "millrace/base/word_wrap.h"
 
 namespace millrace::cli {
 namespace {
@@ -50,7 +51,8 @@ void add_json_flag(CLI::App& command, bool& json) {
 }
 
 void print_text(std::string_view text) {
-  note_fault(std::fwrite(text.data(), 1, text.size(), stdout) != text.size());
+  const auto shown = without_controls(text);
+  note_fault(std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size());
 }
 
 void suggest_next(std::string_view what) {
@@ -64,7 +66,7 @@ std::string json_text(const Json& json) {
 }
 
 void print(const Json& json) {
-  print_text(json_text(json) + "\n");
+  print_text(without_controls(json_text(json), "\\u00") + "\n");
   note_fault(std::fflush(stdout) != 0);
 }
 

@@ -2,6 +2,8 @@
 // the action that runs once all of them are read.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
@@ -56,9 +58,15 @@ void add_renamed(CLI::App& command, const std::string& old_name, const std::stri
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);
 
-/// Writes to standard output. A failure throws nothing, so that no finished work is lost; the
-/// program reports it at its end (output_fault).
+/// Writes to standard output, without control characters. A failure throws nothing, so that no
+/// finished work is lost; the program reports it at its end (output_fault).
 void print_text(std::string_view text);
+
+/// The same of arguments as fmt::format takes them.
+template <class... Arguments>
+void print_formatted(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  print_text(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
 
 /// JSON objects keep the order in which their members were added.
 using Json = nlohmann::ordered_json;

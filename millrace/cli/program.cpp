@@ -18,7 +18,6 @@
 #include "millrace/base/process/last_words.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/base/word_wrap.h"
 #include "millrace/cli/wrapped_help.h"
 
 namespace millrace::cli {
@@ -26,7 +25,7 @@ namespace {
 
 int complain(const std::string& what, int exit_code) {
   spdlog::shutdown();  // what was logged comes before
-  print_to_stderr(fmt::format("trainer: error: {}\n", printable(what)));
+  print_to_stderr(fmt::format("trainer: error: {}\n", what));
   return exit_code;
 }
 

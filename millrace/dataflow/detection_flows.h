@@ -41,7 +41,7 @@ std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share = {}, const Cursor& start = {});
 
-/// A pass over image files without annotations, in their order, prepared as in start_eval_flow.
+/// A pass over image files in their order, read by Photos and then prepared as in start_eval_flow.
 /// Files that cannot be used are left out without a word: `photos` says why. Images of batches have
 /// the numbers of files.
 struct PhotoFlow {
@@ -49,7 +49,7 @@ struct PhotoFlow {
   std::unique_ptr<DataFlow<Batch>> batches;
 };
 PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
-                           const Cursor& start = {});
+                           const Cursor& start = {}, std::vector<cv::Size> sizes = {});
 
 /// One decoded image as evaluation prepares it. Throws DataError if it cannot be used.
 Batch test_batch(const DataOptions& options, Sample decoded);

@@ -185,7 +185,11 @@ void check_certificate(const fs::path& model) {
     if (!text.contains(part) || !text[part].is_object())
       throw Error(fmt::format("{} is damaged: it lacks '{}'", own.text.string(), part));
     for (const auto& [name, digest] : text[part].items()) {
-      const auto file = model.parent_path() / fs::path(name).filename();
+      if (name.empty() || name == "." || name == ".." || fs::path(name).filename() != name)
+        throw Error(
+            fmt::format("{} names '{}', which is not a file beside it: names have no folders",
+                        own.text.string(), name));
+      const auto file = model.parent_path() / name;
       if (digests_of({file}).front() != digest)
         throw Error(fmt::format(
             "{} is not the file that {} was written for: its digest differs; export again",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/word_wrap.h"
 #include "millrace/predict/handles.h"
 #include "millrace/predict/millrace_predict.h"
 #include "millrace/predict/predictor.h"
@@ -66,7 +67,7 @@ millrace_status status_of(millrace_status other, const Work& work) noexcept {
     }
   } catch (...) {
     try {
-      last_error() = what_is_thrown();
+      last_error() = printable(what_is_thrown());
     } catch (...) {
       last_error().clear();  // there is no memory for a message
     }

@@ -17,8 +17,7 @@
 
 namespace millrace {
 
-/// An image file: JPEG, PNG, WebP, TIFF or BMP. Turned as its EXIF says where that exchanges width
-/// and height, as training data are.
+/// An image file: JPEG, PNG, WebP, TIFF or BMP. Decoded whole, turned as its EXIF says.
 struct ImageFile {
   std::filesystem::path path;
 };

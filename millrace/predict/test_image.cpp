@@ -13,15 +13,6 @@
 namespace millrace {
 namespace {
 
-Sample decoded(std::string_view bytes, const std::string& name, const Decode& decode) {
-  Sample sample{.path = name};
-  if (const auto size = upright_size(bytes, name)) {
-    sample.width = size->width;
-    sample.height = size->height;
-  }
-  return decode.decoded(std::move(sample), bytes);
-}
-
 Sample pixels_of(const ImagePixels& image, const std::string& name) {
   check_image_head({image.width, image.height, /*pixels_per_byte=*/1}, image.bytes.size(), name);
   const auto row = 3 * static_cast<std::size_t>(image.width);
@@ -49,16 +40,15 @@ Sample pixels_of(const ImagePixels& image, const std::string& name) {
 
 Sample prepared(const PredictorImage& image, const TestTime& how, const std::string& name) {
   struct Take {
-    const Decode decode;
     const std::string& name;
     Sample operator()(const ImageFile& file) const {
-      return decoded(read_image_file(file.path.string()), file.path.string(), decode);
+      return TestTime::photo(file.path.string(), read_image_file(file.path.string()));
     }
-    Sample operator()(const ImageBytes& file) const { return decoded(file.bytes, name, decode); }
+    Sample operator()(const ImageBytes& file) const { return TestTime::photo(name, file.bytes); }
     Sample operator()(const ImagePixels& pixels) const { return pixels_of(pixels, name); }
   };
   Rng rng{0};  // which a resize to one size does not ask
-  return how.resize()(std::visit(Take{how.decode(), name}, image), rng);
+  return how.resize()(std::visit(Take{name}, image), rng);
 }
 
 }  // namespace millrace

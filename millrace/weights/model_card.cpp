@@ -64,8 +64,8 @@ TrainingRecord record_in(const Metadata& metadata) {
 /// The keys of a complete [data] that say how images are prepared for detection.
 Config preparation_in(const Config& data) {
   Config kept;
-  for (const auto* key : {"short_side", "max_side", "test_short_side", "test_max_side",
-                          "resize_style", "reduced_decoding", "divisor"})
+  for (const auto* key :
+       {"short_side", "max_side", "test_short_side", "test_max_side", "resize_style", "divisor"})
     if (const auto* value = data.find(key)) kept.set(key, *value);
   return kept;
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Makes build/docs/html: the Markdown pages and the reference of the registry as HTML.
 
-usage: make_html.py TRAINER [OUT]
+usage: make_html.py [OUT]
 
-TRAINER is a built program: the reference is what it says of its components. Every warning is an
-error. OUT/html/index.html opens from a file; nothing is fetched from a network.
+The reference is made of schema/reference.json, which a test compares with the program. Every
+warning is an error. OUT/html/index.html opens from a file; nothing is fetched from a network.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -23,6 +24,7 @@ LANGUAGES = {"h": "cpp", "cpp": "cpp", "cu": "cpp", "cuh": "cpp", "c": "c", "py"
              "in": "none"}
 INDEX = pathlib.Path("docs/index.md")
 REFERENCE = pathlib.Path("docs/reference.md")
+KNOWN = ROOT / "schema/reference.json"
 
 
 def language_of(name: pathlib.Path, text: str) -> str:
@@ -107,8 +109,8 @@ class Site:
                    f"---\norphan: true\nnosearch: true\n---\n\n# {name}\n\n"
                    f"{fence}{language_of(name, text)}\n{text}{fence}\n")
 
-    def add_reference(self, trainer: str) -> None:
-        made = reference_pages(trainer)
+    def add_reference(self) -> None:
+        made = reference_pages(json.loads(KNOWN.read_text(encoding="utf-8")))
         names = "".join(f"/docs/reference/{name}\n" for name in made)
         with (self.root / REFERENCE).open("a", encoding="utf-8") as page:
             page.write("\n" + "".join(f"- [{text.splitlines()[0].removeprefix('# ')}]"
@@ -117,7 +119,7 @@ class Site:
         for name, text in made.items():
             self.write(REFERENCE.parent / "reference" / f"{name}.md", text)
 
-    def add_all(self, trainer: str) -> None:
+    def add_all(self) -> None:
         for page in [*self.lists, *sorted(self.pages - set(self.lists))]:
             self.add_page(page)
         for page in self.pages - self.listed - set(self.lists):
@@ -129,21 +131,21 @@ class Site:
         for picture in tracked(ROOT, "docs/*.svg", "docs/*.png", "docs/*.jpg"):
             (self.root / picture).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / picture, self.root / picture)
-        self.add_reference(trainer)
+        self.add_reference()
         shutil.copy(HERE / "conf.py", self.root)
         (self.root / "_static").mkdir()
         shutil.copy(HERE / "millrace.css", self.root / "_static")
 
 
 def main() -> int:
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) > 2:
         print(__doc__, file=sys.stderr)
         return 2
-    out = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "build/docs").absolute()
+    out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/docs").absolute()
     source, html = out / "pages", out / "html"
     for folder in (source, html):
         shutil.rmtree(folder, ignore_errors=True)
-    Site(source).add_all(sys.argv[1])
+    Site(source).add_all()
     made = subprocess.run([sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q",
                            "-j", "auto", "-d", str(out / "doctrees"), "-E", str(source), str(html)])
     if made.returncode:

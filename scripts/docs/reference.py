@@ -1,9 +1,17 @@
-"""The reference: what `trainer list --json` says, as Markdown pages."""
+#!/usr/bin/env python3
+"""The reference: what `trainer list --json` and --help say, as Markdown pages.
+
+usage: reference.py TRAINER
+
+Prints schema/reference.json, which the pages are made of without a built program; `make schema`
+writes it.
+"""
 
 import json
 import pathlib
 import re
 import subprocess
+import sys
 from typing import Any
 
 # Plug-ins that are built with the trainer.
@@ -78,7 +86,7 @@ def detector_page(entry: dict[str, Any]) -> str:
     """Options by table: `rpn.nms_thresh` stands in [model.rpn]."""
     plugin = ""
     if entry["plugin"]:
-        plugin = f"plugins = [\"{pathlib.PurePath(entry['plugin']).name}\"]\n\n"
+        plugin = f"plugins = [\"{entry['plugin']}\"]\n\n"
     text = (f"# {entry['name']}\n\n{sentence(entry['doc'])}\n\n"
             f"```toml\n{plugin}[model]\ntype = \"{entry['name']}\"\n```\n")
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -95,19 +103,24 @@ def registry_of(trainer: str) -> dict[str, Any]:
     plugins = [word for name in PLUGINS for word in ("--plugin", name)]
     listed = subprocess.run([trainer, "list", "--json", *plugins], check=True, capture_output=True,
                             text=True)
-    return json.loads(listed.stdout)
+    registry = json.loads(listed.stdout)
+    for kind in ("detectors", *KINDS):
+        for entry in registry[kind]:
+            if entry["plugin"]:  # not where it lies on this machine
+                entry["plugin"] = pathlib.PurePath(entry["plugin"]).name
+    return registry
 
 
-def reference_pages(trainer: str) -> dict[str, str]:
-    """Markdown by name."""
-    registry = registry_of(trainer)
+def reference_pages(known: dict[str, Any]) -> dict[str, str]:
+    """Markdown by name, of what schema/reference.json holds."""
+    registry = known["registry"]
     pages = {"tables": tables_page(registry["tables"])}
     for entry in registry["detectors"]:
         pages[f"detector-{entry['name']}"] = detector_page(entry)
     for kind, (title, _) in KINDS.items():
         pages[kind] = f"# {title}\n\n" + "\n".join(
             component(kind, entry, "##") for entry in registry[kind])
-    return {**pages, "commands": commands_page(trainer)}
+    return {**pages, "commands": commands_page(known["commands"])}
 
 
 def commands_of(trainer: str, *words: str) -> dict[str, str]:
@@ -123,8 +136,21 @@ def commands_of(trainer: str, *words: str) -> dict[str, str]:
     return found
 
 
-def commands_page(trainer: str) -> str:
+def commands_page(commands: dict[str, str]) -> str:
     text = "# Commands\n\nWhat `--help` says of each.\n"
-    for words, said in commands_of(trainer).items():
+    for words, said in commands.items():
         text += f"\n## `trainer{' ' + words if words else ''}`\n\n```text\n{said.rstrip()}\n```\n"
     return text
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    known = {"registry": registry_of(sys.argv[1]), "commands": commands_of(sys.argv[1])}
+    print(json.dumps(known, indent=1, ensure_ascii=False))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

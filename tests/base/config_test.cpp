@@ -134,6 +134,8 @@ TEST(Config, PrintsTomlThatReadsBackEqual) {
       "1e-5\n[[t.list]]\nf = 2.0\n";
   const auto once = to_toml(parse_config(text, "a"));
   EXPECT_EQ(once, to_toml(parse_config(once, "b")));
+  const auto control = to_toml(parse_config("a = \"\\u001b\\u007f\\u0085\"", "a"));
+  EXPECT_EQ(control, "a = \"\\u001b\\u007f\\u0085\"\n");
   EXPECT_THAT(once, HasSubstr("[[t.list]]\nf = 1e-05\n"));
 }
 

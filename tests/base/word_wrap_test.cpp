@@ -21,6 +21,11 @@ TEST(Printable, EscapesControlCharactersButLineBreaksAndTabs) {
   EXPECT_LT(printable(std::string(1000000, 'x')).size(), 270000U);
 }
 
+TEST(WithoutControls, LeavesJsonAsItIs) {
+  EXPECT_EQ(without_controls("[\"\x7f\xc2\x85\"]\n", "\\u00"), "[\"\\u007f\\u0085\"]\n");
+  EXPECT_EQ(without_controls("\xc2\xa9\xc2"), "\xc2\xa9\xc2");
+}
+
 TEST(Wrapped, KeepsLinesAndIndentsThatFit) {
   const auto* table = "      AP  AP50\n  box  1     2\n\n";
   EXPECT_EQ(wrapped(table, 14, "    "), table);

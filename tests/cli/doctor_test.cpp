@@ -195,6 +195,44 @@ TEST_F(Doctor, TheReportDoesNotDependOnThreads) {
     EXPECT_EQ(doctor({}, {std::string("data.threads=") + threads}).out, one.out);
 }
 
+TEST_F(Doctor, EscapesControlCharactersOfNames) {
+  const std::string name = "star\x1b]0;title\x07\x7f";
+  for (const auto& file : {annotations_, val_annotations_})
+    edit(file, [&](Json& json) { json["categories"][0]["name"] = name; });
+  const auto text = successful(doctor());
+  EXPECT_THAT(text.out + text.err, Not(ContainsRegex("[\x1b\x07\x7f]")));
+  EXPECT_THAT(text.out, HasSubstr("star\\x1b]0;title\\x07\\x7f"));
+  const auto json = successful(doctor({"--json"}));
+  EXPECT_THAT(json.out, Not(ContainsRegex("[\x1b\x07\x7f]")));
+  EXPECT_EQ(json.json().at("classes").at(0).at("name"), name);
+}
+
+TEST_F(Doctor, TakesARunsFolder) {
+  successful(trainer(
+      on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
+  const auto run = in_folder("runs") / "maskrcnn-1";
+  const auto of_run = successful(trainer({"doctor", run, "--json"})).json();
+  EXPECT_EQ(of_run.at("findings"), successful(doctor({"--json"})).json().at("findings"));
+}
+
+TEST_F(Doctor, ExaminesAFolderOfPhotosAndLabels) {
+  const auto sound = successful(trainer({"doctor", data_, "--json"})).json();
+  EXPECT_THAT(sound.at("data").get<std::string>(),
+              AllOf(HasSubstr(data_.string()), HasSubstr("COCO"), HasSubstr("8 images")));
+  EXPECT_THAT(sound.at("split").get<std::string>(), HasSubstr("4 images to evaluate on"));
+  EXPECT_FALSE(sound.contains("config")) << "nothing is written";
+  fs::resize_file(first_image(), 300);
+  const auto broken = trainer({"doctor", data_});
+  EXPECT_EQ(broken.exit_code, 1);
+  EXPECT_THAT(broken.out, HasSubstr("image-unreadable"));
+}
+
+TEST_F(Doctor, RejectsFoldersWithoutLabels) {
+  const auto photos = data_ / "train2017";
+  expect_error(trainer({"doctor", photos}), 2, photos.string());
+  expect_error(trainer({"doctor", data_, "--set", "data.threads=1"}), 2, "--set");
+}
+
 TEST_F(Doctor, RealPhotosHaveNoErrors) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto outcome = successful(trainer(on(data_folder() / "coco_mini", {"doctor", "--json"})));

@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "tests/cli/trainer.h"
+#include "tests/support/exif.h"
 #include "tests/support/videos.h"
 #include "tests/support/wait.h"
 
@@ -111,6 +112,10 @@ TEST_F(Predict, TakesIdsByNameToScoreAsEval) {
     for (auto& image : json["images"]) image["id"] = 1000 - image["id"].get<int>();
     for (auto& one : json["annotations"]) one["image_id"] = 1000 - one["image_id"].get<int>();
   });
+  // One that its EXIF data would turn, but not its annotations.
+  const auto turned_image = read_json(val_annotations_)["images"][0];
+  const auto turned_file = data_ / "val2017" / turned_image["file_name"].get<std::string>();
+  write_text(turned_file, turned(read_text(turned_file), 3));
   const Words all = {"--set", "model.test.score_thresh=0"};
   successful(trainer(
       Words{"predict", weights, data_ / "val2017", "--out", out, "--gt", val_annotations_} + all));
@@ -122,6 +127,13 @@ TEST_F(Predict, TakesIdsByNameToScoreAsEval) {
       trainer(Words{"eval", weights, "--data", data_, "--out", in_folder("found.json")} + all));
   EXPECT_EQ(successful(score(out / "detections.json")).json().at("stats"),
             successful(score(in_folder("found.json"))).json().at("stats"));
+  const auto of_turned = [&](const fs::path& found) {
+    auto some = Json::array();
+    for (const auto& one : read_json(found))
+      if (one["image_id"] == turned_image["id"]) some.push_back(one);
+    return some;
+  };
+  EXPECT_EQ(of_turned(out / "detections.json"), of_turned(in_folder("found.json")));
   std::map<std::string, Json> names;
   const auto annotations = read_json(val_annotations_);
   for (const auto& image : annotations.at("images")) names[image["file_name"]] = image["id"];

@@ -18,13 +18,16 @@ class Weights : public TrainerOnData {
         images);
   }
 
-  /// Trains for a step; the checkpoint that this leaves.
-  fs::path trained() {
-    const auto run = successful(trainer(
-        on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
+  /// The folder of a run of one step.
+  fs::path run_of(const std::string& name, const Words& overrides) {
+    const auto run = successful(trainer(on(data_, {"run", "--out", in_folder(name)},
+                                           kTrainOnly + Words{"train.max_steps=1"} + overrides)));
     EXPECT_EQ(run.out, "") << "standard output belongs to results";
-    return in_folder("runs") / "maskrcnn-1" / "checkpoints" / "latest";
+    return in_folder(name) / "maskrcnn-1";
   }
+
+  /// Trains for a step; the checkpoint that this leaves.
+  fs::path trained() { return run_of("runs", {}) / "checkpoints" / "latest"; }
 };
 
 /// A safetensors file with one F32 number.
@@ -279,6 +282,16 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
   const auto of_run = successful(trainer({"eval", run, "--json"}));
   EXPECT_EQ(of_run.json().at("bbox"), scores.at("bbox"));
 
+  EXPECT_EQ(of_run.json().at("limit").at("max_detections"), 100);
+  const auto wider = run_of("wider", {"callbacks.evaluate.max_detections=200"});
+  const auto counted = [](const Outcome& scored) {
+    return successful(scored).json().at("limit").at("max_detections");
+  };
+  EXPECT_EQ(counted(trainer({"eval", wider, "--json"})), 200);
+  EXPECT_EQ(counted(trainer({"eval", wider, "--data", data_, "--json"})), 200);
+  EXPECT_EQ(counted(trainer({"eval", wider, "--max-dets", "150", "--json"})), 150);
+  EXPECT_EQ(counted(eval(weights, {"--set", "callbacks.evaluate.max_detections=300"})), 300);
+
   // How one detects is free, what the weights compute is not.
   successful(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
                       "model.test.score_thresh=0.9"}));
@@ -290,6 +303,7 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
   for (const auto* line : {"# detector: maskrcnn", "# classes: ", "# trained for: 1 step",
                            "# trained on: data/train2017", "[model]", "test_short_side = 176"})
     EXPECT_THAT(shown.out, HasSubstr(line));
+  EXPECT_THAT(shown.out, Not(HasSubstr("reduced_decoding")));
 }
 
 TEST_F(Weights, WithoutACardOrOutOfPlaceSayWhatToGive) {

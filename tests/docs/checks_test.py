@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The check of snippets finds what is wrong with a page, and says where.
+"""The check of snippets finds what is wrong with a page, and says where; the reference is the
+program's.
 
 usage: checks_test.py TRAINER
 """
@@ -73,6 +74,15 @@ class Checks(unittest.TestCase):
     def test_a_page_that_the_index_does_not_list_is_reported(self) -> None:
         said = self.check("A page.\n", "Another.\n", index="See [a page](0.md).\n")
         self.assertEqual(said, "docs/1.md:1: docs/index.md does not list it\n")
+
+
+class Reference(unittest.TestCase):
+    def test_the_committed_one_is_that_of_this_program(self) -> None:
+        made = subprocess.run([sys.executable, ROOT / "scripts/docs/reference.py", TRAINER],
+                              check=True, capture_output=True, text=True)
+        committed = (ROOT / "schema/reference.json").read_text(encoding="utf-8")
+        self.assertTrue(committed == made.stdout,
+                        "schema/reference.json is not what this program says: run `make schema`")
 
 
 if __name__ == "__main__":

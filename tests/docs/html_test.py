@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """The HTML of the pages: it is made without a warning, a browser finds words in it from a file, and
 nothing of it comes from a network.
-
-usage: html_test.py TRAINER
 """
 
 import pathlib
@@ -16,7 +14,6 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PYTHON = ROOT / ".deps/python/bin/python"
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-TRAINER = sys.argv.pop(1)
 
 
 def sphinx_is_there() -> bool:
@@ -32,7 +29,7 @@ class Html(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
         out = pathlib.Path(cls.folder.name)
-        made = subprocess.run([PYTHON, ROOT / "scripts/docs/make_html.py", TRAINER, out],
+        made = subprocess.run([PYTHON, ROOT / "scripts/docs/make_html.py", out],
                               capture_output=True, text=True)
         assert made.returncode == 0, made.stdout + made.stderr
         cls.html = out / "html"

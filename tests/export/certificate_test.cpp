@@ -48,6 +48,21 @@ TEST(Certificate, AnotherFileIsNoticed) {
                         "no certificate");
 }
 
+TEST(Certificate, RejectsNamesWithFolders) {
+  const Scratch scratch;
+  const auto detector = decided_detector(kMasks);
+  const auto model = exported(*detector, kMasks, scratch, {made_photo(64, 64, 1)});
+  const auto file = scratch / "model.certificate.json";
+  const auto whole = nlohmann::json::parse(read_file(file));
+  for (const std::string name : {"/model.onnx", "../model.onnx", "a/model.onnx", "..", "."})
+    for (const auto* part : {"files", "tensors"}) {
+      auto text = whole;
+      text[part][name] = whole["files"]["model.onnx"];
+      scratch.file("model.certificate.json", text.dump());
+      MILLRACE_EXPECT_ERROR(check_certificate(model), file, "'" + name + "'");
+    }
+}
+
 TEST(Export, SoftNmsIsRefusedWithASentence) {
   const Scratch scratch;
   const SmallKind soft{"fasterrcnn", kFewProposals + "test.nms_type = 'linear'\n"};

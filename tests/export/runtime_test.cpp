@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "millrace/base/files.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/image/antialiased.h"
 #include "millrace/dataflow/image/bilinear.h"
@@ -65,6 +67,20 @@ TEST_P(Exported, OnnxruntimeGivesTheSameForPaddedBatchesAndPastedMasks) {
   const auto detector = decided_detector(GetParam());
   expect_right(exported(*detector, GetParam(), scratch, photos_for(GetParam()),
                         {.padded = true, .pasted = true}));
+}
+
+TEST(CheckScript, RejectsNamesWithFolders) {
+  NEEDS_RUNTIME();
+  const Scratch scratch;
+  const SmallKind kind{"retinanet", ""};
+  const auto model = exported(*decided_detector(kind), kind, scratch, {made_photo(64, 64, 1)});
+  const auto file = scratch / "model.certificate.json";
+  auto text = nlohmann::json::parse(read_file(file));
+  EXPECT_EQ(run(CHECK_SCRIPT " " + model.string()), 0);
+  text["files"]["sub/../model.onnx"] = text["files"]["model.onnx"];
+  std::filesystem::create_directory(scratch / "sub");
+  scratch.file("model.certificate.json", text.dump());
+  EXPECT_NE(run(CHECK_SCRIPT " " + model.string()), 0);
 }
 
 class ResizedPixels : public ::testing::TestWithParam<ResizeStyle> {};

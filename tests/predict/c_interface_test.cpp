@@ -260,6 +260,9 @@ TEST_F(CInterface, BrokenModelsAreErrors) {
     EXPECT_EQ(other, nullptr);
   };
   refused(in_folder("absent.safetensors"));
+  const auto strange = in_folder("a\x1b[2J.safetensors");
+  EXPECT_EQ(millrace_predict_open(strange.c_str(), nullptr, &other), MILLRACE_BAD_MODEL);
+  EXPECT_THAT(error(), AllOf(HasSubstr("a\\x1b[2J"), Not(HasSubstr("\x1b"))));
   const auto whole = read_text(weights_ / "model.safetensors");
   const auto file = in_folder("cut.safetensors");
   for (const auto size : {std::size_t{0}, std::size_t{9}, whole.size() / 2, whole.size() - 1}) {

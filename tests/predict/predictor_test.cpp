@@ -7,6 +7,7 @@
 #include "millrace/coco/data/detections.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/trainer/evaluation/evaluation.h"
+#include "millrace/weights/safetensors.h"
 #include "tests/predict/trained.h"
 #include "tests/support/thrown.h"
 
@@ -128,6 +129,31 @@ TEST_F(OnePredictor, TakesPixelsInAnyOrderAndStride) {
   EXPECT_TRUE(same(predictor_.predict(pixels_of(rgb, PixelOrder::rgb)), expected));
   EXPECT_TRUE(same(predictor_.predict(pixels_of(bgr, PixelOrder::bgr, bgr.step)), expected));
   EXPECT_TRUE(same(predictor_.predict(pixels_of(part, PixelOrder::rgb, part.step)), expected));
+}
+
+TEST_F(OnePredictor, CertificatesHoldItsDetections) {
+  const auto photos = make_photos(), model = in_folder("model.onnx");
+  successful(trainer(
+      {"export", weights_, "--out", model, "--photos", photos, "--set", "train.threads=1"}));
+  const auto tensors = read_safetensors(in_folder("model.certificate.safetensors"));
+  const std::map<std::string, at::Tensor> by_name(tensors.begin(), tensors.end());
+  int number = 0, all = 0;
+  for (const auto& file : images_in(photos)) {
+    const auto found = predictor_.predict(ImageFile{file});
+    const auto start = std::to_string(number++) + ".";
+    const auto image = by_name.at(start + "image");
+    EXPECT_EQ(image.size(0), found.height) << file;
+    EXPECT_EQ(image.size(1), found.width) << file;
+    const auto boxes = by_name.at(start + "boxes"), scores = by_name.at(start + "scores");
+    ASSERT_EQ(scores.size(0), std::ssize(found.objects)) << file;
+    for (std::int64_t i = 0; i < scores.size(0); ++i, ++all) {
+      const auto& object = found.objects[static_cast<std::size_t>(i)];
+      EXPECT_EQ(scores[i].item<float>(), object.score) << file;
+      EXPECT_EQ(boxes[i][0].item<float>(), object.box.x1) << file;
+      EXPECT_EQ(boxes[i][3].item<float>(), object.box.y2) << file;
+    }
+  }
+  EXPECT_GT(all, 20);
 }
 
 TEST_F(OnePredictor, SaysWhatTheModelIs) {

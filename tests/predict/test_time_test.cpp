@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/image/image_file.h"
+#include "millrace/dataflow/image/upright.h"
 #include "millrace/predict/test_image.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/predict/trained.h"
 
 namespace millrace::testing {
 namespace {
@@ -45,6 +48,48 @@ TEST(TestTime, EvaluationAndPredictorMakeTheSameBytes) {
         tiny.divisor = side == 20 ? 32 : 1;
         expect_same_batches(tiny, open_split(tiny, tiny.val));
       }
+}
+
+TEST(TestTime, DecodesWholeUnlessEvaluationAsksForLess) {
+  TinyCoco tiny(7);
+  tiny.test_short_side = 10;  // a third of the smallest picture
+  const auto evaluated = [&](bool train, bool eval) {
+    tiny.reduced_decoding = train;
+    tiny.eval_reduced_decoding = eval;
+    return digests(*start_eval_flow(tiny, open_split(tiny, tiny.val)), 7);
+  };
+  const auto whole = evaluated(false, false);
+  EXPECT_EQ(evaluated(true, false), whole) << "data.reduced_decoding is of training";
+  EXPECT_NE(evaluated(false, true), whole);
+}
+
+TEST(TestTime, TurnsPhotosByEachOrientation) {
+  for (const auto size : {cv::Size(104, 80), cv::Size(64, 64)}) {
+    const auto stored = encoded(".jpg", noise(size.width, size.height));
+    const auto pixels = decode_rgb(stored, "x");
+    for (char orientation = 1; orientation <= 8; ++orientation) {
+      const auto bytes = turned(stored, orientation);
+      const auto upright_pixels = upright(pixels, orientation);
+      const auto expect_upright = [&](const Sample& sample) {
+        ASSERT_EQ(cv::Size(sample.width, sample.height), upright_pixels.size());
+        EXPECT_EQ(cv::norm(sample.image.pixels(), upright_pixels, cv::NORM_INF), 0)
+            << int{orientation};
+      };
+      expect_upright(TestTime::photo("x", bytes));
+      // At its own size, which leaves nothing to resize.
+      const TestTime how{.short_side = std::min(size.width, size.height), .max_side = 1000};
+      expect_upright(prepared(ImageBytes{bytes}, how, "x"));
+    }
+  }
+}
+
+TEST(TestTime, TurnsAnnotatedPhotosToTheirSizeOnly) {
+  const auto stored = encoded(".jpg", noise(104, 80));
+  const auto pixels = decode_rgb(stored, "x");
+  for (const char orientation : {2, 3, 4, 6}) {
+    const auto sample = TestTime::photo("x", turned(stored, orientation), cv::Size(104, 80));
+    EXPECT_EQ(cv::norm(sample.image.pixels(), pixels, cv::NORM_INF), 0) << int{orientation};
+  }
 }
 
 TEST(TestTime, OfRealPhotosToo) {

@@ -7,6 +7,7 @@
 #include "millrace/base/random.h"
 #include "tests/cli/trainer.h"
 #include "tests/end_to_end/training.h"
+#include "tests/support/exif.h"
 #include "tests/support/pictures.h"
 
 namespace millrace::testing {
@@ -19,15 +20,6 @@ inline cv::Mat noise(int width, int height) {
     for (int c = 0; c < 3; ++c) level[c] = static_cast<std::uint8_t>(rng.below(256));
   cv::resize(coarse, fine, {width, height}, 0, 0, cv::INTER_LINEAR);
   return fine;
-}
-
-/// A JPEG with an EXIF orientation.
-inline std::string turned(const std::string& jpeg, char orientation) {
-  using namespace std::string_literals;
-  const auto exif =
-      "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0"s + orientation + "\0\0\0\0\0\0"s;
-  return jpeg.substr(0, 2) + "\xFF\xE1"s + '\0' + static_cast<char>(exif.size() + 2) + exif +
-         jpeg.substr(2);
 }
 
 class Trained : public Training {
@@ -55,7 +47,8 @@ class Trained : public Training {
     return last_checkpoint(output);
   }
 
-  /// JPEGs whose sizes are such that all ways of decoding, turning and padding occur, and a PNG.
+  /// JPEGs whose sizes are such that all ways of decoding, turning (EXIF 1 to 8) and padding occur,
+  /// and two PNGs.
   fs::path make_photos() const {
     const auto folder = in_folder("photos");
     fs::create_directories(folder);
@@ -69,6 +62,10 @@ class Trained : public Training {
     write_text(folder / "g_thin.jpg", jpeg(300, 7));
     write_text(folder / "h.png", encoded(".png", noise(400, 256)));
     write_text(folder / "i_pixel.png", encoded(".png", noise(1, 1)));
+    write_text(folder / "j_mirrored.jpg", turned(jpeg(104, 80), 2));
+    write_text(folder / "k_mirrored_upside_down.jpg", turned(jpeg(80, 104), 4));
+    write_text(folder / "l_square_transposed.jpg", turned(jpeg(96, 96), 5));
+    write_text(folder / "m_transposed_back.jpg", turned(jpeg(112, 72), 7));
     return folder;
   }
 };

@@ -214,3 +214,11 @@ def test_wrong_results_are_named(path: Path, data: Any) -> None:
         coco.loadRes({})
     with pytest.raises(AssertionError, match=r"\(N, 7\)"):
         coco.loadRes(np.zeros((2, 6)))
+
+
+def test_messages_have_no_control_characters(tmp_path: Path) -> None:
+    file = tmp_path / "a\x1b[2J.json"
+    file.write_text("no JSON")
+    with pytest.raises(ValueError, match=r"a\\x1b\[2J\.json") as raised:
+        COCO(file)
+    assert "\x1b" not in str(raised.value)

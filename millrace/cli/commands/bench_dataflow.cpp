@@ -174,32 +174,35 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
 void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
   const auto images = static_cast<double>(m.images);
   const double rate = share(images, m.wall_s), cpu_ms = 1e3 * share(m.cpu_s, images);
-  fmt::print("{} batches in {} ({}) with {}\n", m.batches, duration_text(m.wall_s),
-             counted(m.images, "image"), counted(threads, "thread"));
-  fmt::print("  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches, {:.0f} % padding\n",
-             rate, share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
-             100 * m.padding_share());
+  print_formatted("{} batches in {} ({}) with {}\n", m.batches, duration_text(m.wall_s),
+                  counted(m.images, "image"), counted(threads, "thread"));
+  print_formatted(
+      "  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches, {:.0f} % padding\n", rate,
+      share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
+      100 * m.padding_share());
   if (floors.decode_images_per_s > 0) {  // the source has JPEG files
-    fmt::print("  {:8.1f} images/s   JPEG decode alone: the flow runs at {:.0f} % of it\n",
-               floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
-    fmt::print(
+    print_formatted("  {:8.1f} images/s   JPEG decode alone: the flow runs at {:.0f} % of it\n",
+                    floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
+    print_formatted(
         "  {:8.2f} ms         of CPU an image; decode {:.2f} + resize {:.2f} + copy {:.2f}, each "
         "alone, are {:.0f} % of it\n",
         cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
         100 * share(floors.sum_ms(), cpu_ms));
   }
-  fmt::print("  first batch after {:.0f} ms, peak memory {}, {} skipped\n", 1e3 * m.first_batch_s,
-             byte_text(static_cast<double>(m.peak_rss_bytes)), m.flow.skipped);
+  print_formatted("  first batch after {:.0f} ms, peak memory {}, {} skipped\n",
+                  1e3 * m.first_batch_s, byte_text(static_cast<double>(m.peak_rss_bytes)),
+                  m.flow.skipped);
   print_lines(fmt::format("  {}\n\n", m.verdict(threads)));
-  fmt::print("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy", "queue");
+  print_formatted("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy",
+                  "queue");
   for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
     const auto& stage = m.flow.stages[k];
-    fmt::print("  {:<24} {:>9} {:>9.3f} {:>7.1f} % {:>7.1f}\n", stage.name, stage.items,
-               ms_per_item(stage), 100 * share(stage.busy_s, m.busy_s), m.mean_waiting[k]);
+    print_formatted("  {:<24} {:>9} {:>9.3f} {:>7.1f} % {:>7.1f}\n", stage.name, stage.items,
+                    ms_per_item(stage), 100 * share(stage.busy_s, m.busy_s), m.mean_waiting[k]);
   }
   for (std::size_t i = 0; i < m.digests.size(); ++i)
-    fmt::print("{}{}", i == 0 ? "\n  " : " ", m.digests[i]);
-  if (!m.digests.empty()) fmt::print("\n");
+    print_formatted("{}{}", i == 0 ? "\n  " : " ", m.digests[i]);
+  if (!m.digests.empty()) print_formatted("\n");
 }
 
 int bench_dataflow(const BenchDataflowArguments& arguments) {

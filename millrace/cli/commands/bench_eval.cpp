@@ -100,7 +100,7 @@ int bench_load(const BenchEvalArguments& arguments) {
            {"cached_s", again},
            {"cached_cpu_s", again_cpu}});
   else
-    fmt::print(
+    print_formatted(
         "{:.0f} MB: {:.3f} s ({:.2f} of CPU) the first time, {:.3f} s ({:.2f}) from the cache\n",
         1e-6 * static_cast<double>(fs::file_size(arguments.annotations)), first, first_cpu, again,
         again_cpu);
@@ -120,7 +120,7 @@ int bench_eval(const BenchEvalArguments& arguments) {
               {"detections", arguments.set.images * arguments.set.detections},
               {"threads", threads}};
   if (!arguments.json)
-    fmt::print(
+    print_formatted(
         "{} images, {} detections, {}, the least of {}; ms\n  "
         "{:<6}{:>8}{:>12}{:>12}{:>12}{:>8}{:>8}   floor: bytes read\n",
         arguments.set.images, arguments.set.images * arguments.set.detections,
@@ -134,9 +134,9 @@ int bench_eval(const BenchEvalArguments& arguments) {
                  {"evaluate_s", p.evaluate}, {"s", p.whole},
                  {"cpu_s", p.cpu},           {"floor_s", p.read}};
     if (!arguments.json)
-      fmt::print("  {:<6}{:>8.1f}{:>12.1f}{:>12.1f}{:>12.1f}{:>8.1f}{:>8.1f}\n", name,
-                 1e3 * p.truth, 1e3 * p.detections, 1e3 * p.evaluate, 1e3 * p.whole, 1e3 * p.cpu,
-                 1e3 * p.read);
+      print_formatted("  {:<6}{:>8.1f}{:>12.1f}{:>12.1f}{:>12.1f}{:>8.1f}{:>8.1f}\n", name,
+                      1e3 * p.truth, 1e3 * p.detections, 1e3 * p.evaluate, 1e3 * p.whole,
+                      1e3 * p.cpu, 1e3 * p.read);
   }
   if (arguments.json)
     print(all);

@@ -204,26 +204,27 @@ Json to_json(const Measurement& m) {
 }
 
 void print_table(const std::string& title, const std::vector<OpTime>& times, const Measurement& m) {
-  fmt::print("\n  {:<44}{:>10}{:>9}{:>9}\n", title, "ms a step", "share", "calls");
+  print_formatted("\n  {:<44}{:>10}{:>9}{:>9}\n", title, "ms a step", "share", "calls");
   for (const auto& time : times)
-    fmt::print("  {:<44}{:>10.2f}{:>7.1f} %{:>9.0f}\n", time.name, 1e3 * m.per_step(time.seconds),
-               100 * time.seconds / m.watched_s, m.per_step(static_cast<double>(time.calls)));
+    print_formatted("  {:<44}{:>10.2f}{:>7.1f} %{:>9.0f}\n", time.name,
+                    1e3 * m.per_step(time.seconds), 100 * time.seconds / m.watched_s,
+                    m.per_step(static_cast<double>(time.calls)));
 }
 
 /// Each operator beside what the machine can do: a product beside the peak of products, others
 /// beside the memory's.
 void print_roofline(const Measurement& m) {
-  fmt::print("\n  the machine at best: {:.0f} GFLOP/s, {:.1f} GB/s\n", 1e-9 * m.peaks->flops_per_s,
-             1e-9 * m.peaks->bytes_per_s);
-  fmt::print("  {:<44}{:>10}{:>10}{:>10}{:>9}{:>10}\n", "operator", "ms a step", "GFLOP/s",
-             "of best", "GB/s", "of best");
+  print_formatted("\n  the machine at best: {:.0f} GFLOP/s, {:.1f} GB/s\n",
+                  1e-9 * m.peaks->flops_per_s, 1e-9 * m.peaks->bytes_per_s);
+  print_formatted("  {:<44}{:>10}{:>10}{:>10}{:>9}{:>10}\n", "operator", "ms a step", "GFLOP/s",
+                  "of best", "GB/s", "of best");
   for (const auto& [name, seconds, calls, work] : m.operators) {
     const auto flops = work.flops / seconds, bytes = work.bytes / seconds;
     const auto products = flops > 0 ? fmt::format("{:>10.0f}{:>8.0f} %", 1e-9 * flops,
                                                   100 * flops / m.peaks->flops_per_s)
                                     : fmt::format("{:>20}", "");
-    fmt::print("  {:<44}{:>10.2f}{}{:>9.1f}{:>8.0f} %\n", name, 1e3 * m.per_step(seconds), products,
-               1e-9 * bytes, 100 * bytes / m.peaks->bytes_per_s);
+    print_formatted("  {:<44}{:>10.2f}{}{:>9.1f}{:>8.0f} %\n", name, 1e3 * m.per_step(seconds),
+                    products, 1e-9 * bytes, 100 * bytes / m.peaks->bytes_per_s);
   }
 }
 
@@ -239,14 +240,15 @@ int bench_model(const BenchModelArguments& arguments) {
   add_rest(m);
   if (m.operators.size() > kOperators) m.operators.resize(kOperators);
   if (arguments.json) return print(to_json(m)), kDone;
-  fmt::print("{}: median {:.1f} ms of {} ({:.1f} ms of CPU), {:.2f} images/s, peak memory {}\n",
-             arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
-             counted(std::ssize(m.step_s), "step"), 1e3 * m.per_step(m.cpu_s),
-             m.images / m.whole_s(), byte_text(static_cast<double>(m.peak_rss_bytes)));
+  print_formatted(
+      "{}: median {:.1f} ms of {} ({:.1f} ms of CPU), {:.2f} images/s, peak memory {}\n",
+      arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
+      counted(std::ssize(m.step_s), "step"), 1e3 * m.per_step(m.cpu_s), m.images / m.whole_s(),
+      byte_text(static_cast<double>(m.peak_rss_bytes)));
   if (m.device)
-    fmt::print("peak memory of the device: {} in tensors, {} reserved\n",
-               byte_text(static_cast<double>(m.device->tensors_bytes)),
-               byte_text(static_cast<double>(m.device->reserved_bytes)));
+    print_formatted("peak memory of the device: {} in tensors, {} reserved\n",
+                    byte_text(static_cast<double>(m.device->tensors_bytes)),
+                    byte_text(static_cast<double>(m.device->reserved_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
   if (m.peaks) print_roofline(m);

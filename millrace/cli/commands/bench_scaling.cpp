@@ -146,22 +146,23 @@ Json to_json(const std::vector<Row>& rows, const ScalingParts& parts, bool weak)
 }
 
 void print_table(const std::vector<Row>& rows, const ScalingParts& parts, bool weak) {
-  fmt::print("{:g} cores, {:g} of maths a rank, {:.1f} MB of gradients; images per {} kept\n\n",
-             parts.cores, parts.threads, parts.gradient_bytes / 1e6, weak ? "rank" : "step");
-  fmt::print("{:>5}{:>8}{:>11}{:>9}{:>11}{:>10}{:>12}{:>8}{:>8}{:>12}\n", "ranks", "images",
-             "cores/rank", "s/step", "predicted", "images/s", "efficiency", "data", "sync",
-             "CPU s/step");
+  print_formatted(
+      "{:g} cores, {:g} of maths a rank, {:.1f} MB of gradients; images per {} kept\n\n",
+      parts.cores, parts.threads, parts.gradient_bytes / 1e6, weak ? "rank" : "step");
+  print_formatted("{:>5}{:>8}{:>11}{:>9}{:>11}{:>10}{:>12}{:>8}{:>8}{:>12}\n", "ranks", "images",
+                  "cores/rank", "s/step", "predicted", "images/s", "efficiency", "data", "sync",
+                  "CPU s/step");
   bool crowded = false;
   for (const auto& [run, predicted_s] : rows) {
     crowded = crowded || run.ranks * parts.threads > parts.cores;
-    fmt::print(
+    print_formatted(
         "{:>5}{:>8}{:>11.2g}{:>9.3f}{:>11.3f}{:>10.2f}{:>10.0f} %{:>6.1f} %{:>6.1f} %{:>12.2f}\n",
         run.ranks, run.images_per_step, parts.cores / run.ranks, run.step_s, predicted_s,
         run.images_per_s(), 100 * efficiency(run, rows.front().run), 100 * run.data_share,
         100 * run.sync_share, run.cpu_s);
   }
   if (crowded)
-    fmt::print(
+    print_formatted(
         "\nranks with less than a core for each thread take turns: their rows say nothing of a "
         "machine that has the cores\n");
 }

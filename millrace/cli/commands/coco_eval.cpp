@@ -160,8 +160,8 @@ int coco_eval(const CocoEvalArguments& arguments) {
       spdlog::warn("{}; --max-dets N, one number, counts more", text);
   if (analysis) write_files(arguments, *analysis, iou);
   if (!arguments.json) {
-    fmt::print("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",
-               analysis ? analysis_text(*analysis, arguments.analyze) : "");
+    print_formatted("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",
+                    analysis ? analysis_text(*analysis, arguments.analyze) : "");
     suggest_next(!arguments.html.empty() ? "open " + arguments.html
                  : result.federated      ? "--json has the AP of each category, too"
                  : arguments.analyzes()

@@ -54,7 +54,7 @@ int config(const ConfigCommandArguments& arguments) {
   if (names_model(arguments.file)) return show_model(arguments);
   const auto recipe = arguments.load();
   make_callbacks(recipe);  // checks that what they watch is published
-  fmt::print("{}", to_toml(recipe.tree, /*origins=*/true));
+  print_formatted("{}", to_toml(recipe.tree, /*origins=*/true));
   suggest_next(fmt::format("trainer doctor {0}, then trainer run {0}", arguments.file));
   return kDone;
 }

@@ -40,7 +40,7 @@ int convert(const ConvertArguments& arguments) {
   const auto names = done.from.empty()
                          ? "names of its detector"
                          : fmt::format("{}, names of {} (from {})", heads, scheme.name, done.from);
-  fmt::print("{}: {}, {}\n", arguments.out.string(),
+  print_formatted("{}: {}, {}\n", arguments.out.string(),
              counted(static_cast<long long>(done.tensors), "tensor"), names);
   suggest_next(
       fmt::format("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG "

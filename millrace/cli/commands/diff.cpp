@@ -98,18 +98,18 @@ void print_differences(const char* title, const std::vector<Difference>& all) {
 
 void print_diff(const RunsDiff& diff) {
   const auto &a = diff.runs[0], &b = diff.runs[1];
-  fmt::print("{} ({}) | {} ({})\n\n", a.name, a.standing_text, b.name, b.standing_text);
+  print_formatted("{} ({}) | {} ({})\n\n", a.name, a.standing_text, b.name, b.standing_text);
   for (const auto& run : diff.runs)
-    for (const auto& remark : run.remarks) fmt::print("{}: {}\n", run.name, remark);
+    for (const auto& remark : run.remarks) print_formatted("{}: {}\n", run.name, remark);
   print_differences("what decides results", diff.facts.deciding);
   print_differences("what does not", diff.facts.others);
   const auto width = std::max({a.name.size(), b.name.size(), std::size_t{12}}) + 2;
-  fmt::print("\n{}\n{}\n\n{:<30}{:>{}}{:>{}}\n", metrics_text(diff.metrics),
-             weights_text(diff.weights), "", a.name, width, b.name, width);
+  print_formatted("\n{}\n{}\n\n{:<30}{:>{}}{:>{}}\n", metrics_text(diff.metrics),
+                  weights_text(diff.weights), "", a.name, width, b.name, width);
   for (const auto& figure : diff.figures)
-    fmt::print("{:<30}{:>{}}{:>{}}\n", figure.name, number_text(figure.a), width,
-               number_text(figure.b), width);
-  fmt::print("\n{}\n", verdict(diff));
+    print_formatted("{:<30}{:>{}}{:>{}}\n", figure.name, number_text(figure.a), width,
+                    number_text(figure.b), width);
+  print_formatted("\n{}\n", verdict(diff));
 }
 
 Json json_of(double value) { return std::isfinite(value) ? Json(value) : Json(); }

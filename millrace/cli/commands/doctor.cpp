@@ -4,16 +4,21 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/ceiling_rule.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/doctor_report.h"
 #include "millrace/cli/image_progress.h"
+#include "millrace/cli/init/choices.h"
+#include "millrace/cli/init/init_report.h"
+#include "millrace/cli/init/source_data.h"
 #include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
@@ -28,6 +33,7 @@
 namespace millrace::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using coco::FindingKind;
 using coco::Findings;
 using enum coco::Severity;
@@ -130,20 +136,12 @@ class Doctor {
       rule->resize = [=](cv::Size size) { return resize.size_of(size, side); };
     else
       rule->anchors.reset();  // nobody knows how large they see the images
-    rule->max_detections = max_detections();
+    rule->max_detections = evaluated_detections(recipe_);
     report_.ceiling = {data.val, *rule, ceilings(split->data, *rule)};
   }
 
-  /// callbacks.evaluate.max_detections; 0 without such a callback.
-  std::uint32_t max_detections() const {
-    const auto callback = std::ranges::find(recipe_.callbacks, "evaluate", &RecipeCallback::type);
-    if (callback == recipe_.callbacks.end()) return 0;
-    const auto* value = callback->table.find("max_detections");
-    return value ? static_cast<std::uint32_t>(std::get<std::int64_t>(value->data)) : 0;
-  }
-
   void check_limit(const DataSplit& split, Findings& findings) const {
-    const auto cost = limit_cost(split, {.max_detections = max_detections()});
+    const auto cost = limit_cost(split, {.max_detections = evaluated_detections(recipe_)});
     if (cost.beyond > 0) findings.add(kLimited, {.what = coco::text(cost)});
   }
 
@@ -245,7 +243,39 @@ std::string next_of(const DoctorReport& report, const std::string& config) {
                      report.findings.empty() ? "" : "; training goes on with what is left");
 }
 
-int doctor(const DoctorArguments& arguments) {
+/// What `trainer init` would find in a folder of photos and labels. Throws ConfigError for one that
+/// has none.
+int examine_folder(const fs::path& folder, const DoctorArguments& arguments) {
+  if (!arguments.config.overrides.empty() || arguments.images != "all")
+    throw ConfigError(folder.string() +
+                      " has no config.toml, so it is examined as data, as `trainer init` does: "
+                      "--set and --images go with a configuration");
+  auto data = read_source(folder, /*format=*/"");
+  InitReport report(arguments.json);
+  report.examine(folder, data, /*masks=*/choose_type(data, {}) == "maskrcnn");
+  const auto images = [](const formats::Split& split) {
+    return counted(std::ssize(split.data->images), "image");
+  };
+  report.say("split", data.val ? fmt::format("{} to train on, {} to evaluate on",
+                                             images(data.train), images(*data.val))
+                               : images(data.train) + ", which `trainer init` divides");
+  if (arguments.json)
+    print(report.json);
+  else
+    suggest_next("trainer init DIR --data " + folder.string());
+  const auto found = data.findings.sorted();
+  return std::ranges::any_of(found, [](const auto& one) { return one.kind.severity == error; })
+             ? kFailed
+             : kDone;
+}
+
+int doctor(const DoctorArguments& given) {
+  auto arguments = given;
+  if (const fs::path folder = given.config.file; fs::is_directory(folder)) {
+    const auto config = folder / "config.toml";  // of a run, a checkpoint or `trainer init`
+    if (!fs::exists(config)) return examine_folder(folder, arguments);
+    arguments.config.file = config.string();
+  }
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // the data here are examined, not a server's
   const auto threads = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
@@ -269,7 +299,9 @@ void add_doctor(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(
       app, action, "doctor",
       "Check a data set, say what is wrong with it; exit code 1: training would be wrong", doctor);
-  arguments.config.add_to(command);
+  arguments.config.add_to(command)->description(
+      "a TOML file such as configs/maskrcnn.toml, a run's folder, or a folder of photos and "
+      "labels");
   command
       .add_option("--images", arguments.images,
                   "all: decode every image file; headers: read their sizes; none: leave them alone")
@@ -281,7 +313,8 @@ void add_doctor(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_json_flag(command, arguments.json);
   add_examples(command,
-               {"trainer doctor configs/maskrcnn.toml",
+               {"trainer doctor configs/maskrcnn.toml", "trainer doctor runs/maskrcnn-1",
+                "trainer doctor photos/",
                 "trainer doctor configs/maskrcnn.toml --set data.root=/data/coco --images headers",
                 "trainer doctor configs/maskrcnn.toml --json | jq '.findings[].name'"});
 }

@@ -60,28 +60,34 @@ bool sees_several_views(const Config& model) {
   return (flip && value_text(*flip) == "true") || (scales && value_text(*scales) != "[1.0]");
 }
 
-/// Takes data.root and data.val from the training of `model`, unless --set gives data.val. Throws
-/// ConfigError if it has no record of one.
-void take_validation_split(Config& tree, const std::string& model) {
+/// The configuration of a model's training; empty if there is no record of it.
+Config trained_config(const std::string& model) {
   const auto file = weight_file(model);
   const auto origin = origin_of(file);
-  const auto trained = origin ? parse_config(origin->config, file.string()) : Config();
-  if (!trained.find_path("data.root"))
-    throw ConfigError(fmt::format(
-        "{} does not say on which images it is to be evaluated: name a data set with --data; its "
-        "split is data.val (--set data.val=NAME)",
-        model));
-  for (const auto* key : {"data.root", "data.val"})
+  return origin ? parse_config(origin->config, file.string()) : Config();
+}
+
+/// Takes these keys from the training of a model, where they are not set.
+void take_keys(Config& tree, const Config& trained, const std::vector<const char*>& keys) {
+  for (const auto* key : keys)
     if (const auto* value = trained.find_path(key); value && !tree.find_path(key))
       tree.set_path(key, *value);
 }
 
 int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   const auto with_data = [&](Config& tree) {
+    const auto& model = arguments.model.model;
+    const auto trained = names_model(model) ? trained_config(model) : Config();
     if (!arguments.data.empty())
       tree.set_path("data.root", {arguments.data.string(), {"--data", 0, 0}});
-    else if (!tree.find_path("data.root") && names_model(arguments.model.model))
-      take_validation_split(tree, arguments.model.model);
+    else if (!tree.find_path("data.root") && trained.find_path("data.root"))
+      take_keys(tree, trained, {"data.root", "data.val"});
+    else if (!tree.find_path("data.root") && names_model(model))
+      throw ConfigError(fmt::format(
+          "{} does not say on which images it is to be evaluated: name a data set with --data; "
+          "its split is data.val (--set data.val=NAME)",
+          model));
+    take_keys(tree, trained, {"callbacks.evaluate.max_detections", "data.eval_reduced_decoding"});
   };
   const auto [loaded, weights] = arguments.model.load(with_data, cluster);
   const Session session(loaded, cluster);
@@ -100,7 +106,8 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   if (arguments.boundary && !detector->gives_masks())
     throw ConfigError("--boundary: " + detector->title + " gives no masks");
   EvaluationRun run{.keep_detections = !arguments.out.empty() || arguments.voc,
-                    .max_detections = arguments.max_detections,
+                    .max_detections = arguments.max_detections > 0 ? arguments.max_detections
+                                                                   : evaluated_detections(recipe),
                     .boundary = arguments.boundary,
                     .proposals = arguments.proposals};
   std::optional<PredictionProgress> progress;
@@ -130,12 +137,12 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
     if (voc) json["voc"] = voc_json(*voc);
     print(json);
   } else {
-    fmt::print("{}{}\n{} in {}{}\n", score_tables(*scores),
-               voc ? coco::table(*voc, *split.annotations) : "", counted(scores->images, "image"),
-               duration_text(scores->seconds),
-               lost > 0 ? fmt::format("; {} left out, scored as without detections",
-                                      counted(lost, "image"))
-                        : "");
+    print_formatted("{}{}\n{} in {}{}\n", score_tables(*scores),
+                    voc ? coco::table(*voc, *split.annotations) : "",
+                    counted(scores->images, "image"), duration_text(scores->seconds),
+                    lost > 0 ? fmt::format("; {} left out, scored as without detections",
+                                           counted(lost, "image"))
+                             : "");
     suggest_next(
         arguments.out.empty()
             ? std::string("the same command with --out FILE, whose errors trainer coco-eval "
@@ -170,7 +177,7 @@ void add_eval(CLI::App& app, Action& action) {
                   "maximum detections per image and category (LVIS: per image) that AP counts")
       ->check(CLI::Range(100, 100000))
       ->type_name("N")
-      ->default_str("100, of LVIS 300");
+      ->default_str("callbacks.evaluate.max_detections");
   command.add_flag("--boundary", arguments.boundary,
                    "also score masks by their boundaries: Boundary AP");
   command.add_flag("--proposals", arguments.proposals,

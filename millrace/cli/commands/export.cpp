@@ -11,6 +11,7 @@
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/onnx_check_script.h"
+#include "millrace/dataflow/detection/test_time.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/export/certificate.h"
 #include "millrace/export/export_model.h"
@@ -67,6 +68,7 @@ std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data
   return files;
 }
 
+/// The photos of the certificate, read as `trainer predict` reads them.
 std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std::string& weights,
                                      const DataOptions& data) {
   std::vector<fs::path> files;
@@ -79,7 +81,8 @@ std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std
   std::vector<NamedPixels> photos;
   for (const auto& file : files)
     photos.push_back(
-        {file.filename().string(), decode_rgb(read_image_file(file.string()), file.string())});
+        {file.filename().string(),
+         TestTime::photo(file.string(), read_image_file(file.string())).image.pixels()});
   return photos;
 }
 

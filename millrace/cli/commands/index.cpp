@@ -44,7 +44,7 @@ std::string folders_text(const std::vector<std::string>& shards) {
 int index(const IndexArguments& arguments) {
   const auto shards = settled(arguments.shards);
   const auto report = index_shards(shards, opener(shards), arguments.out);
-  fmt::print(
+  print_formatted(
       "{}: {} in {}, classes {}; read it with\n\n[[data.sources]]\ntype = \"records\"\n"
       "folder = \"{}\"\nshards = [{}]\n",
       arguments.out.string(), counted(report.images, "image"),

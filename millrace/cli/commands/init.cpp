@@ -69,19 +69,8 @@ class Init {
 
  private:
   void look_at_data() {
-    report_.say("data", fmt::format("{}: {} ({}), {}, {}", arguments_.data.string(), data_.format,
-                                    data_.why, number_of(data_.train.data->images.size(), "image"),
-                                    number_of(data_.train.data->annotations.size(), "object")));
     draft_.type = arguments_.model.empty() ? choose_type(data_, weights_) : arguments_.model;
-    examine(data_, /*masks=*/draft_.type == "maskrcnn");
-    report_.json["findings"] = Json::array();
-    for (const auto& sentence : sentences(data_.findings)) {
-      report_.tell(sentence);
-      report_.json["findings"].push_back(sentence);
-    }
-    if (!data_.unused.empty())
-      report_.say("unused", fmt::format("{} of {}: neither trained on nor evaluated",
-                                        joined(data_.unused), arguments_.data.string()));
+    report_.examine(arguments_.data, data_, /*masks=*/draft_.type == "maskrcnn");
     if (data_.val)
       report_.say("split", "as the folder has it: " + split_sizes() + leak_text());
     else

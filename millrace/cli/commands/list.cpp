@@ -30,12 +30,12 @@ bool is_in_every_run(const Factory& create) {
 template <class Factory>
 void print_registry(const char* title, const char* usage, const Registry<Factory>& registry,
                     std::span<const DataDefault> defaults = {}) {
-  fmt::print("\n{}\n", title);
+  print_formatted("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
-    fmt::print("\n");
+    print_formatted("\n");
     print_list_line(fmt::format("  {}  {}{}\n", fmt::format(fmt::runtime(usage), name), entry.doc,
                                 is_in_every_run(entry.create) ? " (in every run)" : ""));
-    if (!entry.plugin.empty()) fmt::print("    from {}\n", entry.plugin);
+    if (!entry.plugin.empty()) print_formatted("    from {}\n", entry.plugin);
     auto options = entry.help();
     for (auto& option : options)
       if (const auto key = followed_key(defaults, name, option.name); !key.empty())
@@ -96,9 +96,9 @@ int list(const ListArguments& arguments) {
            {"stages", json_of(detection_stages(), stage_defaults())}});
     return kDone;
   }
-  fmt::print("TABLES of a configuration: option = default, what it does (legal values)\n");
+  print_formatted("TABLES of a configuration: option = default, what it does (legal values)\n");
   for (const auto& table : config_tables()) {
-    fmt::print("\n");
+    print_formatted("\n");
     print_list_line(fmt::format("  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]",
                                 table.doc));
     print_options(table.options);

@@ -24,7 +24,7 @@ struct PackArguments {
 /// What --max-side has changed, and what that means for training.
 void report_smaller(const PackReport& report, const SmallerImages& images,
                     const ImageOptions& training) {
-  fmt::print(
+  print_formatted(
       "{} made smaller: their longer side is {} pixels now, JPEG of quality {}, objects scaled to "
       "match; {} kept byte for byte; {} of image files instead of {}\n",
       counted(report.smaller, "image"), images.max_side, images.quality,
@@ -56,7 +56,7 @@ int pack(const PackArguments& arguments) {
                     .threads = static_cast<int>(threads),
                     .shard_bytes = static_cast<std::uint64_t>(arguments.shard_megabytes) << 20});
   if (arguments.images.max_side > 0) report_smaller(report, arguments.images, recipe.data);
-  fmt::print(
+  print_formatted(
       "{}: {}, {}{}; read it with\n\n[[data.sources]]\ntype = \"records\"\nfolder = \"{}\"\n",
       arguments.out.string(), counted(source.size(), "image"),
       byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),

@@ -30,7 +30,7 @@ int report(const ReportArguments& arguments) {
   if (arguments.json) {
     print({{"file", file.string()}, {"bytes", page.size()}});
   } else {
-    fmt::print("{} ({})\n", file.string(), byte_text(static_cast<double>(page.size())));
+    print_formatted("{} ({})\n", file.string(), byte_text(static_cast<double>(page.size())));
     suggest_next(fmt::format("open {}{}", file.string(),
                              runs.size() == 1 ? "; trainer report RUN RUN compares runs" : ""));
   }

@@ -18,9 +18,9 @@ struct SampleArguments {
 
 int sample(const SampleArguments& arguments) {
   coco::make_sample(arguments.out, arguments.options);
-  fmt::print("{}: {} to train on, {} to validate; use it with --set data.root={}\n",
-             arguments.out.string(), counted(arguments.options.train, "image"),
-             arguments.options.val, arguments.out.string());
+  print_formatted("{}: {} to train on, {} to validate; use it with --set data.root={}\n",
+                  arguments.out.string(), counted(arguments.options.train, "image"),
+                  arguments.options.val, arguments.out.string());
   suggest_next(
       fmt::format("trainer run configs/maskrcnn.toml --set data.root={0}; to look at it "
                   "first: trainer inspect configs/maskrcnn.toml --set data.root={0}",

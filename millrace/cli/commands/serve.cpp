@@ -46,7 +46,7 @@ int serve(const ServeArguments& arguments) {
   release_stop_signals();
   if (!arguments.keygen.empty()) {
     serving::make_keys(arguments.keygen);
-    fmt::print(
+    print_formatted(
         "{0}.key: the secret key, for this side alone\n{0}.pub: the public key, for the "
         "other side\n",
         arguments.keygen);

@@ -1,7 +1,10 @@
 #include "millrace/cli/init/init_report.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
+#include "millrace/base/text.h"
 #include "millrace/base/word_wrap.h"
 
 namespace millrace::cli {
@@ -12,6 +15,22 @@ void InitReport::say(const std::string& what, const std::string& text) {
 }
 
 void InitReport::tell(const std::string& text) { tell_line(wrapped(text, 80, "    ") + '\n'); }
+
+void InitReport::examine(const std::filesystem::path& folder, SourceData& data, bool masks) {
+  const auto& train = *data.train.data;
+  say("data", fmt::format("{}: {} ({}), {}, {}", folder.string(), data.format, data.why,
+                          counted(std::ssize(train.images), "image"),
+                          counted(std::ssize(train.annotations), "object")));
+  cli::examine(data, masks);
+  json["findings"] = Json::array();
+  for (const auto& sentence : sentences(data.findings)) {
+    tell(sentence);
+    json["findings"].push_back(sentence);
+  }
+  if (!data.unused.empty())
+    say("unused", fmt::format("{} of {}: neither trained on nor evaluated", joined(data.unused),
+                              folder.string()));
+}
 
 void InitReport::tell_line(const std::string& line) {
   if (as_json_) return;

@@ -1,9 +1,11 @@
-// What `trainer init` says.
+// What `trainer init` says, and `trainer doctor` of a folder without a configuration.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "millrace/cli/command.h"
+#include "millrace/cli/init/source_data.h"
 
 namespace millrace::cli {
 
@@ -20,6 +22,10 @@ class InitReport {
   void tell(const std::string& text);
   /// A line for people, as it is.
   void tell_line(const std::string& line);
+
+  /// Examines the data of `folder` (see cli::examine) and says what they are and what is wrong with
+  /// them. Throws as that.
+  void examine(const std::filesystem::path& folder, SourceData& data, bool masks);
 
  private:
   bool as_json_;

@@ -11,7 +11,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/image/image_file.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/device.h"
@@ -39,6 +38,17 @@ std::uint64_t digest_of(const Prediction& prediction, const std::vector<fs::path
         result);
   }
   return result;
+}
+
+/// The sizes that annotations give photos with these ids.
+std::vector<cv::Size> annotated_sizes(const coco::Dataset& truth,
+                                      const std::vector<std::int64_t>& ids) {
+  std::vector<cv::Size> sizes;
+  for (const auto id : ids) {
+    const auto* image = truth.find_image(id);
+    sizes.emplace_back(image ? cv::Size(image->width, image->height) : cv::Size());
+  }
+  return sizes;
 }
 
 /// Detects in files one after the other, draws a picture of each and prints a line about it. A file
@@ -119,13 +129,15 @@ class PhotoPrediction {
   void draw(PhotoResult& result, const std::vector<DetectedObject>& objects) {
     std::map<std::string, int> counts;
     const auto shown = prediction_.overlays(objects, &counts);
-    const auto pixels = decode_rgb(read_file(result.file), result.file.string(),
-                                   cv::Size(result.width, result.height), /*strict=*/false);
+    const auto photo = photos_.read(results_.count());
+    if (photo.width != result.width || photo.height != result.height)
+      throw Error("it has changed since it was looked at");
     const auto picture = results_.picture_of(result.file);
     if (std::error_code none; fs::equivalent(picture, result.file, none))
       throw Error("its picture would take its place: give another --out");
     result.is_drawn = true;
-    coco::write_picture(picture, coco::draw_objects(pixels, shown, prediction_.split.classes));
+    coco::write_picture(picture,
+                        coco::draw_objects(photo.image.pixels(), shown, prediction_.split.classes));
     if (progress_.owns_terminal()) return;
     std::vector<std::string> said;
     for (const auto& [name, count] : counts) said.push_back(fmt::format("{} {}", count, name));
@@ -146,7 +158,8 @@ FailedPhotos predict_photos(const Prediction& prediction, const std::vector<fs::
   const auto& session = prediction.session;
   const auto& data = session.recipe().data;
   PhotoResults results(prediction.out, digest_of(prediction, files, ids), data.test_batch_size);
-  auto [photos, batches] = start_photo_flow(data, files, {.next = results.count(), .pending = {}});
+  auto [photos, batches] = start_photo_flow(data, files, {.next = results.count(), .pending = {}},
+                                            annotated_sizes(*prediction.split.annotations, ids));
   PhotoPrediction pass(prediction, *photos, ids, results);
   if (results.count() < photos->size())
     go_through(upload_ahead(std::move(batches), session.device()), {}, [&](const Batch& batch) {

@@ -126,10 +126,12 @@ page::Picture ResultsPage::picture(const PhotoResult& photo, std::vector<page::S
   if (best > 0) picture.figures.emplace_back("best score", best);
   if (objects == 0) picture.tags.emplace_back("nothing found");
   if (!photo.fault.empty()) picture.tags.emplace_back("failed");
+  std::optional<cv::Size> annotated;
+  if (prediction_.split.annotations->find_image(photo.id))
+    annotated.emplace(photo.width, photo.height);
   try {
     picture.jpeg = coco::thumbnail(
-        decode_rgb(read_file(photo.file), photo.file.string(), cv::Size(photo.width, photo.height),
-                   /*strict=*/false,
+        decode_rgb(read_file(photo.file), photo.file.string(), annotated, /*strict=*/false,
                    cv::Size(std::min(photo.width, kPhotoSide), std::min(photo.height, kPhotoSide))),
         kPhotoBytes, kPhotoSide);
   } catch (const std::exception& problem) {  // OpenCV's, too; the file may be gone by now

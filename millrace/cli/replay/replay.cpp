@@ -36,7 +36,7 @@ void look_at(const std::string& name, const at::Tensor& tensor, std::vector<std:
 
 void print_bad(const char* kind, const std::vector<std::string>& bad) {
   if (!bad.empty())
-    fmt::print("{} {} not finite; the first is {}\n", bad.size(), kind, bad.front());
+    print_formatted("{} {} not finite; the first is {}\n", bad.size(), kind, bad.front());
 }
 
 bool same_bits(double a, double b) {
@@ -53,30 +53,31 @@ bool print_figures(const StepEnd& end, const StepRecord& record) {
     const bool known = i < record.scalars.size() && record.scalars[i].name == name;
     const bool equal = known && same_bits(value, record.scalars[i].value);
     same &= equal;
-    fmt::print("  {:<24} {:<24}{}\n", name, value,
-               equal   ? ""
-               : known ? fmt::format("recorded: {}", record.scalars[i].value)
-                       : "not recorded");
+    print_formatted("  {:<24} {:<24}{}\n", name, value,
+                    equal   ? ""
+                    : known ? fmt::format("recorded: {}", record.scalars[i].value)
+                            : "not recorded");
   }
   return same;
 }
 
 void print_operator(const std::optional<BadOperator>& bad) {
-  if (!bad) return fmt::print("no operator gave a value that is not finite\n");
+  if (!bad) return print_formatted("no operator gave a value that is not finite\n");
   const auto where = bad->node.empty() ? "in the forward pass"
                                        : fmt::format("in the backward pass, {}", bad->node);
   const auto what = fmt::format("{} {}", bad->name, where);
   const auto names =
       bad->weights.empty() ? "" : fmt::format(" with '{}'", fmt::join(bad->weights, "', '"));
   if (bad->outputs.empty())
-    fmt::print("no operator made the first value that is not finite; {} was given it: {}{}\n", what,
-               bad->inputs, names);
+    print_formatted("no operator made the first value that is not finite; {} was given it: {}{}\n",
+                    what, bad->inputs, names);
   else if (bad->bad_weights.empty())
-    fmt::print("the first operator that made one out of finite ones is {}: {} -> {}{}\n", what,
-               bad->inputs, bad->outputs, names);
+    print_formatted("the first operator that made one out of finite ones is {}: {} -> {}{}\n", what,
+                    bad->inputs, bad->outputs, names);
   else
-    fmt::print("the first operator that was given a weight that is not finite is {}: {} -> {}{}\n",
-               what, bad->inputs, bad->outputs, names);
+    print_formatted(
+        "the first operator that was given a weight that is not finite is {}: {} -> {}{}\n", what,
+        bad->inputs, bad->outputs, names);
 }
 
 }  // namespace
@@ -105,14 +106,14 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   if (record.with_figures) info.figures = &figures;
   const auto end = step(record.batches, info, record.lr, scale);
 
-  fmt::print("step {}: {}\n", record.info.step + 1,
-             end.rejected.empty() ? "all is finite" : end.rejected);
+  print_formatted("step {}: {}\n", record.info.step + 1,
+                  end.rejected.empty() ? "all is finite" : end.rejected);
   const bool same = print_figures(end, record);
   print_bad("weights were", weights);
   print_bad("gradients are", gradients);
   print_operator(watch.first());
-  fmt::print("{}\n", same ? "reproduced: every figure is as recorded, bit for bit"
-                          : fmt::format("not reproduced; recorded was: {}", record.rejected));
+  print_formatted("{}\n", same ? "reproduced: every figure is as recorded, bit for bit"
+                               : fmt::format("not reproduced; recorded was: {}", record.rejected));
   suggest_next("docs/checkpoints.md says what to look for in a step that diverged");
   return same ? kDone : kFailed;
 }

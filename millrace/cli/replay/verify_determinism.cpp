@@ -118,14 +118,14 @@ int verify_determinism(const Recipe& recipe, std::int64_t steps) {
     const auto& expected = first->at(i);
     const auto [a, b] = std::ranges::mismatch(expected, second->at(i));
     if (a != expected.end() || b != second->at(i).end()) {
-      fmt::print("not equal: {} differs in step {}, and nothing before it\n",
-                 a == expected.end() ? b->first : a->first, i + 1);
+      print_formatted("not equal: {} differs in step {}, and nothing before it\n",
+                      a == expected.end() ? b->first : a->first, i + 1);
       suggest_next("docs/determinism.md says what changes bits");
       return kFailed;
     }
     for (const auto& [what, value] : expected) sum = digest(value, sum);
   }
-  fmt::print("equal: {} twice, digest {}\n", counted(std::ssize(*first), "step"), hex(sum));
+  print_formatted("equal: {} twice, digest {}\n", counted(std::ssize(*first), "step"), hex(sum));
   suggest_next("the same command elsewhere: machines that agree print the same digest");
   return kDone;
 }

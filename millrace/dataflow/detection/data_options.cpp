@@ -107,9 +107,11 @@ void ImageOptions::describe(Options& o) {
         "max_side unused")
       .decides(both);
   o.add("reduced_decoding", reduced_decoding,
-        "a JPEG of twice the size that is needed, or more, is decoded at a half, a quarter or an "
-        "eighth of its own")
-      .decides(both);
+        "in training a JPEG of twice the size that is needed, or more, is decoded at a half, a "
+        "quarter or an eighth of its own");
+  o.add("eval_reduced_decoding", eval_reduced_decoding,
+        "the same in evaluation: faster, with other scores than `trainer predict` gives")
+      .decides(Decides::evaluation);
   o.add("test_short_side", test_short_side, "of evaluation; 0: the largest of short_side",
         {.min = 0, .max = 16384, .unit = "pixels"})
       .decides(Decides::evaluation);

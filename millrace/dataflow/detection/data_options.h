@@ -66,7 +66,8 @@ struct ImageOptions {
   bool short_side_range = false;
   std::int64_t max_side = 1333;
   ResizeStyle resize_style = ResizeStyle::opencv;
-  bool reduced_decoding = true;
+  bool reduced_decoding = true;        // of training
+  bool eval_reduced_decoding = false;  // of evaluation
   std::int64_t test_short_side = 0;
   std::int64_t test_max_side = 0;
 

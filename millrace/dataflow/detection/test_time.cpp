@@ -1,12 +1,26 @@
 #include "millrace/dataflow/detection/test_time.h"
 
+#include <utility>
+
+#include "millrace/dataflow/image/image_file.h"
+
 namespace millrace {
+
+Sample TestTime::photo(std::string path, std::string_view bytes,
+                       std::optional<cv::Size> annotated) {
+  auto pixels = decode_rgb(bytes, path, annotated);
+  const auto size = pixels.size();
+  return {.path = std::move(path),
+          .width = size.width,
+          .height = size.height,
+          .image = {std::move(pixels)}};
+}
 
 TestTime test_time(const DataOptions& data) {
   return {.short_side = data.settled_test_short_side(),
           .max_side = data.settled_test_max_side(),
           .style = data.resize_style,
-          .reduced_decoding = data.reduced_decoding,
+          .reduced_decoding = data.eval_reduced_decoding,
           .divisor = data.divisor};
 }
 

@@ -1,20 +1,26 @@
-// How images are prepared for detection: by evaluation, `trainer predict` and Predictor alike.
+// How images are prepared for detection: by evaluation, `trainer predict`, Predictor and the
+// certificates of exported models alike.
 #pragma once
 
 #include <cstdint>
+#include <opencv2/core/types.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
+#include "millrace/dataflow/detection/sample.h"
 
 namespace millrace {
 
 struct TestTime {
   std::int64_t short_side = 800, max_side = 1333;  // pixels
   ResizeStyle style = ResizeStyle::opencv;
-  bool reduced_decoding = true;
-  std::int64_t divisor = 32;  // images alone are padded to multiples of so many pixels
+  bool reduced_decoding = false;  // of annotated images
+  std::int64_t divisor = 32;      // images alone are padded to multiples of so many pixels
 
   /// The stages, in this order. The resize draws nothing.
   ResizeShortestEdge resize() const {
@@ -22,6 +28,11 @@ struct TestTime {
   }
   Decode decode() const { return decode_for(resize(), reduced_decoding); }
   Pad pad() const { return {.divisor = divisor}; }
+
+  /// A photo from its file's bytes, whole and turned as its EXIF says; if its size is annotated,
+  /// only to that size. Throws DataError naming `path`. Any thread.
+  static Sample photo(std::string path, std::string_view bytes,
+                      std::optional<cv::Size> annotated = {});
 };
 
 TestTime test_time(const DataOptions& data);

@@ -1,9 +1,10 @@
 #include "millrace/dataflow/sources/photos.h"
 
 #include <exception>
+#include <optional>
 #include <utility>
 
-#include "millrace/base/digest.h"
+#include "millrace/dataflow/detection/test_time.h"
 #include "millrace/dataflow/image/image_file.h"
 
 namespace millrace {
@@ -22,17 +23,21 @@ Sample Photos::operator[](std::int64_t index) const {
   return {.image_id = index, .path = file(index).string()};
 }
 
+Sample Photos::read(std::int64_t index) const {
+  const auto name = file(index).string();
+  std::optional<cv::Size> annotated;
+  if (!sizes_.empty() && !sizes_[static_cast<std::size_t>(index)].empty())
+    annotated = sizes_[static_cast<std::size_t>(index)];
+  auto sample = TestTime::photo(name, read_image_file(name), annotated);
+  sample.image_id = index;
+  return sample;
+}
+
 Sample Photos::decoded(Sample sample) const {
   const auto index = sample.image_id;
   Photo photo;
   try {
-    const auto bytes = std::make_shared<const std::string>(read_image_file(sample.path));
-    if (const auto size = upright_size(*bytes, sample.path)) {
-      sample.width = size->width;
-      sample.height = size->height;
-    }
-    sample.encoded = {bytes, *bytes, digest(*bytes)};
-    sample = decode_(std::move(sample));
+    sample = read(index);
     photo.size = {sample.width, sample.height};
   } catch (const std::exception& problem) {  // OpenCV's, too
     sample = (*this)[index];

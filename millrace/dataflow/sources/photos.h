@@ -1,9 +1,8 @@
-// Image files without annotations, of which some may be broken.
+// Image files to detect in, of which some may be broken.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <opencv2/core/types.hpp>
@@ -25,17 +24,18 @@ struct Photo {
 /// are decoded, so that a flow may begin at once however many there are.
 class Photos final : public Source<Sample> {
  public:
-  using Decode = std::function<Sample(Sample)>;
-
-  /// `decode` gets samples with the bytes of their files.
-  Photos(std::vector<std::filesystem::path> files, Decode decode)
-      : files_(std::move(files)), decode_(std::move(decode)) {}
+  /// `sizes`: those that annotations give the files, empty where they give none; or no sizes.
+  explicit Photos(std::vector<std::filesystem::path> files, std::vector<cv::Size> sizes = {})
+      : files_(std::move(files)), sizes_(std::move(sizes)) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   /// Its path and number.
   Sample operator[](std::int64_t index) const override;
 
-  /// Reads and decodes a sample's file. If it cannot be used the sample has no pixels, and the
+  /// A file's pixels, by TestTime::photo. Throws DataError. Any thread.
+  Sample read(std::int64_t index) const;
+
+  /// The same of a sample's file. If it cannot be used the sample has no pixels, and the
   /// outcome says why; nothing throws. Any thread.
   Sample decoded(Sample sample) const;
 
@@ -48,7 +48,7 @@ class Photos final : public Source<Sample> {
 
  private:
   const std::vector<std::filesystem::path> files_;
-  const Decode decode_;
+  const std::vector<cv::Size> sizes_;
   mutable std::mutex mutex_;
   mutable std::map<std::int64_t, Photo> outcomes_;  // not taken yet
 };

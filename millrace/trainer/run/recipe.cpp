@@ -149,6 +149,13 @@ std::optional<RecipeCallback> read_callback(const std::string& name, Config& tab
   return RecipeCallback{name, switches.type, own(), std::move(when)};
 }
 
+std::uint32_t evaluated_detections(const Recipe& recipe) {
+  const auto callback = std::ranges::find(recipe.callbacks, "evaluate", &RecipeCallback::type);
+  if (callback == recipe.callbacks.end()) return 0;
+  const auto* value = callback->table.find("max_detections");
+  return value ? static_cast<std::uint32_t>(std::get<std::int64_t>(value->data)) : 0;
+}
+
 Recipe resolve(Config from) {
   Recipe recipe;
   const auto top = read_options<TopOptions>(

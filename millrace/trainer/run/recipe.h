@@ -76,6 +76,10 @@ struct Recipe : DataRecipe {
   std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
+/// How many detections of an image and class the recipe's evaluation counts
+/// (callbacks.evaluate.max_detections); 0: the usual.
+std::uint32_t evaluated_detections(const Recipe& recipe);
+
 /// Checks every key of a configuration and fills in every default, callbacks registered
 /// `by_default` among them. Plug-ins must be loaded before. Throws ConfigError.
 Recipe resolve(Config tree);

@@ -68,7 +68,6 @@ Config preparation(const DataOptions& data) {
   set("test_short_side", data.settled_test_short_side());
   set("test_max_side", data.settled_test_max_side());
   set("resize_style", value_name(data.resize_style));
-  set("reduced_decoding", data.reduced_decoding);
   set("divisor", data.divisor);
   return table;
 }

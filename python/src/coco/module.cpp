@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/word_wrap.h"
 #include "python/src/coco/bindings.h"
 #include "python/src/coco/objects.h"
 
@@ -15,7 +16,7 @@ NB_MODULE(_coco, module) {
     try {
       std::rethrow_exception(thrown);
     } catch (const millrace::Error& problem) {
-      PyErr_SetString(PyExc_ValueError, problem.what());
+      PyErr_SetString(PyExc_ValueError, millrace::printable(problem.what()).c_str());
     }
   });
   bind_masks(module);

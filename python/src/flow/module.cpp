@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "millrace/base/registry.h"
+#include "millrace/base/word_wrap.h"
 #include "millrace/coco/sample/sample.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
@@ -29,12 +31,27 @@
 namespace millrace::python {
 namespace {
 
+/// %P: the message without control characters.
+class MessageFlag final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const auto text = printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<MessageFlag>();
+  }
+};
+
 /// Warnings go to standard error: standard output belongs to the user's program.
 void log_to_stderr() {
   auto logger = std::make_shared<spdlog::logger>("millrace",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(spdlog::level::warn);
-  logger->set_pattern("millrace: %l: %v");
+  auto line = std::make_unique<spdlog::pattern_formatter>();
+  line->add_flag<MessageFlag>('P').set_pattern("millrace: %l: %P");
+  logger->set_formatter(std::move(line));
   spdlog::set_default_logger(std::move(logger));
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/word_wrap.h"
 #include "python/src/flow/batch.h"
 #include "python/src/flow/values.h"
 
@@ -167,7 +168,7 @@ void Stream::end() {
 void Stream::raise_with_cause(nb::python_error& error) {
   const auto what = nb::cast<std::string>(nb::str(error.value()));
   for (const auto& [text, exception] : functions_->raised)
-    if (what.find(text) != std::string::npos)
+    if (what.find(printable(text)) != std::string::npos)
       PyException_SetCause(error.value().ptr(), nb::object(exception).release().ptr());
   throw std::move(error);
 }

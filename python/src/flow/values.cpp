@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "millrace/base/word_wrap.h"
 #include "millrace/coco/masks/masks.h"
 
 namespace millrace::python {
@@ -179,13 +180,13 @@ void raise_in_python() {
   } catch (const nb::builtin_exception&) {
     throw;
   } catch (const ConfigError& problem) {
-    PyErr_SetString(PyExc_ValueError, problem.what());
+    PyErr_SetString(PyExc_ValueError, printable(problem.what()).c_str());
   } catch (const DataError& problem) {
-    PyErr_SetString(data_error, problem.what());
+    PyErr_SetString(data_error, printable(problem.what()).c_str());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& problem) {
-    PyErr_SetString(PyExc_RuntimeError, problem.what());
+    PyErr_SetString(PyExc_RuntimeError, printable(problem.what()).c_str());
   }
   throw nb::python_error();
 }

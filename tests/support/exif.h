@@ -1,0 +1,17 @@
+// JPEGs of cameras that were held in other ways.
+#pragma once
+
+#include <string>
+
+namespace millrace::testing {
+
+/// A JPEG with an EXIF orientation.
+inline std::string turned(const std::string& jpeg, char orientation) {
+  using namespace std::string_literals;
+  const auto exif =
+      "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0"s + orientation + "\0\0\0\0\0\0"s;
+  return jpeg.substr(0, 2) + "\xFF\xE1"s + '\0' + static_cast<char>(exif.size() + 2) + exif +
+         jpeg.substr(2);
+}
+
+}  // namespace millrace::testing
