@@ -15,7 +15,7 @@ namespace {
 
 Sample decoded(std::string_view bytes, const std::string& name, const Decode& decode) {
   Sample sample{.path = name};
-  if (const auto size = upright_size(bytes, name)) {
+  if (const auto size = upright_size(bytes, name, decode.max_pixels)) {
     sample.width = size->width;
     sample.height = size->height;
   }
@@ -23,7 +23,8 @@ Sample decoded(std::string_view bytes, const std::string& name, const Decode& de
 }
 
 Sample pixels_of(const ImagePixels& image, const std::string& name) {
-  check_image_head({image.width, image.height, /*pixels_per_byte=*/1}, image.bytes.size(), name);
+  check_image_head({image.width, image.height, /*pixels_per_byte=*/1}, image.bytes.size(), name,
+                   /*max_pixels=*/0);  // the caller has decoded them
   const auto row = 3 * static_cast<std::size_t>(image.width);
   const auto stride = image.stride == 0 ? row : image.stride;
   const auto rows = static_cast<std::size_t>(image.height);

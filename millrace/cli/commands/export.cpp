@@ -79,7 +79,8 @@ std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std
   std::vector<NamedPixels> photos;
   for (const auto& file : files)
     photos.push_back(
-        {file.filename().string(), decode_rgb(read_image_file(file.string()), file.string())});
+        {file.filename().string(), decode_rgb(read_image_file(file.string()), file.string(), {},
+                                              data.strict_decoding, {}, data.max_pixels)});
   return photos;
 }
 

@@ -120,7 +120,8 @@ class PhotoPrediction {
     std::map<std::string, int> counts;
     const auto shown = prediction_.overlays(objects, &counts);
     const auto pixels = decode_rgb(read_file(result.file), result.file.string(),
-                                   cv::Size(result.width, result.height), /*strict=*/false);
+                                   cv::Size(result.width, result.height), /*strict=*/false,
+                                   /*enough=*/{}, /*max_pixels=*/0);  // as large as it was found
     const auto picture = results_.picture_of(result.file);
     if (std::error_code none; fs::equivalent(picture, result.file, none))
       throw Error("its picture would take its place: give another --out");

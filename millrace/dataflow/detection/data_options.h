@@ -12,6 +12,7 @@
 
 #include "millrace/base/options.h"
 #include "millrace/coco/sample/sample.h"
+#include "millrace/dataflow/image/image_head.h"
 #include "millrace/engine/dataflow.h"
 
 namespace millrace {
@@ -61,6 +62,8 @@ struct ImageOptions {
   std::int64_t max_side = 1333;
   ResizeStyle resize_style = ResizeStyle::detectron2;
   bool reduced_decoding = true;
+  bool strict_decoding = true;
+  std::int64_t max_pixels = kMaxPixels;
   std::int64_t test_short_side = 0;
   std::int64_t test_max_side = 0;
 

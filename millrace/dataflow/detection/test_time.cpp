@@ -7,6 +7,8 @@ TestTime test_time(const DataOptions& data) {
           .max_side = data.settled_test_max_side(),
           .style = data.resize_style,
           .reduced_decoding = data.reduced_decoding,
+          .strict_decoding = data.strict_decoding,
+          .max_pixels = data.max_pixels,
           .divisor = data.divisor};
 }
 

@@ -14,13 +14,20 @@ struct TestTime {
   std::int64_t short_side = 800, max_side = 1333;  // pixels
   ResizeStyle style = ResizeStyle::detectron2;
   bool reduced_decoding = true;
-  std::int64_t divisor = 32;  // images alone are padded to multiples of so many pixels
+  bool strict_decoding = true;
+  std::int64_t max_pixels = kMaxPixels;  // 0 = unlimited
+  std::int64_t divisor = 32;             // images alone are padded to multiples of so many pixels
 
   /// The stages, in this order. The resize draws nothing.
   ResizeShortestEdge resize() const {
     return {.short_side = {short_side}, .max_side = max_side, .style = style};
   }
-  Decode decode() const { return decode_for(resize(), reduced_decoding); }
+  Decode decode() const {
+    auto decode = decode_for(resize(), reduced_decoding);
+    decode.strict = strict_decoding;
+    decode.max_pixels = max_pixels;
+    return decode;
+  }
   Pad pad() const { return {.divisor = divisor}; }
 };
 

@@ -10,8 +10,8 @@ namespace millrace {
 namespace {
 
 /// The size of a picture that has missing or damaged data; empty: there is none.
-cv::Size size_of_damaged(const std::string& file) try {
-  return decode_rgb(read_image_file(file), file, {}, /*strict=*/false).size();
+cv::Size size_of_damaged(const std::string& file, std::int64_t max_pixels) try {
+  return decode_rgb(read_image_file(file), file, {}, /*strict=*/false, {}, max_pixels).size();
 } catch (const std::exception&) {
   return {};
 }
@@ -27,7 +27,7 @@ Sample Photos::decoded(Sample sample) const {
   Photo photo;
   try {
     const auto bytes = std::make_shared<const std::string>(read_image_file(sample.path));
-    if (const auto size = upright_size(*bytes, sample.path)) {
+    if (const auto size = upright_size(*bytes, sample.path, decode_.max_pixels)) {
       sample.width = size->width;
       sample.height = size->height;
     }
@@ -36,7 +36,7 @@ Sample Photos::decoded(Sample sample) const {
     photo.size = {sample.width, sample.height};
   } catch (const std::exception& problem) {  // OpenCV's, too
     sample = (*this)[index];
-    photo = {size_of_damaged(sample.path), problem.what()};
+    photo = {size_of_damaged(sample.path, decode_.max_pixels), problem.what()};
   }
   const std::scoped_lock lock(mutex_);
   outcomes_[index] = std::move(photo);

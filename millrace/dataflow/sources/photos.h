@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <opencv2/core/types.hpp>
 #include <string>
 #include <vector>
 
+#include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/engine/source.h"
 
@@ -25,11 +25,8 @@ struct Photo {
 /// are decoded, so that a flow may begin at once however many there are.
 class Photos final : public Source<Sample> {
  public:
-  using Decode = std::function<Sample(Sample)>;
-
-  /// `decode` gets samples with the bytes of their files.
-  Photos(std::vector<std::filesystem::path> files, Decode decode)
-      : files_(std::move(files)), decode_(std::move(decode)) {}
+  Photos(std::vector<std::filesystem::path> files, const Decode& decode)
+      : files_(std::move(files)), decode_(decode) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   /// Its path and number.
