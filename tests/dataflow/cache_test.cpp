@@ -289,7 +289,7 @@ TEST(CacheStage, GoesOnWhenTheDiskIsFull) {
   const auto disk = on_disk(scene.folder, 1);  // of which it writes a sixteenth at a time
   Log log;
   {
-    const ShortFiles full(20'000);
+    const ShortFiles full(80'000);  // more than the lock file
     EXPECT_EQ(remade(scene.data, cached(disk)), scene.expected);
   }
   const auto text = log.take();

@@ -82,6 +82,7 @@ TEST(Dump, NumbersBatchesByTheTrainingForAnyThreadsRanksAndResume) {
   TinyCoco data(20);
   std::ofstream(data.image(5)) << "no JPEG";
   data.batch_size = 2;
+  data.on_error = OnError::replace;
   const auto dump = [&](const fs::path& folder, int threads, Share share, bool resumes) {
     data.threads = threads;
     const auto stages = pipeline(kFlipAndResize, ", { type = 'dump', folder = '" + folder.string() +
