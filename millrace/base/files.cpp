@@ -1,6 +1,7 @@
 #include "millrace/base/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -48,6 +49,69 @@ UniqueFd opened(const std::filesystem::path& path, int flags, std::string_view o
   if (!fd) fail(path, otherwise);
   return fd;
 }
+
+/// Opens a file for reading, or a pipe, without waiting for its writer, if they are `wanted`.
+/// Throws Error for all else, whose end may never come.
+UniqueFd opened_to_read(const std::filesystem::path& path, Pipes wanted = Pipes::refused) {
+  constexpr auto kOtherwise = "cannot be opened";
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) fail(path, kOtherwise);
+  if (S_ISREG(about.st_mode)) return opened(path, O_RDONLY, kOtherwise);
+  if (S_ISDIR(about.st_mode)) {
+    errno = EISDIR;
+    fail(path, kOtherwise);
+  }
+  if (!S_ISFIFO(about.st_mode)) throw Error(path.string() + ": is a device, not a file");
+  if (wanted == Pipes::refused) throw Error(path.string() + ": is a pipe, not a file");
+  return opened(path, O_RDONLY | O_NONBLOCK, kOtherwise);
+}
+
+/// A file or pipe that is read from its beginning to its end.
+class Input {
+ public:
+  Input(const std::filesystem::path& path, Pipes wanted)
+      : path_(path), fd_(opened_to_read(path, wanted)), wanted_(wanted) {
+    struct stat about {};
+    if (::fstat(fd_.get(), &about) != 0) fail(path, "cannot be opened");
+    size_ = static_cast<std::size_t>(about.st_size);
+    has_writer_ = !S_ISFIFO(about.st_mode);  // a file's end is its end
+  }
+
+  std::size_t size() const { return size_; }
+
+  /// Up to `count` bytes; 0 at the end.
+  std::size_t read(char* to, std::size_t count) {
+    for (;;) {
+      const auto got = ::read(fd_.get(), to, count);
+      if (got > 0 || (got == 0 && has_writer_)) return static_cast<std::size_t>(got);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno != EAGAIN) fail(path_, "cannot be read");
+      has_writer_ = has_writer_ || got < 0;
+      if (wait()) has_writer_ = true;
+    }
+  }
+
+ private:
+  /// Waits for a pipe's next bytes or its end. Without a writer there may be none: returns false
+  /// after some time, or throws Error the second time.
+  bool wait() {
+    constexpr int kWriterTimeoutMs = 10'000;
+    const bool for_ever = has_writer_ || wanted_ == Pipes::awaited;
+    pollfd pipe{fd_.get(), POLLIN, 0};
+    const int events = ::poll(&pipe, 1, for_ever ? -1 : waited_ ? 0 : kWriterTimeoutMs);
+    if (events > 0 || (events < 0 && errno == EINTR)) return events > 0;
+    if (events < 0) fail(path_, "cannot be read");
+    if (waited_) throw Error(path_.string() + ": no process writes to this pipe");
+    waited_ = true;
+    return false;
+  }
+
+  const std::filesystem::path& path_;
+  UniqueFd fd_;
+  const Pipes wanted_;
+  std::size_t size_ = 0;
+  bool has_writer_ = false, waited_ = false;
+};
 
 /// The file that can be replaced to write `name`: symbolic links are followed to their end, which
 /// need not exist. Nothing for devices, pipes and other special files, which are written to. Throws
@@ -105,7 +169,7 @@ void write_and_rename(const std::filesystem::path& name, std::span<const std::st
 }  // namespace
 
 InputFile::InputFile(std::filesystem::path file)
-    : file_(std::move(file)), fd_(opened(file_, O_RDONLY, "cannot be opened")) {
+    : file_(std::move(file)), fd_(opened_to_read(file_)) {
   struct stat about {};
   if (::fstat(fd_.get(), &about) == 0) size_ = static_cast<std::uint64_t>(about.st_size);
 }
@@ -122,7 +186,7 @@ void InputFile::read(std::uint64_t offset, std::span<char> out) const {
 }
 
 SharedBytes map_file(const std::filesystem::path& file) {
-  const auto in = opened(file, O_RDONLY, "cannot be opened");
+  const auto in = opened_to_read(file);
   struct stat about {};
   if (::fstat(in.get(), &about) != 0) fail(file, "cannot be opened");
   const auto size = static_cast<std::size_t>(about.st_size);
@@ -134,11 +198,7 @@ SharedBytes map_file(const std::filesystem::path& file) {
 }
 
 std::string read_file(const std::filesystem::path& file, const Reading& wanted) {
-  const auto in = opened(file, O_RDONLY, "cannot be opened");
-  struct stat about {};
-  if (::fstat(in.get(), &about) != 0) fail(file, "cannot be opened");
-  if (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode))
-    throw Error(file.string() + ": is a device, not a file");
+  Input in(file, wanted.pipes);
   const auto too_long = [&](std::uint64_t bytes) {
     if (bytes > wanted.most)
       throw Error(file.string() + ": has more than the " +
@@ -146,14 +206,12 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
   };
   // A byte more than the file has, so that its end is seen without growing.
   constexpr std::size_t kHead = std::size_t{1} << 16;
-  const auto size = static_cast<std::size_t>(about.st_size);
+  const auto size = in.size();
   std::string bytes(std::min(size + 1, kHead), '\0');
   for (std::size_t done = 0;;) {
-    const auto got = ::read(in.get(), bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(file, "cannot be read");
+    const auto got = in.read(bytes.data() + done, bytes.size() - done);
     const bool head = done == 0;
-    done += static_cast<std::size_t>(got);
+    done += got;
     if (head && wanted.look) wanted.look({bytes.data(), done});
     if (head) too_long(size);
     too_long(done);

@@ -40,7 +40,7 @@ class UniqueFd {
 /// A file open for reading. Thread-safe.
 class InputFile {
  public:
-  /// Throws Error naming the file and the system's reason.
+  /// Throws Error naming the file and the system's reason, also for a device or pipe.
   explicit InputFile(std::filesystem::path file);
 
   /// When the file was opened.
@@ -66,15 +66,23 @@ struct SharedBytes {
 /// never changed in place: reading past the end of a truncated one kills the process.
 SharedBytes map_file(const std::filesystem::path& file);
 
+/// What becomes of a pipe in a file's place.
+enum class Pipes {
+  refused,
+  taken,    // an Error if no process opens it for writing within ten seconds
+  awaited,  // its writer is waited for
+};
+
 struct Reading {
   std::uint64_t most = UINT64_MAX;  // bytes; a longer file is an Error
   std::size_t spare = 0;            // bytes of capacity after the last byte
   /// Gets the first bytes before the rest is read, and may refuse the file by throwing.
   std::function<void(std::string_view)> look;
+  Pipes pipes = Pipes::refused;
 };
 
-/// The bytes of a file or pipe. Throws Error naming the file and the system's reason, also for a
-/// device, which may have no end.
+/// The bytes of a file. Throws Error naming the file and the system's reason, also for a device,
+/// which may have no end.
 std::string read_file(const std::filesystem::path& file, const Reading& wanted = {});
 
 /// Writes beside the file, syncs and renames: a reader sees the old bytes or the new. Follows

@@ -13,8 +13,10 @@
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/stages/filter.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
+#include "millrace/dataflow/stages/ssd.h"
 
 namespace millrace {
 namespace {
@@ -25,13 +27,19 @@ constexpr std::string_view kDefaultStages[] = {
 
 std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
 
-/// Lets `decode` make no more pixels than a resize after it leaves, or after it and a flip.
+/// Whether a stage leaves the size and the sharpness of images as they are.
+bool keeps_size(std::string_view stage) {
+  return stage == Flip::kName || stage == Filter::kName || stage == "cache" || stage == "print";
+}
+
+/// Lets `decode` make no more pixels than the resize after it leaves, if what is between keeps
+/// sizes.
 void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   for (auto decode = tables.begin(); decode != tables.end(); ++decode) {
     if (used_stage(*decode) != Decode::kName) continue;
     if (const auto* own = decode->find("short_side"); own && !own->follows) continue;
     const auto next = std::find_if(decode + 1, tables.end(), [](const Config& table) {
-      return used_stage(table) != Flip::kName;
+      return !keeps_size(used_stage(table));
     });
     const auto resize = next == tables.end() ? std::nullopt : options_of<ResizeShortestEdge>(*next);
     if (!resize) continue;
@@ -66,18 +74,47 @@ void check_batch_size(const Plan& plan, const DataOptions& data) {
                   group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
 }
 
-/// What decides the shapes of batches, if shapes are given and all stages are of the default list.
+/// What decides the shapes of batches, if shapes are given and all stages are of the default list,
+/// keep sizes or zoom out.
 struct Shaping {
-  ResizeShortestEdge resize;
+  ResizeShortestEdge resize = {};
+  bool zooms_before = false;  // the resize: aspect ratios change by rounding
+  double growth = 1;          // by zooming out after it
   GroupByAspectRatio group = {};
   Pad pad = {};
   const Config* pad_table = nullptr;
+
+  /// The largest that an image of `size` may become if its shorter side is to be `side`.
+  cv::Size largest(cv::Size size, std::int64_t side) const {
+    auto largest = resize.size_of(size, side);
+    if (zooms_before)  // a canvas has whole pixels: one side may be a pixel short
+      for (const cv::Size canvas :
+           {cv::Size(size.width + (size.width + size.height - 1) / size.height, size.height),
+            cv::Size(size.width, size.height + (size.height + size.width - 1) / size.width)}) {
+        const auto other = resize.size_of(canvas, side);
+        largest = {std::max(largest.width, other.width), std::max(largest.height, other.height)};
+      }
+    return {static_cast<int>(largest.width * growth), static_cast<int>(largest.height * growth)};
+  }
 };
 
 std::optional<Shaping> shaping(std::span<const Config> tables) {
-  const auto resize = only_resize(tables);
+  std::optional<ResizeShortestEdge> resize;
+  Shaping all;
+  for (const auto& table : tables) {
+    const auto stage = used_stage(table);
+    if (const auto zoom = options_of<ZoomOut>(table)) {
+      if (zoom->probability > 0) all.growth *= zoom->max_scale;
+    } else if (auto found = options_of<ResizeShortestEdge>(table)) {
+      resize = std::move(found);
+      all.zooms_before = std::exchange(all.growth, 1.0) > 1;
+    } else if (!std::ranges::count(kDefaultStages, stage) && !keeps_size(stage) &&
+               stage != "dump") {
+      return std::nullopt;
+    }
+  }
   if (!resize) return std::nullopt;
-  Shaping all{*resize};
+  all.resize = *std::move(resize);
   for (const auto& table : tables) {
     if (auto found = options_of<GroupByAspectRatio>(table)) all.group = *std::move(found);
     if (auto found = options_of<Pad>(table)) {
@@ -93,7 +130,8 @@ std::optional<Shaping> shaping(std::span<const Config> tables) {
 void check_shapes(std::span<const Config> tables, const Config& data_table) {
   const auto all = shaping(tables);
   if (!all) return;
-  const auto side = all->resize.largest_short_side();
+  const auto side =
+      static_cast<int>(static_cast<double>(all->resize.largest_short_side()) * all->growth);
   const bool fits = std::ranges::any_of(all->pad.shapes, [&](const std::string& text) {
     const auto shape = parse_shape(text);
     return std::min(shape.width, shape.height) >= side;
@@ -101,8 +139,8 @@ void check_shapes(std::span<const Config> tables, const Config& data_table) {
   const bool follows = all->pad_table->find("shapes")->follows;
   require(follows ? data_table : *all->pad_table, follows ? "pad_shapes" : "shapes", fits,
           fmt::format("has no shape with both sides of {} pixels or more, which images of that "
-                      "short_side have",
-                      side));
+                      "short_side have{}",
+                      side, all->growth > 1 ? " once zoom_out has enlarged them" : ""));
 }
 
 /// Throws where a key of [data] is set that only stages use, and none of them follows it.
@@ -173,7 +211,7 @@ void check_fit(const Source<Sample>& source, std::span<const Config> tables) {
   for (std::int64_t i = 0; i < source.size(); ++i) {
     const auto sample = source.about(i);
     if (sample.width < 1) continue;  // known once it is decoded
-    const auto size = all->resize.size_of({sample.width, sample.height}, side);
+    const auto size = all->largest({sample.width, sample.height}, side);
     auto& group = largest[all->group(sample)];
     if (all->group.batch_size == 1) group = {};
     group = {std::max(group.width, size.width), std::max(group.height, size.height)};

@@ -15,9 +15,9 @@ namespace millrace {
 /// The tables with all their options, or those of the default list if there are none: read, decode,
 /// flip, resize_shortest_edge, group_by_aspect_ratio, pad. An option that a table leaves out
 /// follows [data] if `stage_defaults` says so (see Config::follows), or has its default; `decode`
-/// follows data.reduced_decoding before a resize_shortest_edge, or a flip and one. Tables that are
-/// complete already follow `data` anew. Throws ConfigError naming file and line for an unknown
-/// stage or option or a bad value.
+/// follows data.reduced_decoding before a resize_shortest_edge, with nothing between but flip,
+/// cache, print and filter. Tables that are complete already follow `data` anew. Throws ConfigError
+/// naming file and line for an unknown stage or option or a bad value.
 std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> tables);
 
 /// Completes the tables and checks what needs no data: that each stage takes what the one before
@@ -27,7 +27,8 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
 void settle_stages(const DataOptions& data, const Config& data_table, std::vector<Config>& tables);
 
 /// Throws ConfigError if images of `source` that may share a batch fit into none of its shapes.
-/// `tables` are complete; with stages outside the default list, nothing is checked.
+/// `tables` are complete; nothing is checked with stages that change sizes otherwise than resizing
+/// and zooming out.
 void check_fit(const Source<Sample>& source, std::span<const Config> tables);
 
 /// The resize that alone decides how large images become; nothing if the (complete) tables have

@@ -79,6 +79,7 @@ struct ImageFile {
   std::string name;
   fs::path path;
   coco::Findings& findings;
+  const ImageOptions& options;
   FileMark mark = {};
 
   FileMark check(ImageCheck how) {
@@ -112,10 +113,11 @@ struct ImageFile {
     check_image_bytes(file.size(), name);
     bytes.resize(file.size());
     file.read(head, std::span(bytes).subspan(head));
-    const auto turn = check_head(bytes, name, annotated());
+    const auto turn = check_head(bytes, name, annotated(), options.max_pixels);
     // The smallest size that the decoder can give: it reads all data just the same
     if (how == ImageCheck::decode || !turn)
-      decode_rgb(bytes, name, annotated(), /*strict=*/true, /*enough=*/{1, 1});
+      decode_rgb(bytes, name, annotated(), options.strict_decoding, /*enough=*/{1, 1},
+                 options.max_pixels);
     if (turn) check_turn(bytes, *turn);
     return mark;
   }
@@ -123,7 +125,7 @@ struct ImageFile {
   /// Whether the first bytes suffice to say that all is right.
   bool check_beginning(std::string_view head) {
     try {
-      const auto turn = check_head(head, name, annotated());
+      const auto turn = check_head(head, name, annotated(), options.max_pixels);
       if (turn) check_turn(head, *turn);
       return turn.has_value();
     } catch (const DataError&) {
@@ -147,13 +149,14 @@ struct ImageFile {
 }  // namespace
 
 std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco::Findings& findings,
-                                   const std::function<void()>& on_image) {
+                                   const std::function<void()>& on_image,
+                                   const ImageOptions& options) {
   const auto& data = *split.annotations;
   std::vector<FileMark> marks(data.images.size());
   coco::check_each(data.images.size(), findings, [&](std::size_t i, coco::Findings& part) {
     const auto& image = data.images[i];
     const std::string name(data.text(image.file_name));
-    marks[i] = ImageFile{image, name, split.images / name, part}.check(how);
+    marks[i] = ImageFile{image, name, split.images / name, part, options}.check(how);
     on_image();
   });
   return marks;
@@ -182,8 +185,10 @@ void check_file_names(const DataSplit& split, coco::Findings& findings) {
 }
 
 void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
-                   const std::function<void()>& on_sample) {
-  const Decode decoder{.short_side = 1};  // the smallest: it reads all data just the same
+                   const std::function<void()>& on_sample, const ImageOptions& options) {
+  const Decode decoder{.strict = options.strict_decoding,
+                       .max_pixels = options.max_pixels,
+                       .short_side = 1};  // the smallest: it reads all data just the same
   const auto count = static_cast<std::size_t>(source.size());
   coco::check_each(count, findings, [&](std::size_t i, coco::Findings& part) {
     try {

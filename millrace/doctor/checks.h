@@ -50,10 +50,11 @@ struct FileMark {
   WideDigest head;
 };
 
-/// Whether each image's file is there, can be read and has the annotated size. Calls `on_image`
-/// after each, from any thread. Returns a mark per image.
+/// Whether each image's file is there, can be read and has the annotated size, as `options` say.
+/// Calls `on_image` after each, from any thread. Returns a mark per image.
 std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco::Findings& findings,
-                                   const std::function<void()>& on_image);
+                                   const std::function<void()>& on_image,
+                                   const ImageOptions& options = {});
 
 /// Files that two images share, and image files beside the split's own that no image names.
 void check_file_names(const DataSplit& split, coco::Findings& findings);
@@ -71,7 +72,7 @@ void check_copies(std::span<const MarkedSplit> splits, coco::Findings& findings)
 /// Reads each sample of a source and may decode its image; calls `on_sample` after it, in any
 /// thread.
 void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
-                   const std::function<void()>& on_sample);
+                   const std::function<void()>& on_sample, const ImageOptions& options = {});
 
 /// A split as training or evaluation would see it.
 struct NamedSplit {

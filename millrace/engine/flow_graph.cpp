@@ -105,7 +105,8 @@ class FlowGraph final : public Flow {
   GroupPtr take_into_group(std::size_t k, SamplePtr sample);
   void deliver(GroupPtr item);
   Delivery<Message> hand_over(GroupItem& item);
-  void reissue(std::int64_t tickets);
+  void reissue(std::int64_t tickets, std::size_t bytes);
+  std::size_t expected_bytes(const Item& sample) const;
 
   const Plan plan_;
   const FlowOptions options_;
@@ -114,6 +115,7 @@ class FlowGraph final : public Flow {
   const Order order_;
   SampleKeys keys_;  // used only by the line
   SourceLine line_;
+  SamplePtr next_;  // of the line, for which there was no ticket yet; used only by the pump
   StageRunner runner_;
   Grouper grouper_;  // used only by the serial group node
   SkipLedger ledger_;
@@ -207,7 +209,7 @@ FlowGraph::FlowGraph(Plan plan, const FlowOptions& options, bool by_number, Wake
                         : samples_of(options.max_skipped, order_, options)),
       tickets_(plan_.batch(), options.in_flight, options.in_flight_bytes),
       nodes_(std::make_unique<Nodes>(*this, plan_.stages, options.threads)) {
-  reissue(0);
+  reissue(0, 0);
 }
 
 FlowGraph::~FlowGraph() { line_.stop(); }
@@ -236,7 +238,7 @@ bool FlowGraph::is_ready(std::chrono::milliseconds most) {
 void FlowGraph::ask(std::int64_t number) {
   if (number < 0) throw std::invalid_argument(fmt::format("there is no item {}", number));
   line_.ask(number);
-  reissue(0);
+  reissue(0, 0);
 }
 
 std::optional<Made<Message>> FlowGraph::take() {
@@ -254,14 +256,14 @@ std::optional<Made<Message>> FlowGraph::take() {
         Error(fmt::format("item {} {}", made.number,
                           item->group->positions.empty() ? "is past the end of the flow"
                                                          : "has no sample that can be used")));
-  reissue(item->tickets);
+  reissue(item->tickets, item->bytes);
   return made;
 }
 
 /// What the consumer gets from an item with a message. Its tickets go out again.
 Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
   runner_.count(plan_.stages.size(), 0);
-  reissue(item.tickets);
+  reissue(item.tickets, item.bytes);
   const auto& [number, positions, cursor, failure] = *item.group;
   const auto taken = cursor.next - std::ssize(cursor.pending);
   return {std::move(item.message), cursor, order_.epoch(positions.front()),
@@ -269,15 +271,27 @@ Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
 }
 
 /// Gives tickets back and lets the graph issue items for them: the line may have to walk far.
-void FlowGraph::reissue(std::int64_t tickets) {
-  tickets_.give_back(tickets);
+void FlowGraph::reissue(std::int64_t tickets, std::size_t bytes) {
+  tickets_.give_back(tickets, bytes);
   nodes_->pump->try_put(flow::continue_msg());
 }
 
+/// What the source says that a sample will take; 0 if it does not know.
+std::size_t FlowGraph::expected_bytes(const Item& sample) const {
+  if (options_.in_flight_bytes == 0 || !sample.message || !plan_.about || !plan_.about->bytes)
+    return 0;
+  try {
+    return plan_.about->bytes(sample.at.turn.sample);
+  } catch (const std::exception&) {  // the first stage will say so
+    return 0;
+  }
+}
+
 void FlowGraph::issue() {
-  for (auto tickets = tickets_.take(); tickets > 0; --tickets) {
-    auto sample = line_.next();
-    if (!sample) return tickets_.give_back(tickets);  // for numbers asked for later
+  for (;;) {
+    if (!next_ && (next_ = line_.next())) next_->bytes = expected_bytes(*next_);
+    if (!next_ || !tickets_.take(next_->bytes)) return;
+    auto sample = std::move(next_);
     if (plan_.expect && !sample->group->positions.empty()) plan_.expect(sample->at.turn.sample);
     runner_.arrive(0);
     nodes_->samples.maps.front().try_put(std::move(sample));
@@ -287,7 +301,11 @@ void FlowGraph::issue() {
 void FlowGraph::run_stage(std::size_t k, Item& item, std::span<const Place> samples) {
   runner_.run(k, item, samples,
               static_cast<std::size_t>(oneapi::tbb::this_task_arena::current_thread_index()));
-  if (item.message) tickets_.saw(plan_.stages[k].yields.bytes(item.message) / samples.size());
+  auto bytes = item.message ? plan_.stages[k].yields.bytes(item.message) : 0;
+  if (item.message && bytes == 0) return;  // the sample is not decoded yet
+  tickets_.saw(bytes / std::max<std::size_t>(samples.size(), 1));
+  std::swap(item.bytes, bytes);
+  if (tickets_.settle(bytes, item.bytes)) nodes_->pump->try_put(flow::continue_msg());
 }
 
 /// The group that the sample closes, or nullptr. `k`: the group stage, or after the last.
@@ -315,7 +333,7 @@ void FlowGraph::deliver(GroupPtr item) {
   }
   if (lost && !item->message && !item->failure && !by_number_) {
     runner_.leave(plan_.stages.size());
-    reissue(item->tickets);
+    reissue(item->tickets, item->bytes);
     return;
   }
   ready_.push(std::move(item));

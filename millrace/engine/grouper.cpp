@@ -27,6 +27,7 @@ GroupPtr Grouper::take(SamplePtr sample) {
   whole->tickets = std::ssize(members_);
   std::vector<Message> messages;
   for (const auto& member : members_) {
+    whole->bytes += member->bytes;
     if (member->message) {
       messages.push_back(std::move(member->message));
       whole->members.push_back(member->at);

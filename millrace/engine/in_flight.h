@@ -15,25 +15,38 @@
 
 namespace millrace {
 
-/// One ticket per sample in flight. `most` are out, unless so many of the largest messages seen
-/// exceed `bytes` (0: no bound); then as many as fit, but at least `least`, with which a flow
+/// One ticket per sample in flight. Up to `most` are out, and fewer if these samples, or so many of
+/// the largest messages seen, exceed `bytes` (0: no bound); but at least `least`, with which a flow
 /// cannot hang. Thread-safe.
 class Tickets {
  public:
   Tickets(std::int64_t least, std::int64_t most, std::int64_t bytes)
       : least_(least), most_(most), bytes_(bytes) {}
 
-  /// Takes all tickets that may go out now.
-  std::int64_t take() {
+  /// Takes a ticket for a sample of so many bytes. Returns whether it may go out now.
+  bool take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    const auto taken = std::max<std::int64_t>(0, allowed() - out_);
-    out_ += taken;
-    return taken;
+    const auto sample = static_cast<std::int64_t>(bytes);
+    is_full_ = bytes_ > 0 && out_ >= least_ && sample > bytes_ - held_;
+    if (is_full_ || out_ >= allowed()) return false;
+    ++out_;
+    held_ += sample;
+    return true;
   }
 
-  void give_back(std::int64_t tickets) {
+  void give_back(std::int64_t tickets, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     out_ -= tickets;
+    held_ -= static_cast<std::int64_t>(bytes);
+  }
+
+  /// Samples that had so many bytes have other ones now. Returns whether one that was too large to
+  /// go out may fit.
+  bool settle(std::size_t before, std::size_t now) {
+    if (before == now) return false;
+    const std::lock_guard lock(mutex_);
+    held_ += static_cast<std::int64_t>(now) - static_cast<std::int64_t>(before);
+    return is_full_ && now < before;
   }
 
   /// A message with so many bytes per ticket was seen.
@@ -53,6 +66,8 @@ class Tickets {
   const std::int64_t least_, most_, bytes_;
   std::mutex mutex_;
   std::int64_t out_ = 0;
+  std::int64_t held_ = 0;  // bytes of the samples that are out
+  bool is_full_ = false;   // the last one asked for was too large
   std::atomic<std::int64_t> largest_ = 0;
 };
 

@@ -31,6 +31,7 @@ struct Item {
   Message message;
   std::exception_ptr failure;
   std::vector<SkippedSample> skipped;         // on the way
+  std::size_t bytes = 0;                      // that it has of the flow's memory
   std::shared_ptr<const PlannedGroup> group;  // its own; one without members marks the end
 };
 

@@ -160,6 +160,10 @@ Plan plan_of(const std::shared_ptr<const Source>& source) {
     plan.about->name = [about](std::int64_t sample) {
       return about(sample).template peek<Element>().path;
     };
+  if constexpr (requires { expected_bytes((*source)[0]); })
+    plan.about->bytes = [about](std::int64_t sample) {
+      return expected_bytes(about(sample).template peek<Element>());
+    };
   if constexpr (requires { source->expect(0); })
     plan.expect = [source](std::int64_t sample) { source->expect(sample); };
   if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();

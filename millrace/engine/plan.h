@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,8 @@ struct About {
   MessageType type;
   std::function<Message(std::int64_t sample)> of;
   std::function<std::string(std::int64_t sample)> name = {};  // for reports; empty: its number
+  // Memory that the sample takes once it is read; 0, and empty: unknown
+  std::function<std::size_t(std::int64_t sample)> bytes = {};
 };
 
 /// `size` samples, of which the first stage takes the Index.

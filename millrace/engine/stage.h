@@ -43,8 +43,18 @@ struct MessageType {
 struct Map {
   std::function<Message(Message, Rng&)> function;
   bool random = false;   // draws from the Rng
-  bool watches = false;  // returns its input unchanged
   bool filters = false;  // returns its input unchanged, or nothing
+};
+
+/// The group that a message belongs to.
+struct GroupPlace {
+  std::int64_t number = 0;  // from 0 at the start of the training, also in a flow that resumes it
+  std::int64_t rank = 0, ranks = 1;
+};
+
+/// Sees each message, which passes on unchanged. Thread-safe.
+struct Watch {
+  std::function<void(const Message&, const GroupPlace&)> see;
 };
 
 /// A map that takes further samples with each: `partners` says how many, and the engine makes them
@@ -75,7 +85,7 @@ struct Group {
 struct Stage {
   std::string name;  // in reports and messages
   MessageType takes, yields;
-  std::variant<Map, Mix, Cache, Group> work;
+  std::variant<Map, Watch, Mix, Cache, Group> work;
   std::string plugin = {};  // that brought it; empty: built in
   std::string where = {};   // its table, "a.toml:12:1"; empty: none
   std::string after = {};   // the stage that makes its input, unless the source gives that
@@ -86,10 +96,7 @@ struct Stage {
   bool is_group() const { return std::holds_alternative<Group>(work); }
   bool is_cache() const { return std::holds_alternative<Cache>(work); }
   /// Changes no message: the flow gives the same bytes without it.
-  bool changes_nothing() const {
-    const auto* map = std::get_if<Map>(&work);
-    return is_cache() || (map && map->watches);
-  }
+  bool changes_nothing() const { return is_cache() || std::holds_alternative<Watch>(work); }
 };
 
 /// Whether a function object draws from the Rng that it takes: its `draws()`, if it has that, else
@@ -127,18 +134,20 @@ Stage filter_stage(std::string name, F wanted) {
           Map{[wanted = std::move(wanted)](Message in, Rng&) {
                 return wanted(in.peek<T>()) ? std::move(in) : Message();
               },
-              /*random=*/false, /*watches=*/false, /*filters=*/true}};
+              /*random=*/false, /*filters=*/true}};
 }
 
-/// A stage that calls `see(const T&)` and passes everything on.
+/// A stage that calls `see(const T&)`, or `see(const T&, const GroupPlace&)`, and passes everything
+/// on.
 template <class T, class F>
 Stage watch_stage(std::string name, F see) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
-          Map{[see = std::move(see)](Message in, Rng&) {
-                see(in.peek<T>());
-                return in;
-              },
-              /*random=*/false, /*watches=*/true}};
+          Watch{[see = std::move(see)](const Message& in, const GroupPlace& place) {
+            if constexpr (std::is_invocable_v<const F&, const T&, const GroupPlace&>)
+              see(in.peek<T>(), place);
+            else
+              see(in.peek<T>());
+          }}};
 }
 
 /// See Mix. `partners(const T&, Rng&)` says how many, `work(T, std::vector<T>, Rng&)` returns a T.

@@ -32,6 +32,8 @@ StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions
       order_(order),
       seed_(options.seed),
       on_error_(options.on_error),
+      share_{options.rank, options.ranks},
+      group_size_(options.partial == Partial::wrap ? plan.batch() * options.ranks : 0),
       group_(place_of(stages_, &Stage::is_group)),
       counters_(stages_.size() + 1),
       // oneTBB makes an arena of one thread with two places.
@@ -63,7 +65,8 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
         item.first_stage = after_cache_;
       }
       if (k >= item.first_stage) {
-        item.message = apply(k, std::move(item.message), item.at.epoch, item.at.turn);
+        item.message =
+            apply(k, std::move(item.message), item.at.epoch, item.at.turn, group_place(item));
         if (!item.message) filtered_.fetch_add(std::ssize(samples), std::memory_order_relaxed);
       }
     } catch (const DataError& error) {
@@ -88,10 +91,17 @@ std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
   return fmt::format("sample {}", sample);
 }
 
+/// Full groups are numbered by the samples before them, since a flow may begin anywhere.
+GroupPlace StageRunner::group_place(const Item& item) const {
+  const auto& [number, positions, cursor, failure] = *item.group;
+  const auto taken = cursor.next - std::ssize(cursor.pending);
+  return {group_size_ > 0 ? taken / group_size_ - 1 : number, share_.rank, share_.ranks};
+}
+
 /// One stage's work for one message. Adds the place to what it throws: a DataError stays one,
 /// anything else becomes an Error.
-Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
-                           const Turn& turn) const {
+Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn,
+                           const GroupPlace& group_place) const {
   const auto& stage = stages_[k];
   if (stage.until > 0 && epoch >= stage.until) return message;
   const auto rng_epoch = static_cast<std::uint64_t>(epoch);
@@ -103,6 +113,10 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
   try {
     if (const auto* map = std::get_if<Map>(&stage.work))
       return map->function(std::move(message), rng);
+    if (const auto* watch = std::get_if<Watch>(&stage.work)) {
+      watch->see(message, group_place);
+      return message;
+    }
     if (const auto* mix = std::get_if<Mix>(&stage.work)) {
       std::vector<Message> others(mix->partners(message, rng));
       Rng draw{seed_, rng_epoch, turn.name, random_names_[k], /*partners*/ 1};
@@ -138,7 +152,8 @@ Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) c
     const auto place =
         static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(order_.size())));
     try {
-      if (auto message = make(stages, epoch, {order_.sample(place, epoch), rng()})) return message;
+      if (auto message = make(stages, epoch, {order_.sample(place, epoch), rng()}, {}))
+        return message;
     } catch (const DataError& error) {
       why = error.what();
     }
@@ -148,11 +163,12 @@ Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) c
 }
 
 /// Puts a turn's sample through the first `stages` stages; empty if one filters it out.
-Message StageRunner::make(std::size_t stages, std::int64_t epoch, const Turn& turn) const {
+Message StageRunner::make(std::size_t stages, std::int64_t epoch, const Turn& turn,
+                          const GroupPlace& group) const {
   auto message = cache_ && after_cache_ <= stages ? cache_->find(turn.sample) : Message();
   auto k = message ? after_cache_ : 0;
   if (!message) message = Message::of(Index{turn.sample});
-  for (; k < stages && message; ++k) message = apply(k, std::move(message), epoch, turn);
+  for (; k < stages && message; ++k) message = apply(k, std::move(message), epoch, turn, group);
   return message;
 }
 
@@ -176,7 +192,7 @@ void StageRunner::replace(std::size_t k, Item& item) const {
   for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
     const auto turn = order_.turn(item.at.position, ahead);
     try {
-      if (auto message = make(k + 1, item.at.epoch, turn)) {
+      if (auto message = make(k + 1, item.at.epoch, turn, group_place(item))) {
         item.message = std::move(message);
         item.at.turn = turn;
         return;

@@ -51,8 +51,11 @@ class StageRunner {
 
  private:
   std::string name_of(std::size_t k, std::int64_t sample) const;
-  Message apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn) const;
-  Message make(std::size_t stages, std::int64_t epoch, const Turn& turn) const;
+  GroupPlace group_place(const Item& item) const;
+  Message apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn,
+                const GroupPlace& group) const;
+  Message make(std::size_t stages, std::int64_t epoch, const Turn& turn,
+               const GroupPlace& group) const;
   std::size_t stages_of_partners(std::size_t k) const;
   Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
   void leave_out(std::size_t k, Item& item, std::span<const Place> samples, const char* why) const;
@@ -64,6 +67,8 @@ class StageRunner {
   const Order& order_;
   const std::uint64_t seed_;
   const OnError on_error_;
+  const Share share_;
+  const std::int64_t group_size_;            // over all ranks, if all groups are full; else 0
   const std::size_t group_;                  // the group stage; none: after the last
   const Cache* cache_ = nullptr;             // may be nullptr
   std::size_t after_cache_ = 0;              // the first stage after it

@@ -14,7 +14,8 @@ namespace millrace {
 namespace {
 
 Sample pixels_of(const ImagePixels& image, const std::string& name) {
-  check_image_head({image.width, image.height, /*pixels_per_byte=*/1}, image.bytes.size(), name);
+  check_image_head({image.width, image.height, /*pixels_per_byte=*/1}, image.bytes.size(), name,
+                   /*max_pixels=*/0);  // the caller has decoded them
   const auto row = 3 * static_cast<std::size_t>(image.width);
   const auto stride = image.stride == 0 ? row : image.stride;
   const auto rows = static_cast<std::size_t>(image.height);
@@ -40,15 +41,16 @@ Sample pixels_of(const ImagePixels& image, const std::string& name) {
 
 Sample prepared(const PredictorImage& image, const TestTime& how, const std::string& name) {
   struct Take {
+    const TestTime& how;
     const std::string& name;
     Sample operator()(const ImageFile& file) const {
-      return TestTime::photo(file.path.string(), read_image_file(file.path.string()));
+      return how.photo(file.path.string(), read_image_file(file.path.string()));
     }
-    Sample operator()(const ImageBytes& file) const { return TestTime::photo(name, file.bytes); }
+    Sample operator()(const ImageBytes& file) const { return how.photo(name, file.bytes); }
     Sample operator()(const ImagePixels& pixels) const { return pixels_of(pixels, name); }
   };
   Rng rng{0};  // which a resize to one size does not ask
-  return how.resize()(std::visit(Take{name}, image), rng);
+  return how.resize()(std::visit(Take{how, name}, image), rng);
 }
 
 }  // namespace millrace

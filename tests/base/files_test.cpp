@@ -9,8 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <functional>
 #include <future>
 #include <optional>
+#include <thread>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/process/stop_signals.h"
@@ -79,7 +82,8 @@ TEST_P(Files, LinksInACircleAreAnError) {
 
 TEST_P(Files, APipeIsWrittenTo) {
   ASSERT_EQ(::mkfifo(in_folder("pipe").c_str(), 0600), 0);
-  auto reader = std::async(std::launch::async, [&] { return read_file(in_folder("pipe")); });
+  auto reader = std::async(std::launch::async,
+                           [&] { return read_file(in_folder("pipe"), {.pipes = Pipes::taken}); });
   write(in_folder("pipe"), "through");
   EXPECT_EQ(reader.get(), "through");
   EXPECT_TRUE(fs::is_fifo(in_folder("pipe")));
@@ -135,6 +139,40 @@ TEST_P(Files, PastTheFileSizeLimitIsAnErrorThatLeavesTheOldFile) {
   EXPECT_EQ(WEXITSTATUS(status), 2);
   EXPECT_EQ(read_file(in_folder("a")), "old");
   EXPECT_THAT(parts(), IsEmpty());
+}
+
+TEST(ReadFile, RefusesPipesDevicesAndFolders) {
+  const testing::Scratch scratch;
+  const auto pipe = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& name : {pipe.string(), std::string("/dev/zero"), scratch.path().string()})
+    for (const std::function<void()>& read : {std::function<void()>([&] { read_file(name); }),
+                                              {[&] { map_file(name); }},
+                                              {[&] { InputFile{name}; }}})
+      EXPECT_THAT(read, ThrowsMessage<Error>(HasSubstr(name)));
+}
+
+TEST(ReadFile, GivesUpAPipeWithoutAWriter) {
+  const testing::Scratch scratch;
+  const auto pipe = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT([&] { read_file(pipe, {.pipes = Pipes::taken}); },
+              ThrowsMessage<Error>(HasSubstr(pipe.string())));
+}
+
+TEST(ReadFile, WaitsForASlowWriterOfAPipe) {
+  const testing::Scratch scratch;
+  const auto pipe = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  auto reader =
+      std::async(std::launch::async, [&] { return read_file(pipe, {.pipes = Pipes::taken}); });
+  UniqueFd out(::open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
+  std::this_thread::sleep_for(std::chrono::seconds(11));  // longer than without one
+  write_all(out, "late", pipe);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  write_all(out, ", but whole", pipe);
+  out = UniqueFd();
+  EXPECT_EQ(reader.get(), "late, but whole");
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,4 +1,6 @@
 // Configurations: every one in the repository resolves, and a wrong one says where it is wrong.
+#include <sys/stat.h>
+
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -173,6 +175,14 @@ TEST_F(Configs, TheDefaultStagesAreShownAsIfTheyWereWritten) {
               ContainsRegex("\n# bounds = \\[\\] +# data.aspect_grouping\n"));
   EXPECT_THAT(shown("data.reduced_decoding=false"),
               ContainsRegex("\n# short_side = 0 +# data.reduced_decoding\n"));
+}
+
+TEST_F(Configs, APipeOrDeviceInPlaceOfOneIsWrongUsage) {
+  const auto pipe = in_folder("pipe.yaml");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& file : {pipe, fs::path("/dev/zero")})
+    expect_error(trainer({"config", file}), 2, file.string());
+  expect_error(trainer({"import-config", pipe}), 1, pipe.string());
 }
 
 TEST_F(Configs, ABrokenFileAMissingOneAndAnUnknownNameAreWrongUsage) {

@@ -77,6 +77,10 @@ TEST_F(DataFaults, EvalSaysHowManyImagesItLeftOut) {
   EXPECT_EQ(figures.at("left_out"), 1);
   EXPECT_EQ(figures.at("images"), 3);
   EXPECT_THAT(eval({}).out, HasSubstr("1 image left out, scored as without detections"));
+  EXPECT_EQ(eval({"--json", "--set", "data.strict_decoding=false"}).json().at("left_out"), 0);
+  const auto bombs = eval({"--set", "data.max_pixels=100"});
+  EXPECT_NE(bombs.exit_code, 0);
+  EXPECT_THAT(bombs.err, HasSubstr("data.max_pixels = 100"));
 }
 
 TEST_F(DataFaults, TwoCategoriesOfOneNameAreAFaultOfTheFile) {

@@ -121,6 +121,13 @@ TEST_F(Doctor, BrokenImagesAreTold) {
   EXPECT_THAT(blind.out, HasSubstr("not examined: image files (--images none)"));
 }
 
+TEST_F(Doctor, ImagesAboveTheMaximumAreTold) {
+  const auto outcome = doctor({"--set", "data.max_pixels=100"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("image-unreadable"), HasSubstr("data.max_pixels = 100"),
+                                 HasSubstr(first_image().filename().string())));
+}
+
 TEST_F(Doctor, APhotoInBothSplitsIsTold) {
   const auto val = read_json(val_annotations_)["images"][1];
   fs::copy_file(data_ / "val2017" / val["file_name"], first_image(),

@@ -65,6 +65,28 @@ TEST_F(Pack, TakesAnotherSplit) {
   expect_error(pack(data, in_folder("other"), {"--split", "no_such"}), 2, "instances_no_such.json");
 }
 
+TEST_F(Pack, TakesAllDeclaredSources) {
+  const auto data = make_data(), other = in_folder("other");
+  successful(trainer({"sample", "--out", other, "--train", "3", "--val", "2", "--seed", "5"}));
+  const auto coco = [](const std::string& name, const fs::path& root) {
+    return "{name=\"" + name + "\", type=\"coco\", root=\"" + root.string() + "\"}";
+  };
+  const auto both = "data.sources=[" + coco("a", data) + "," + coco("b", other) +
+                    ",{type=\"concat\", of=[\"a\",\"b\"]}]";
+  const auto folder = in_folder("packed");
+  const auto made = successful(pack(data, folder, {"--set", both}));
+  EXPECT_THAT(made.out, HasSubstr("filter_empty = false"));
+  EXPECT_EQ(digests(data, {source(folder)}), digests(data, {both}));
+  const auto again = in_folder("again");
+  successful(pack(data, again, {"--set", source(folder)}));
+  EXPECT_EQ(digests(data, {source(again)}), digests(data, {both}));
+  const auto weighted =
+      both.substr(0, both.size() - 1) + ",{type=\"repeat\", of=[\"concat\"], times=2}]";
+  expect_error(pack(data, in_folder("none"), {"--set", weighted}), 2, "data.sources");
+  expect_error(pack(data, in_folder("none"), {"--set", "data.sources=[{type=\"fake\"}]"}), 1,
+               "fake image 1");
+}
+
 TEST_F(Pack, SaysWhatIsInItsWay) {
   const auto data = make_data();
   successful(pack(data, in_folder("packed")));

@@ -166,6 +166,24 @@ TEST_F(Predict, DrawsHundredsOfObjectsAndCountsAll) {
   EXPECT_THAT(page, HasSubstr("the best 500 of " + std::to_string(count)));
 }
 
+TEST_F(Predict, TakesCutPhotosAndRefusesLargeOnesAsTold) {
+  const auto weights = model();
+  const auto photo = photos(1) / "0100.jpg";
+  const auto bytes = read_text(photo);
+  fs::remove(photo);  // a link
+  write_text(photo, bytes.substr(0, bytes.size() * 3 / 4));
+  const auto predict = [&](const std::string& set) {
+    return trainer({"predict", weights, photo, "--out", in_folder("found"), "--set", set});
+  };
+  EXPECT_NE(predict("data.strict_decoding=true").exit_code, 0);
+  EXPECT_EQ(predict("data.strict_decoding=false").exit_code, 0);
+  write_text(photo, bytes);
+  EXPECT_EQ(predict("data.max_pixels=0").exit_code, 0);
+  const auto bomb = predict("data.max_pixels=100");
+  EXPECT_NE(bomb.exit_code, 0);
+  EXPECT_THAT(bomb.err, AllOf(HasSubstr("0100.jpg"), HasSubstr("data.max_pixels = 100")));
+}
+
 TEST_F(Predict, OfOtherPhotosOrOptionsBeginsAnew) {
   const auto weights = model(), folder = photos(12), out = in_folder("out");
   const Words command = {"predict", weights, folder, "--out", out};

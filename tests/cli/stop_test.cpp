@@ -1,17 +1,29 @@
 // A signal at any moment, the first one of the process or after its terminal is gone: what was
 // trained is saved, and the process ends with 3.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <functional>
 
+#include "millrace/base/files.h"
 #include "tests/cli/trainer.h"
 #include "tests/support/wait.h"
 
 namespace millrace::testing {
 namespace {
+
+/// A new file that no other process can open while this one holds it.
+UniqueFd leased(const fs::path& file) {
+  UniqueFd held(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  std::signal(SIGIO, SIG_IGN);  // asks to let go
+  EXPECT_EQ(::fcntl(held.get(), F_SETLEASE, F_WRLCK), 0) << strerror(errno);
+  return held;
+}
 
 class Stop : public Trainer {
  protected:
@@ -127,9 +139,9 @@ TEST_F(Stop, WhileItWaitsForValidationDataSavesTheStepBefore) {
 }
 
 TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
-  const auto pipe = in_folder("weights.pth");
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const auto loading = stopped(command({setting("model.weights", pipe)}), SIGTERM, [&] {
+  const auto weights = in_folder("weights.pth");
+  const auto held = leased(weights);
+  const auto loading = stopped(command({setting("model.weights", weights)}), SIGTERM, [&] {
     return read_text(in_folder("stderr")).find("training data") != std::string::npos;
   });
   EXPECT_EQ(loading.exit_code, 3) << loading.err;

@@ -99,6 +99,29 @@ TEST(DeclaredSources, NumberClassesByName) {
               AllOf(HasSubstr("none of the classes horse, cow"), HasSubstr("cat, dog")));
 }
 
+TEST(DeclaredSources, TakeImagesWithoutAnyObjectAsNegatives) {
+  const TinyCoco data(8), others(4);
+  const auto file = std::filesystem::path(others.root) / "annotations/instances_train2017.json";
+  const auto complete = nlohmann::json::parse(std::ifstream(file));
+  const auto sources = [&](const std::string& filter) {
+    return "sources = [ { type = 'coco', name = 'a' }, { type = 'coco', name = 'b', root = '" +
+           others.root + "', filter_empty = " + filter +
+           " }, { type = 'concat', of = ['a', 'b'] } ]";
+  };
+  auto bare = complete, foreign = complete;
+  bare["annotations"] = bare["categories"] = nlohmann::json::array();
+  foreign["categories"][0]["name"] = "bus";
+  foreign["categories"][1]["name"] = "car";
+  for (const auto& json : {bare, foreign}) {
+    std::ofstream(file) << json;
+    const auto train = open(data, sources("false"));
+    EXPECT_EQ(train.source->size(), 7 + 4);
+    for (std::int64_t i = 7; i < 11; ++i) EXPECT_EQ((*train.source)[i].objects.size(), 0U);
+    EXPECT_TRUE(start_train_flow(data, {}, train, 1)->next());
+    EXPECT_THAT(complaint(sources("true"), data), HasSubstr(file.string()));
+  }
+}
+
 TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
   const TinyCoco files(5);
   const auto folder = files.image(0).parent_path();

@@ -5,15 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/count_objects.h"
+#include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/largest_batch.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/flows.h"
@@ -111,6 +116,111 @@ TEST(TrainFlow, ReducedDecodingChangesPixelsAloneAndThoseALittle) {
   EXPECT_LT(difference, 5) << "of 255; whole photos are sampled without antialiasing";
 }
 
+/// Decoded samples that are in the stage 'dwell' now, and the most there were.
+std::atomic<int> dwelling = 0, most_dwelling = 0;
+
+struct Dwell {
+  static constexpr std::string_view kName = "dwell";
+  Sample operator()(Sample sample) const {
+    const int now = ++dwelling;
+    for (int most = most_dwelling; most < now && !most_dwelling.compare_exchange_weak(most, now);)
+      continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    --dwelling;
+    return sample;
+  }
+  void describe(Options&) {}
+};
+MILLRACE_REGISTER(register_stage<Dwell>("takes its time"));
+
+TEST(TrainFlow, KeepsToItsMemoryFromTheFirstLargeImageOn) {
+  TinyCoco data(40);
+  const auto file = std::filesystem::path(data.root) / "annotations/instances_train2017.json";
+  auto json = nlohmann::json::parse(std::ifstream(file));
+  cv::Mat large(1500, 1500, CV_8UC3, cv::Scalar(1, 2, 3));  // 6.4 MiB
+  for (auto& image : json["images"]) {
+    image["width"] = image["height"] = 1500;
+    const std::string name = image["file_name"];
+    save_picture(std::filesystem::path(data.root) / "train2017" / name, large);
+  }
+  auto plain = nlohmann::json::array();  // run lengths have the images' former sizes
+  for (const auto& object : json["annotations"])
+    if (object["iscrowd"] == 0) plain.push_back(object);
+  json["annotations"] = plain;
+  std::ofstream(file) << json;
+  data.reduced_decoding = false;
+  data.threads = 8;
+  data.in_flight = 36;
+  const auto stages = pipeline("{ type = 'dwell' }, " + kFlipAndResize);
+  const auto expected = digests(*train_flow(data, stages), 10);
+  for (const int memory : {14, 1}) {  // two images, and less than one: a batch passes all the same
+    data.memory = memory;
+    most_dwelling = 0;
+    EXPECT_EQ(digests(*train_flow(data, stages), 10), expected);
+    EXPECT_LE(most_dwelling, data.batch_size);
+  }
+}
+
+TEST(TrainFlow, RefusesImagesOfMorePixelsThanTheMaximum) {
+  TinyCoco data(6);
+  data.on_error = OnError::fail;
+  data.max_pixels = 100;
+  for (const bool evaluates : {false, true}) {
+    const auto message = message_of<DataError>([&] {
+      if (evaluates)
+        start_eval_flow(data, open_split(data, data.val))->next();
+      else
+        train_flow(data)->next();
+    });
+    EXPECT_THAT(message, AllOf(HasSubstr("picture"), HasSubstr("data.max_pixels = 100")));
+  }
+  auto photos = start_photo_flow(data, {data.image(0)});
+  EXPECT_FALSE(photos.batches->next());
+  EXPECT_THAT(photos.photos->take(0).fault,
+              AllOf(HasSubstr("picture0.jpg"), HasSubstr("data.max_pixels = 100")));
+  data.max_pixels = 0;
+  EXPECT_TRUE(train_flow(data)->next());
+  EXPECT_TRUE(start_photo_flow(data, {data.image(0)}).batches->next());
+}
+
+TEST(TrainFlow, TakesATruncatedJpegIfDecodingIsNotStrict) {
+  TinyCoco data(6);
+  std::filesystem::resize_file(data.image(0), std::filesystem::file_size(data.image(0)) - 20);
+  data.on_error = OnError::fail;
+  const auto give = [&] {
+    const auto train = train_flow(data);
+    for (int i = 0; i < 4; ++i) train->next();
+    const auto eval = start_eval_flow(data, open_split(data, data.val));
+    while (eval->next()) continue;
+  };
+  const auto detected = [&] {
+    return start_photo_flow(data, {data.image(0)}).batches->next().has_value();
+  };
+  EXPECT_THAT(give, ThrowsMessage<DataError>(HasSubstr("picture0.jpg")));
+  EXPECT_FALSE(detected());
+  data.strict_decoding = false;
+  EXPECT_NO_THROW(give());
+  EXPECT_TRUE(detected());
+}
+
+/// What lies between decode and resize and keeps sizes changes no byte, also of reduced pictures.
+TEST(TrainFlow, DecodesReducedBeforeStagesThatKeepSizes) {
+  TinyCoco data(12);
+  data.short_side = {12};
+  data.max_side = 30;
+  const auto given = [&](const std::string& between) {
+    return digests(*train_flow(data, pipeline(between + "{ type = 'resize_shortest_edge' }, ")),
+                   12);
+  };
+  const auto plain = given("");
+  for (const auto* stage : {"{ type = 'cache' }, ", "{ type = 'print', count = 1 }, ",
+                            "{ type = 'filter', min_side = 2 }, ",
+                            "{ type = 'filter', min_side = 2 }, { type = 'cache' }, "})
+    EXPECT_EQ(given(stage), plain) << stage;
+  data.reduced_decoding = false;
+  EXPECT_NE(given(""), plain);
+}
+
 TEST(TrainFlow, SaysWhichStagesDoNotFit) {
   const TinyCoco options(4);
   const auto stages =
@@ -129,6 +239,25 @@ TEST(TrainFlow, RefusesShapesThatABatchMayNotFitInto) {
   EXPECT_THAT(start, ThrowsMessage<ConfigError>(HasSubstr("fit into none of the shapes 80x56")));
   options.batch_size = 1;
   EXPECT_NO_THROW(start());
+}
+
+TEST(TrainFlow, RefusesShapesThatZoomOutOutgrows) {
+  TinyCoco data(30);
+  data.short_side = {40};
+  data.max_side = 60;
+  const std::string resize = "{ type = 'resize_shortest_edge' }, ",
+                    zoom = "{ type = 'zoom_out', probability = 1, max_scale = 2 }, ";
+  const auto complaint = [&](const std::string& shape, const std::string& middle) {
+    data.pad_shapes = {shape};
+    return message_of<ConfigError>([&] { train_flow(data, pipeline(middle)); });
+  };
+  EXPECT_THAT(complaint("100x100", resize + zoom), HasSubstr("fit into none of the shapes"));
+  EXPECT_THAT(complaint("40x40", zoom + resize), HasSubstr("fit into none of the shapes"));
+  for (const auto& [shape, middle] : {std::pair(std::string("120x120"), resize + zoom),
+                                      std::pair(std::string("60x60"), zoom + resize)}) {
+    EXPECT_EQ(complaint(shape, middle), "");
+    EXPECT_NO_THROW(digests(*train_flow(data, pipeline(middle)), 60));
+  }
 }
 
 TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {

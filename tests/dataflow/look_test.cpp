@@ -1,8 +1,11 @@
 // The stages that show what comes by, 'print' and 'dump': they show it as it is and change nothing.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/errors.h"
@@ -47,16 +50,10 @@ TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
   const auto seen = batches(data, "", dump);
   const auto plain = batches(data);
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(seen[i]), digest(plain[i]));
-  for (const int number : {0, 3}) {  // as they came by, which need not be their order
+  for (const int number : {0, 3}) {
     const auto name = "batch00000" + std::to_string(number);
     const auto json = nlohmann::json::parse(read_file(folder / (name + ".json")));
-    const auto same_images = [&](const Batch& batch) {
-      for (std::size_t i = 0; i < batch.size(); ++i)
-        if (json.at("images").at(i).at("image_id") != batch.images[i].image_id) return false;
-      return json.at("width") == batch.width;
-    };
-    const auto found = std::ranges::find_if(plain, same_images);
-    ASSERT_NE(found, plain.end()) << json;
+    const auto* found = &plain[static_cast<std::size_t>(number)];
     for (std::size_t i = 0; i < found->size(); ++i) {
       const auto& image = json.at("images")[i];
       const auto& truth = found->images[i];
@@ -71,6 +68,42 @@ TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
   }
   EXPECT_FALSE(fs::exists(folder / "batch000001.json"));
   EXPECT_FALSE(fs::exists(folder / "batch000006.json"));
+}
+
+/// The files of a folder by name.
+std::map<std::string, std::string> files_of(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    files[entry.path().filename().string()] = read_file(entry.path());
+  return files;
+}
+
+TEST(Dump, NumbersBatchesByTheTrainingForAnyThreadsRanksAndResume) {
+  TinyCoco data(20);
+  std::ofstream(data.image(5)) << "no JPEG";
+  data.batch_size = 2;
+  data.on_error = OnError::replace;
+  const auto dump = [&](const fs::path& folder, int threads, Share share, bool resumes) {
+    data.threads = threads;
+    const auto stages = pipeline(kFlipAndResize, ", { type = 'dump', folder = '" + folder.string() +
+                                                     "', count = 4, every = 3 }");
+    Cursor cursor;
+    auto flow = train_flow(data, stages, 1, share);
+    for (int i = 0; i < 16; ++i) {
+      cursor = flow->next()->cursor;
+      if (resumes && i % 5 == 4) flow = train_flow(data, stages, 1, share, cursor);
+    }
+  };
+  const auto folder = fs::path(data.root);
+  for (const std::int64_t ranks : {1, 2}) {
+    const auto plain = folder / fmt::format("plain{}", ranks);
+    for (std::int64_t rank = 0; rank < ranks; ++rank) dump(plain, 1, {rank, ranks}, false);
+    const auto expected = files_of(plain);
+    EXPECT_EQ(expected.size(), static_cast<std::size_t>(4 * 3 * ranks));
+    const auto other = folder / fmt::format("other{}", ranks);
+    for (std::int64_t rank = 0; rank < ranks; ++rank) dump(other, 8, {rank, ranks}, true);
+    EXPECT_EQ(files_of(other), expected) << ranks;
+  }
 }
 
 TEST(Dump, SaysWhereItCannotWrite) {

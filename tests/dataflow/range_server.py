@@ -8,7 +8,8 @@ where it is there, "KIND TIMES FIRST COUNT": the first TIMES attempts at each ra
 COUNT ranges after the first FIRST that are asked for once the fault is there. Kinds: error (HTTP
 500), cut (half an answer), wrong (a flipped bit), slow (a few bytes a second), drip (1.5 KB a
 second), away (no answer), whole (no ranges), denied (HTTP 403), moved (HTTP 307 to the URL in
-STATE/elsewhere), shifted (one byte later than asked for), other (another ETag).
+STATE/elsewhere), shifted (one byte later than asked for), other (another ETag), header (one without
+an end; STATE/header gets the bytes that were taken of it).
 """
 
 import http.server
@@ -57,6 +58,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if kind == "away":
             self.close_connection = True
             return
+        if kind == "header":
+            return self.send_endless_header()
         if kind == "error":
             return self.send_error(500, "no such luck")
         if kind == "denied":
@@ -94,6 +97,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 time.sleep(0.25)
         else:
             self.wfile.write(body)
+
+    def send_endless_header(self):
+        sent = 0
+        try:
+            self.wfile.write(b"HTTP/1.1 206 Partial Content\r\n")
+            while True:
+                sent += self.wfile.write(b"X-More: " + b"a" * 8000 + b"\r\n")
+        except OSError:
+            with open(state / "header", "a") as log:
+                log.write(f"{sent}\n")
+        self.close_connection = True
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -97,6 +97,34 @@ TEST(RecordStore, GivesTheSameBatchesAsTheFiles) {
     }
 }
 
+TEST(RecordStore, GivesTheSameBatchesAsTheSourcesItWasPackedFrom) {
+  const Packed packed;
+  const TinyCoco others(5);
+  const auto root = fs::path(packed.data.root);
+  const auto both = "{ name = 'a', type = 'coco', root = '" + others.root +
+                    "' }, { name = 'b', type = 'records', folder = '" + packed.folder.string() +
+                    "' }, { name = 'c', type = 'folder', root = '" + (root / "train2017").string() +
+                    "' }, { name = 'all', type = 'concat', of = ['a', 'b', 'c'] }";
+  const auto opened = [&](const std::string& more) {
+    return open_train_data(packed.data, tables_of("sources = [ " + both + more + " ]"));
+  };
+  const auto sources = opened("");
+  auto data = packed.data;
+  data.aspect_grouping = false;
+  data.filter_empty = false;
+  const auto expected = digests(*start_train_flow(data, {}, sources, 1), 20);
+  for (const std::uint64_t shard_bytes : {0, 8192}) {
+    const auto folder = root / ("all" + std::to_string(shard_bytes));
+    pack_records(*sources.source, sources.classes, folder, {.shard_bytes = shard_bytes});
+    EXPECT_EQ(digests(*start_train_flow(data, {}, open_records(data, folder), 1), 20), expected);
+  }
+  const auto twice = opened(", { type = 'repeat', of = 'all', times = 2 }");
+  EXPECT_THROW(pack_records(*twice.source, twice.classes, root / "none"), ConfigError);
+  const auto fake = open_train_data(data, tables_of("sources = [{ type = 'fake', count = 2 }]"));
+  EXPECT_THAT([&] { pack_records(*fake.source, fake.classes, root / "none"); },
+              ThrowsMessage<DataError>(HasSubstr("fake image 1")));
+}
+
 TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const Scratch scratch;

@@ -235,6 +235,22 @@ TEST(RemoteStore, RejectsDripsThatOutlastItsTimeout) {
               HasSubstr("/records.bin: bytes 0 to 5999"));
 }
 
+TEST(RemoteStore, RejectsHeadersWithoutAnEnd) {
+  MILLRACE_NEEDS_PYTHON("http.server");
+  const Served store;
+  store.fail("header 999 0 99");
+  const auto file = Remote::open({.timeout = 5})->file(store.url + "/records.bin", 6000);
+  EXPECT_THAT(message_of([&] {
+                file->read({0, 6000});
+              }),
+              HasSubstr("/records.bin: bytes 0 to 5999"));
+  const auto taken = store.state / "header";
+  ASSERT_TRUE(comes_to([&] { return fs::exists(taken) && fs::file_size(taken) > 0; }));
+  std::ifstream lines(taken);
+  for (std::int64_t bytes = 0; lines >> bytes;)
+    EXPECT_LT(bytes, 16 << 20) << "what the sockets hold, and a little";
+}
+
 TEST(RemoteStore, RejectsOtherBytesThanItAskedFor) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -169,6 +170,33 @@ TEST(Shards, OfOtherToolsAreRead) {
     EXPECT_EQ(store[0].encoded.bytes, read_file(files.image(0)));
     EXPECT_EQ(Decode{}(store[1]).image.size(), cv::Size(store[1].width, store[1].height));
   }
+}
+
+TEST(Shards, OfManyClassesAndKeysAreIndexedSoon) {
+  constexpr int kMany = 200'000;
+  const TinyCoco files(2);
+  std::string json = R"({"annotations": [)";
+  for (int i = 0; i < kMany; ++i)
+    json += fmt::format(R"({}{{"bbox": [1, 2, 10, 9], "category": "c{}"}})", i > 0 ? "," : "", i);
+  json += "]";
+  for (int i = 0; i < kMany; ++i) json += fmt::format(R"(,"k{}":0)", i);
+  json += "}";
+  std::string tar;
+  for (const auto& [name, bytes] :
+       {std::pair(std::string("a.json"), json), {"a.jpg", read_file(files.image(0))}})
+    tar += tar_header(name, bytes.size()) + bytes + tar_padding(bytes.size());
+  const Scratch scratch;
+  const auto file = scratch.file("many.tar", tar + tar_end()).string();
+  const auto start = std::chrono::steady_clock::now();
+  const auto report = index_shards(std::vector{file}, open_local, scratch / "index");
+  EXPECT_EQ(report.classes.size(), static_cast<std::size_t>(kMany));
+  TinyCoco data(2);
+  data.classes = report.classes;
+  const auto train = open_train_data(
+      data, tables_of("sources = [{ type = 'records', shards = ['" + scratch.path().string() +
+                      "'], folder = '" + (scratch / "index").string() + "' }]"));
+  EXPECT_EQ((*train.source)[0].objects.classes.back(), kMany - 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
 TEST(Shards, RejectPaxSizesThatAreNotNumbers) {

@@ -92,6 +92,13 @@ TEST(StageTables, WhichPadToShapesThatNoImageFitsAreRefusedAtTheOptionThatSaysSo
   auto own = pipeline("{ type = 'resize_shortest_edge' }, ");
   own.back() = parse_config("type = 'pad'\nshapes = ['900x640']", "pad.toml");
   EXPECT_THAT(complaint("", own), HasSubstr("pad.toml:2:10: shapes has no shape"));
+  const std::string wide = "pad_shapes = ['1400x1400']", zoom = "{ type = 'zoom_out' }, ";
+  const std::string resize = "{ type = 'resize_shortest_edge' }, ";
+  EXPECT_EQ(complaint(wide, pipeline(zoom + resize)), "");
+  EXPECT_THAT(
+      complaint(wide, pipeline(resize + zoom)),
+      AllOf(HasSubstr("data.toml:1:14: pad_shapes"), HasSubstr("3200"), HasSubstr("zoom_out")));
+  EXPECT_EQ(complaint(wide, pipeline(resize + "{ type = 'zoom_out', probability = 0 }, ")), "");
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "millrace/base/errors.h"
 #include "millrace/engine/pipeline.h"
@@ -230,11 +232,21 @@ struct Brick {
   std::atomic<int>* alive_;
 };
 
+/// A brick that is not there yet.
+struct BrickPlan {
+  std::int64_t number = 0;
+  friend std::size_t expected_bytes(const BrickPlan&) { return 1000; }
+};
+
 }  // namespace
 
 template <>
 struct MessageBytes<Brick> {
   static std::size_t get(const Brick&) { return 1000; }
+};
+template <>
+struct MessageBytes<BrickPlan> {
+  static std::size_t get(const BrickPlan&) { return 0; }
 };
 
 namespace {
@@ -256,6 +268,47 @@ TEST(Tickets, BoundMemoryInBytesOnceASizeIsKnown) {
     most = std::max<int>(most, alive);
   }
   EXPECT_LE(most, 10 + 2) << "ten in flight, and one in the hands of each thread";
+}
+
+/// A source that knows the size of bricks before they are laid.
+struct Plans {
+  std::int64_t count = 0;
+  std::int64_t size() const { return count; }
+  BrickPlan operator[](std::int64_t number) const { return {number}; }
+};
+
+TEST(Tickets, BoundMemoryFromTheStartIfTheSourceKnowsSizes) {
+  std::atomic<int> alive = 0, most = 0;
+  const auto lay = [&](BrickPlan) {
+    Brick brick(alive);
+    most = std::max<int>(most, alive);
+    return brick;
+  };
+  const auto flow = from(Plans{500})
+                        .map("lay", lay)
+                        .start({.threads = 8, .in_flight = 64, .in_flight_bytes = 10'000});
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // none is taken
+  EXPECT_LE(most, 10);
+  while (flow->next()) continue;
+  EXPECT_LE(most, 10 + 8) << "ten in flight, and one in the hands of each thread";
+}
+
+/// A size that the message turns out to have is taken for the expected one.
+TEST(Tickets, GoOutAgainOnceMessagesAreSmallerThanExpected) {
+  std::atomic<int> laid = 0;
+  const auto flow = from(Plans{64})
+                        .map("lay", [&](BrickPlan) { return std::int64_t{++laid}; })
+                        .start({.threads = 2, .in_flight = 64, .in_flight_bytes = 10'000});
+  while (laid < 60) std::this_thread::yield();  // none has been taken
+  EXPECT_THAT(drain(*flow), SizeIs(64));
+}
+
+TEST(Tickets, LetOneGroupPassThatExceedsTheMemory) {
+  const auto flow = from(Plans{64})
+                        .map("number", [](BrickPlan plan) { return plan.number; })
+                        .group(8)
+                        .start({.epochs = 8, .threads = 4, .in_flight_bytes = 1});
+  EXPECT_THAT(drain(*flow), Each(SizeIs(8)));
 }
 
 TEST(Tickets, NeverStarveAGroup) {

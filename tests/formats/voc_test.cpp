@@ -1,9 +1,15 @@
 // Pascal VOC as its tools write it, and with what people get wrong.
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "millrace/formats/files/voc_file.h"
 #include "tests/formats/folders.h"
 
 namespace millrace::formats {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -171,6 +177,35 @@ TEST(Voc, PolygonsOfToolsThatAddThemAreShapes) {
   const auto& data = *splits[0].data;
   EXPECT_THAT(std::get<std::vector<coco::Polygon>>(data.segmentation(data.annotations[0])),
               ElementsAre(ElementsAre(1, 1, 9, 1, 9, 9)));
+}
+
+TEST(Voc, PolygonsOfManyPointsAreReadSoon) {
+  constexpr int kPoints = 100'000;
+  std::string points;
+  for (int i = 1; i <= kPoints; ++i)
+    points += fmt::format("<x{0}>{1}</x{0}><y{0}>{2}</y{0}>", i, i % 60, i % 40);
+  const auto start = std::chrono::steady_clock::now();
+  const auto file =
+      parse_voc(voc_xml(voc_object("dog", "1 1 60 40", "<polygon>" + points + "</polygon>")));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  ASSERT_EQ(file.objects.size(), 1U);
+  ASSERT_EQ(file.objects[0].polygons.size(), 1U);
+  EXPECT_EQ(file.objects[0].polygons[0].size(), std::size_t{2 * kPoints});
+  EXPECT_THAT(file.objects[0].polygons[0], Contains(59));
+}
+
+TEST(Voc, PipesAndDevicesInPlaceOfLabelsAreNotRead) {
+  Folder folder;
+  folder.image("JPEGImages/a.jpg", 60, 40)
+      .image("JPEGImages/b.jpg", 60, 40)
+      .image("JPEGImages/c.jpg", 60, 40)
+      .file("Annotations/a.xml", voc_xml(voc_object("dog", "1 1 60 40")));
+  ASSERT_EQ(::mkfifo((folder.path() / "Annotations/b.xml").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", folder.path() / "Annotations/c.xml");
+  const auto splits = folder.read();
+  ASSERT_EQ(splits.size(), 1U);
+  EXPECT_THAT(boxes_of(splits[0]), ElementsAre("dog 0 0 60 40"));
+  EXPECT_THAT(folder.found(), ElementsAre("image-unannotated 2"));
 }
 
 }  // namespace

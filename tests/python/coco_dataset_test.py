@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -94,6 +95,28 @@ def test_a_pipe_is_read_once(data: Any, tmp_path: Path) -> None:
     thread.start()
     assert COCO(pipe).dataset == data
     thread.join()
+
+
+def test_a_device_is_refused_at_once() -> None:
+    for read in (COCO, COCO().loadRes):
+        with pytest.raises(OSError, match="/dev/zero"):
+            read("/dev/zero")
+
+
+def test_a_pipe_of_nonsense_is_refused(tmp_path: Path) -> None:
+    import threading
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write_for_ever() -> None:
+        with contextlib.suppress(BrokenPipeError), open(pipe, "wb") as out:
+            while True:
+                out.write(b"a" * (1 << 16))
+
+    threading.Thread(target=write_for_ever, daemon=True).start()
+    with pytest.raises(ValueError, match="Expecting value"):
+        COCO(pipe)
 
 
 def test_filters(data: Any, path: Path) -> None:

@@ -115,7 +115,8 @@ class Doctor {
         check_file_names(split, findings);
         const auto how = arguments_.images == "all" ? ImageCheck::decode : ImageCheck::heads;
         ImageProgress progress(name, data->images.size());
-        marked_.push_back({name, split, check_images(split, how, findings, std::ref(progress))});
+        marked_.push_back(
+            {name, split, check_images(split, how, findings, std::ref(progress), recipe_.data)});
       }
     }
     report_.add(name, findings);
@@ -198,7 +199,7 @@ class Doctor {
       const auto& source = *train.source;
       classes_ = train.classes;
       ImageProgress progress(name, static_cast<std::size_t>(source.size()));
-      check_samples(source, arguments_.images == "all", findings, std::ref(progress));
+      check_samples(source, arguments_.images == "all", findings, std::ref(progress), recipe_.data);
       report_.splits.push_back({name, "[[data.sources]]", static_cast<std::size_t>(source.size())});
       train_objects_ = count_objects(source);
     } catch (const ConfigError&) {

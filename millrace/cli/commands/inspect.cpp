@@ -99,8 +99,8 @@ class Inspector {
       view.data = seen_data(*train.source, train.classes, {});
     }
     const auto chosen = choose_images(view.data, view.coverage, kTrainPictures);
-    chapter.gallery =
-        split_gallery("photos-gallery", *train.source, view.data, view.coverage, chosen);
+    chapter.gallery = split_gallery("photos-gallery", *train.source, view.data, view.coverage,
+                                    chosen, recipe_.data.max_pixels);
     return chapter;
   }
 
@@ -120,8 +120,9 @@ class Inspector {
       return resize.size_of(size, resize.short_side.front());
     });
     cover(view);
-    chapter.gallery = split_gallery("validation-gallery", source, view.data, view.coverage,
-                                    choose_images(view.data, view.coverage, kValPictures));
+    chapter.gallery =
+        split_gallery("validation-gallery", source, view.data, view.coverage,
+                      choose_images(view.data, view.coverage, kValPictures), options.max_pixels);
     return chapter;
   }
 

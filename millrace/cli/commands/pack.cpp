@@ -1,11 +1,15 @@
 // trainer pack: images and annotations into a record store.
 #include <fmt/format.h>
 
+#include <memory>
+#include <utility>
+
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/store/pack_records.h"
 #include "millrace/dataflow/store/record_header.h"
 #include "millrace/trainer/cluster/processors.h"
@@ -40,28 +44,47 @@ void report_smaller(const PackReport& report, const SmallerImages& images,
         training.max_side, training.max_side);
 }
 
+/// What is to be packed: the split with all its images, or what [[data.sources]] gives training.
+TrainData open_data(const Recipe& recipe, const std::string& split) {
+  if (split == "train" && !recipe.sources.empty()) {
+    auto data = recipe.data;
+    data.source.clear();  // what a server has is packed there
+    return open_train_data(data, recipe.sources);
+  }
+  const auto& name = split == "train" ? recipe.data.train
+                     : split == "val" ? recipe.data.val
+                                      : split;
+  auto opened = open_split(recipe.data, name);
+  auto classes = opened.classes;
+  return {std::move(classes),
+          std::make_shared<const DetectionSource>(std::move(opened), /*filter_empty=*/false)};
+}
+
 int pack(const PackArguments& arguments) {
   const auto recipe = arguments.config.load();
-  const auto& name = arguments.split == "train" ? recipe.data.train
-                     : arguments.split == "val" ? recipe.data.val
-                                                : arguments.split;
-  const auto split = open_split(recipe.data, name);
-  const DetectionSource source(split, /*filter_empty=*/false);
+  const auto [classes, opened] = open_data(recipe, arguments.split);
+  const auto& source = *opened;
+  const bool is_declared = arguments.split == "train" && !recipe.sources.empty();
+  auto images = arguments.images;
+  images.strict = recipe.data.strict_decoding;
+  images.max_pixels = recipe.data.max_pixels;
   const auto threads = recipe.data.threads > 0
                            ? recipe.data.threads
                            : static_cast<std::int64_t>(allowed_processor_count());
   const auto report =
-      pack_records(source, split.classes, arguments.out,
-                   {.images = arguments.images,
+      pack_records(source, classes, arguments.out,
+                   {.images = images,
                     .threads = static_cast<int>(threads),
                     .shard_bytes = static_cast<std::uint64_t>(arguments.shard_megabytes) << 20});
   if (arguments.images.max_side > 0) report_smaller(report, arguments.images, recipe.data);
   print_formatted(
-      "{}: {}, {}{}; read it with\n\n[[data.sources]]\ntype = \"records\"\nfolder = \"{}\"\n",
+      "{}: {}, {}{}; read it with\n\n[[data.sources]]\ntype = \"records\"\nfolder = \"{}\"\n{}",
       arguments.out.string(), counted(source.size(), "image"),
       byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),
       report.shards > 0 ? " and " + counted(static_cast<long long>(report.shards), "shard") : "",
-      std::filesystem::absolute(arguments.out).lexically_normal().string());
+      std::filesystem::absolute(arguments.out).lexically_normal().string(),
+      // Which images count was said by the sources.
+      is_declared ? "filter_empty = false\n\nin place of the sources that it holds\n" : "");
   suggest_next(fmt::format("with these lines in {0}, trainer bench dataflow {0} says what it gains",
                            arguments.config.file));
   return kDone;
@@ -75,8 +98,10 @@ void add_pack(CLI::App& app, Action& action) {
   arguments.config.add_to(command);
   command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
   command
-      .add_option("--split", arguments.split,
-                  "train: data.train, val: data.val, or the name of another split")
+      .add_option(
+          "--split", arguments.split,
+          "train: what [[data.sources]] declares, or data.train; val: data.val; or the name "
+          "of another split")
       ->capture_default_str();
   auto* max_side =
       command

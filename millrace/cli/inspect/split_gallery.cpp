@@ -126,7 +126,8 @@ class Choice {
 };
 
 page::Picture picture_of(const Source<Sample>& source, const SeenData& data,
-                         const std::vector<ObjectCoverage>& coverage, const ChosenImage& chosen) {
+                         const std::vector<ObjectCoverage>& coverage, const ChosenImage& chosen,
+                         std::int64_t max_pixels) {
   const auto& image = data.images[chosen.image];
   page::Picture picture{.title = fmt::format("image {}", image.image_id),
                         .width = image.original.width,
@@ -137,7 +138,7 @@ page::Picture picture_of(const Source<Sample>& source, const SeenData& data,
     if (!sample.path.empty())
       picture.title = std::filesystem::path(sample.path).filename().string();
     picture.shapes = annotated(sample.objects, outline_tolerance(image.original, kPhotoThumbnail));
-    const Decode decode{.strict = false, .short_side = kPhotoThumbnail};
+    const Decode decode{.strict = false, .max_pixels = max_pixels, .short_side = kPhotoThumbnail};
     const auto decoded = decode(std::move(sample));
     const auto pixels = decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.held();
     picture.jpeg = coco::thumbnail(pixels, kThumbnailBytes, kPhotoThumbnail);
@@ -178,11 +179,11 @@ std::vector<ChosenImage> choose_images(const SeenData& data,
 
 page::Gallery split_gallery(std::string id, const Source<Sample>& source, const SeenData& data,
                             const std::vector<ObjectCoverage>& coverage,
-                            const std::vector<ChosenImage>& chosen) {
+                            const std::vector<ChosenImage>& chosen, std::int64_t max_pixels) {
   page::Gallery gallery{.id = std::move(id), .categories = data.classes};
   gallery.pictures.resize(chosen.size());
   tbb::parallel_for(std::size_t{0}, chosen.size(), [&](std::size_t k) {
-    gallery.pictures[k] = picture_of(source, data, coverage, chosen[k]);
+    gallery.pictures[k] = picture_of(source, data, coverage, chosen[k], max_pixels);
   });
   return gallery;
 }

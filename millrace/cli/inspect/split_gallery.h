@@ -24,10 +24,10 @@ std::vector<ChosenImage> choose_images(const SeenData& data,
                                        const std::vector<ObjectCoverage>& coverage,
                                        std::size_t most);
 
-/// Reads and decodes the images, by all threads of the caller's arena. One that cannot be read has
-/// a grey field and a tag that says so.
+/// Reads and decodes the images, by all threads of the caller's arena. One that cannot be read, or
+/// has more than `max_pixels` (0 = unlimited), has a grey field and a tag that says so.
 page::Gallery split_gallery(std::string id, const Source<Sample>& source, const SeenData& data,
                             const std::vector<ObjectCoverage>& coverage,
-                            const std::vector<ChosenImage>& chosen);
+                            const std::vector<ChosenImage>& chosen, std::int64_t max_pixels);
 
 }  // namespace millrace::cli

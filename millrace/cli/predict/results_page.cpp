@@ -132,7 +132,8 @@ page::Picture ResultsPage::picture(const PhotoResult& photo, std::vector<page::S
   try {
     picture.jpeg = coco::thumbnail(
         decode_rgb(read_file(photo.file), photo.file.string(), annotated, /*strict=*/false,
-                   cv::Size(std::min(photo.width, kPhotoSide), std::min(photo.height, kPhotoSide))),
+                   cv::Size(std::min(photo.width, kPhotoSide), std::min(photo.height, kPhotoSide)),
+                   /*max_pixels=*/0),  // as large as it was found
         kPhotoBytes, kPhotoSide);
   } catch (const std::exception& problem) {  // OpenCV's, too; the file may be gone by now
     picture.caption = sentence_of(problem.what());

@@ -67,7 +67,8 @@ std::string read_json(const std::filesystem::path& file, char opening) {
   return read_file(
       file, {.most = kMostText,
              .spare = simdjson::SIMDJSON_PADDING,
-             .look = [&](std::string_view head) { expect_opening(head, file.string(), opening); }});
+             .look = [&](std::string_view head) { expect_opening(head, file.string(), opening); },
+             .pipes = Pipes::taken});
 }
 
 std::string record_name(std::string_view section, std::size_t index,

@@ -87,7 +87,7 @@ void check_output(Stage& stage, F check) {
     return out;
   };
   if (auto* map = std::get_if<Map>(&stage.work)) {
-    if (map->watches || map->filters) return;  // they change nothing
+    if (map->filters) return;  // they change nothing
     map->function = [=, function = std::move(map->function)](Message in, Rng& rng) {
       const bool had = had_image(in);
       return checked(function(std::move(in), rng), had);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "millrace/base/options.h"
@@ -27,6 +29,8 @@ bool is_address(std::string_view text) {
 }
 
 constexpr DataDefault kStageDefaults[] = {
+    {"decode", "strict", "strict_decoding"},
+    {"decode", "max_pixels", "max_pixels"},
     {"flip", "probability", "flip"},
     {"resize_shortest_edge", "short_side", "short_side"},
     {"resize_shortest_edge", "range", "short_side_range"},
@@ -112,6 +116,14 @@ void ImageOptions::describe(Options& o) {
   o.add("eval_reduced_decoding", eval_reduced_decoding,
         "the same in evaluation: faster, with other scores than `trainer predict` gives")
       .decides(Decides::evaluation);
+  o.add("strict_decoding", strict_decoding,
+        "a JPEG that ends too early cannot be used; false: what it holds is decoded, the rest grey")
+      .decides(both);
+  o.add("max_pixels", max_pixels,
+        "an image of more pixels cannot be used, since decoding it may exhaust the memory; 0 = "
+        "unlimited",
+        {.min = 0, .max = 1 << 30, .unit = "pixels"})
+      .decides(both);
   o.add("test_short_side", test_short_side, "of evaluation; 0: the largest of short_side",
         {.min = 0, .max = 16384, .unit = "pixels"})
       .decides(Decides::evaluation);
@@ -169,9 +181,8 @@ void DataOptions::describe(Options& o) {
 }
 
 void DataOptions::check(const Config& table) const {
-  for (const auto& name : classes)
-    require(table, "classes", std::ranges::count(classes, name) == 1,
-            fmt::format("has '{}' twice", name));
+  for (std::unordered_set<std::string_view> seen; const auto& name : classes)
+    require(table, "classes", seen.insert(name).second, fmt::format("has '{}' twice", name));
   if (short_side_range)
     require(table, "short_side", short_side.size() == 2 && short_side[0] <= short_side[1],
             "is [lowest, highest] with short_side_range = true");

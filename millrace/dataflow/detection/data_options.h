@@ -12,6 +12,7 @@
 
 #include "millrace/base/options.h"
 #include "millrace/coco/sample/sample.h"
+#include "millrace/dataflow/image/image_head.h"
 #include "millrace/engine/dataflow.h"
 
 namespace millrace {
@@ -68,6 +69,8 @@ struct ImageOptions {
   ResizeStyle resize_style = ResizeStyle::opencv;
   bool reduced_decoding = true;        // of training
   bool eval_reduced_decoding = false;  // of evaluation
+  bool strict_decoding = true;
+  std::int64_t max_pixels = kMaxPixels;
   std::int64_t test_short_side = 0;
   std::int64_t test_max_side = 0;
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -23,12 +24,21 @@ void require(bool there, const std::string& what, const fs::path& path, const st
   if (!there) throw ConfigError(fmt::format("no {} '{}': {}", what, path.string(), remedy));
 }
 
-const coco::Category& category_named(const std::string& name, const coco::Dataset& dataset) {
+using CategoriesByName = std::unordered_map<std::string_view, const coco::Category*>;
+
+/// The first category of each name.
+CategoriesByName categories_by_name(const coco::Dataset& dataset) {
+  CategoriesByName all;
+  for (const auto& category : dataset.categories)
+    all.try_emplace(dataset.text(category.name), &category);
+  return all;
+}
+
+const coco::Category& category_named(const std::string& name, const CategoriesByName& all,
+                                     const coco::Dataset& dataset) {
+  if (const auto found = all.find(name); found != all.end()) return *found->second;
   std::vector<std::string> known;
-  for (const auto& category : dataset.categories) {
-    if (dataset.text(category.name) == name) return category;
-    known.emplace_back(dataset.text(category.name));
-  }
+  for (const auto& category : dataset.categories) known.emplace_back(dataset.text(category.name));
   throw ConfigError(fmt::format("data.classes: {} has no category '{}'{}", dataset.source, name,
                                 suggestion(name, known)));
 }
@@ -120,7 +130,8 @@ DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path 
   if (classes.empty()) {
     for (const auto& category : split.annotations->categories) add(category);
   } else {
-    for (const auto& name : classes) add(category_named(name, *split.annotations));
+    const auto all = categories_by_name(*split.annotations);
+    for (const auto& name : classes) add(category_named(name, all, *split.annotations));
   }
   check_category_names(*split.annotations, split.classes);
   return split;
@@ -141,11 +152,10 @@ SplitPaths find_split(const DataSetOptions& options, const std::string& name) {
 std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,
                                           const std::vector<std::string>& names) {
   std::vector<std::int64_t> ids;
+  const auto all = categories_by_name(annotations);
   for (const auto& name : names) {
-    const auto found =
-        std::ranges::find(annotations.categories, name,
-                          [&](const coco::Category& one) { return annotations.text(one.name); });
-    ids.push_back(found == annotations.categories.end() ? kNoCategory : found->id);
+    const auto found = all.find(name);
+    ids.push_back(found == all.end() ? kNoCategory : found->second->id);
   }
   return ids;
 }

@@ -8,22 +8,18 @@
 #include "millrace/dataflow/image/image_file.h"
 
 namespace millrace {
-namespace {
 
-/// The sample's own bytes; they may come from a disk, so they are checked.
-std::string_view checked(const EncodedImage& file, const std::string& path) {
+std::string_view checked_bytes(const EncodedImage& file, const std::string& path) {
   if (digest(file.bytes.data(), file.bytes.size()) != file.digest)
     throw DataError(path, "the image's bytes are damaged: their checksum is wrong");
   return file.bytes;
 }
 
-}  // namespace
-
 Sample Decode::operator()(Sample sample) const {
   if (!sample.image.empty()) return sample;
   const auto file = std::exchange(sample.encoded, {});
   const auto owned = file.owner ? std::string() : read_image_file(sample.path);
-  const auto bytes = file.owner ? checked(file, sample.path) : std::string_view(owned);
+  const auto bytes = file.owner ? checked_bytes(file, sample.path) : std::string_view(owned);
   return decoded(std::move(sample), bytes);
 }
 
@@ -33,7 +29,7 @@ Sample Decode::decoded(Sample sample, std::string_view bytes) const {
   const auto enough = short_side > 0 && annotated
                           ? shortest_edge_size(*annotated, short_side, max_side)
                           : cv::Size();
-  sample.image = {decode_rgb(bytes, sample.path, annotated, strict, enough),
+  sample.image = {decode_rgb(bytes, sample.path, annotated, strict, enough, max_pixels),
                   annotated.value_or(cv::Size())};
   sample.width = sample.image.size().width;
   sample.height = sample.image.size().height;

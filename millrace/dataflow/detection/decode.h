@@ -1,19 +1,26 @@
 // The stage that makes pixels of image files.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "millrace/base/options.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/image/image_head.h"
 
 namespace millrace {
+
+/// The bytes of an image file in memory. They may come from a disk: throws DataError naming `path`
+/// if they are not those that were written.
+std::string_view checked_bytes(const EncodedImage& file, const std::string& path);
 
 /// Reads and decodes a sample's file into an RGB image, of the annotated size if there is one. A
 /// sample that has its pixels stays as it is.
 struct Decode {
   static constexpr std::string_view kName = "decode";
   bool strict = true;
+  std::int64_t max_pixels = kMaxPixels;
   std::int64_t short_side = 0, max_side = 65535;  // pixels; see describe()
 
   Sample operator()(Sample sample) const;
@@ -21,7 +28,9 @@ struct Decode {
   Sample decoded(Sample sample, std::string_view bytes) const;
 
   void describe(Options& o) {
-    o.add("strict", strict, "a JPEG with damaged or missing data cannot be used");
+    o.add("strict", strict, "a JPEG that ends too early cannot be used");
+    o.add("max_pixels", max_pixels, "an image of more pixels cannot be used; 0 = unlimited",
+          {.min = 0, .max = 1 << 30, .unit = "pixels"});
     o.add("short_side", short_side,
           "that will do: a JPEG of twice its size, or more, is decoded at a half, a quarter or an "
           "eighth of its own; 0: none",

@@ -109,6 +109,12 @@ struct MessageBytes<Batch> {
   static std::size_t get(const Batch& batch) { return batch.bytes(); }
 };
 
+/// The memory of a sample's pixels once they are decoded; 0: its size is not known.
+inline std::size_t expected_bytes(const Sample& sample) {
+  return std::size_t{3} * static_cast<std::size_t>(sample.width) *
+         static_cast<std::size_t>(sample.height);
+}
+
 /// A hash of the objects, continued from `seed`; one of everything a batch holds.
 std::uint64_t digest(const Instances& objects, std::uint64_t seed);
 std::uint64_t digest(const Batch& batch);

@@ -46,19 +46,10 @@ UniqueDecompressor& decompressor(bool strict) {
   throw DataError(file, fmt::format("broken JPEG: {}", why));
 }
 
-/// Whether the last call failed with a warning that costs no pixel: stray bytes (except before a
-/// restart marker, 0xd0 to 0xd7, where blocks were given up), or odd values in the head.
-bool only_odd(const UniqueDecompressor& handle) {
-  if (tjGetErrorCode(handle.get()) != TJERR_WARNING) return false;
-  const std::string_view why = tjGetErrorStr2(handle.get());
-  constexpr std::string_view kStray = "extraneous bytes before marker 0x";
-  if (const auto stray = why.find(kStray); stray != why.npos) {
-    const auto marker = why.substr(stray + kStray.size(), 2);
-    return marker < "d0" || marker > "d7";
-  }
-  for (const auto* odd : {"JFIF revision", "Adobe color transform", "SOS parameters", "ICC marker"})
-    if (why.find(odd) != why.npos) return true;
-  return false;
+/// Whether the last call failed since the file ends too early.
+bool has_met_end(const UniqueDecompressor& handle) {
+  return std::string_view(tjGetErrorStr2(handle.get())).find("Premature end of JPEG file") !=
+         std::string_view::npos;
 }
 
 const unsigned char* data(std::string_view bytes) {
@@ -75,7 +66,8 @@ struct Jpeg {
 };
 
 /// What the head of a JPEG says; nothing where TurboJPEG cannot decode it.
-std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& file, bool strict) {
+std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& file, bool strict,
+                                   std::int64_t max_pixels) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
   auto& handle = decompressor(strict);
   cv::Size size;
@@ -83,12 +75,12 @@ std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& fi
   const int status = tjDecompressHeader3(handle.get(), data(bytes), bytes.size(), &size.width,
                                          &size.height, &subsampling, &colours);
   const bool only_warned = status != 0 && tjGetErrorCode(handle.get()) == TJERR_WARNING;
-  if (only_warned && strict && !only_odd(handle)) throw_broken(file, handle);
+  if (only_warned && strict && has_met_end(handle)) throw_broken(file, handle);
   if (size.empty() || (status != 0 && !only_warned)) {
     handle.reset();
     return {};
   }
-  check_image_head({size.width, size.height, kMostPixelsPerByte}, bytes.size(), file);
+  check_image_head({size.width, size.height, kMostPixelsPerByte}, bytes.size(), file, max_pixels);
   return Jpeg{size, colours == TJCS_CMYK || colours == TJCS_YCCK};
 }
 
@@ -107,8 +99,23 @@ cv::Mat rgb_of(const cv::Mat& cmyk) {
   return image;
 }
 
-/// Decodes at `size`. Strictly, stops at the first warning; if that one and the last of a second
-/// try are harmless, those between are taken to be, as other decoders do.
+/// Whether a JPEG that TurboJPEG warns of ends too early: it gives its first warning alone.
+bool ends_early(std::string_view bytes) {
+  cv::Mat image;
+  try {
+    image_readers()(bytes, [&](int width, int height) {
+      image.create(height, width, CV_8UC3);
+      return image.data;
+    });
+    return false;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error&) {
+    return true;
+  }
+}
+
+/// Decodes at `size`. Strictly, stops at the first warning, and goes on if the file is whole.
 cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg& jpeg,
                      cv::Size size, bool strict) {
   auto& handle = decompressor(strict);
@@ -119,24 +126,27 @@ cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg
                          jpeg.cmyk ? TJPF_CMYK : TJPF_RGB, TJFLAG_ACCURATEDCT | flags) == 0;
   };
   const auto refused = [&] {
-    return tjGetErrorCode(handle.get()) == TJERR_FATAL || (strict && !only_odd(handle));
+    return tjGetErrorCode(handle.get()) == TJERR_FATAL || (strict && has_met_end(handle));
   };
-  if (!decode(strict ? TJFLAG_STOPONWARNING : 0) &&
-      (refused() || (strict && !decode(0) && refused())))
-    throw_broken(file, handle);
+  if (!decode(strict ? TJFLAG_STOPONWARNING : 0)) {
+    if (refused()) throw_broken(file, handle);
+    if (strict && ends_early(bytes)) throw DataError(file, "broken JPEG: the file ends too early");
+    if (strict && !decode(0) && refused()) throw_broken(file, handle);
+  }
   return jpeg.cmyk ? rgb_of(image) : image;
 }
 
 /// Decodes what TurboJPEG does not. `check` is told the size before memory is taken.
 template <class Check>
-cv::Mat decode_other(std::string_view bytes, const std::string& file, const Check& check) {
+cv::Mat decode_other(std::string_view bytes, const std::string& file, std::int64_t max_pixels,
+                     const Check& check) {
   if (bytes.empty()) throw DataError(file, "the file is empty");
   if (const auto format = unread_format(bytes))
     throw DataError(file, fmt::format("is {}, which is not read: convert it to PNG", *format));
   cv::Mat image;
   try {
     image_readers()(bytes, [&](int width, int height) {
-      check_image_head({width, height}, bytes.size(), file);
+      check_image_head({width, height}, bytes.size(), file, max_pixels);
       check(cv::Size(width, height));
       image.create(height, width, CV_8UC3);
       return image.data;
@@ -177,24 +187,25 @@ int orientation_of(std::string_view bytes) {
 }
 
 cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv::Size> annotated,
-               bool strict, cv::Size enough) {
+               bool strict, cv::Size enough, std::int64_t max_pixels) {
   const int orientation = orientation_of(bytes);
   // Before the pixels: a wrong head must not cost gigabytes.
-  if (const auto jpeg = read_jpeg_head(bytes, file, strict)) {
+  if (const auto jpeg = read_jpeg_head(bytes, file, strict, max_pixels)) {
     const int turn = needed_turn(jpeg->size, annotated, orientation, file);
     if (turn >= 5) std::swap(enough.width, enough.height);
     const auto size = jpeg->cmyk ? jpeg->size : reduced(jpeg->size, enough);
     return upright(decode_turbo(bytes, file, *jpeg, size, strict), turn);
   }
   if (const auto head = read_image_head(bytes)) {
-    check_image_head(*head, bytes.size(), file);
+    check_image_head(*head, bytes.size(), file, max_pixels);
     const cv::Size size(static_cast<int>(head->width), static_cast<int>(head->height));
     if (head->pixels_per_byte > 0)
       needed_turn(size, annotated, orientation, file);  // TIFFs may turn
   }
   int turn = 1;
-  const auto image = decode_other(
-      bytes, file, [&](cv::Size size) { turn = needed_turn(size, annotated, orientation, file); });
+  const auto image = decode_other(bytes, file, max_pixels, [&](cv::Size size) {
+    turn = needed_turn(size, annotated, orientation, file);
+  });
   return upright(image, turn);
 }
 
@@ -224,7 +235,7 @@ std::vector<fs::path> images_in(const fs::path& folder) {
 std::string read_image_file(const std::string& file) {
   Event event(EventKind::file, "read", file);
   try {
-    auto bytes = read_file(file, {.most = kMostBytes});
+    auto bytes = read_file(file, {.most = kMostBytes, .pipes = Pipes::awaited});
     event.set_bytes(std::ssize(bytes));
     return bytes;
   } catch (const Error& problem) {
@@ -241,10 +252,11 @@ void check_image_bytes(std::uint64_t bytes, const std::string& file) {
 }
 
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
-                   std::optional<cv::Size> annotated, bool strict, cv::Size enough) {
+                   std::optional<cv::Size> annotated, bool strict, cv::Size enough,
+                   std::int64_t max_pixels) {
   check_image_bytes(bytes.size(), file);
   try {
-    return decode(bytes, file, annotated, strict, enough);
+    return decode(bytes, file, annotated, strict, enough, max_pixels);
   } catch (const std::bad_alloc&) {
     throw_no_memory(file);
   } catch (const cv::Exception& problem) {
@@ -253,17 +265,19 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
   }
 }
 
-std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file) {
+std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file,
+                                     std::int64_t max_pixels) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
   check_image_bytes(bytes.size(), file);
-  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/false);
-  if (!jpeg) return decode_rgb(bytes, file, {}, /*strict=*/false).size();
+  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/false, max_pixels);
+  if (!jpeg) return decode_rgb(bytes, file, {}, /*strict=*/false, {}, max_pixels).size();
   const auto [width, height] = jpeg->size;
   return orientation_of(bytes) >= 5 ? cv::Size(height, width) : cv::Size(width, height);
 }
 
-std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated) {
-  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/true);
+std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated,
+                              std::int64_t max_pixels) {
+  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/true, max_pixels);
   if (!jpeg) return {};
   return needed_turn(jpeg->size, annotated, orientation_of(bytes), file);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/dataflow/image/image_head.h"
 
 namespace millrace {
 
@@ -30,23 +31,24 @@ void check_image_bytes(std::uint64_t bytes, const std::string& file);
 /// that are opened on first use. A file of another format is refused by its name.
 ///
 /// `annotated` is the size that the picture must have: it is turned as EXIF says only if that gives
-/// this size, without `annotated` always. `strict` refuses JPEGs with missing or damaged data; what
-/// is merely odd, such as stray bytes between segments, is taken. `enough` is the size that will
-/// do: a JPEG is decoded at a half, a quarter or an eighth of its size if that is not less and a
-/// whole number of pixels.
+/// this size, without `annotated` always. `strict` refuses JPEGs that end too early; other damage
+/// is decoded as Pillow and OpenCV do. `enough` is the size that will do: a JPEG is decoded at a
+/// half, a quarter or an eighth of its size if that is not less and a whole number of pixels.
 ///
 /// Throws DataError naming `file`, WrongSize for the size alone; also if its head asks for more
-/// pixels than the file can hold or than fit into memory. Any thread.
+/// than `max_pixels` (0 = unlimited), than the file can hold or than fit into memory. Any thread.
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
-                   std::optional<cv::Size> annotated = {}, bool strict = true,
-                   cv::Size enough = {});
+                   std::optional<cv::Size> annotated = {}, bool strict = true, cv::Size enough = {},
+                   std::int64_t max_pixels = kMaxPixels);
 
 /// The size that `decode_rgb` gives a JPEG without `annotated`, mostly from its head alone. Nothing
 /// for other files, of which `annotated` changes no pixel. Throws as `decode_rgb`. Any thread.
-std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file);
+std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file,
+                                     std::int64_t max_pixels = kMaxPixels);
 
 /// Throws as `decode_rgb` what can be told from the beginning of a file. Returns the EXIF
 /// orientation that `decode_rgb` turns it by; nothing for other files than JPEGs. Any thread.
-std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated);
+std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated,
+                              std::int64_t max_pixels = kMaxPixels);
 
 }  // namespace millrace

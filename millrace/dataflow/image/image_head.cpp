@@ -119,7 +119,8 @@ std::optional<std::string_view> unread_format(std::string_view bytes) {
   return {};
 }
 
-void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file) {
+void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file,
+                      std::int64_t max_pixels) {
   const auto& [width, height, packed] = head;
   const auto says = fmt::format("says that it is {} x {} pixels, but ", width, height);
   if (width < 1 || height < 1) throw DataError(file, says + "an image has some");
@@ -128,6 +129,11 @@ void check_image_head(const ImageHead& head, std::size_t bytes, const std::strin
                                       kMostSide, kMostPixels));
   if (packed > 0 && width > packed * static_cast<std::int64_t>(bytes) / height)
     throw DataError(file, fmt::format("{}has only {} bytes", says, bytes));
+  if (max_pixels > 0 && width > max_pixels / height)
+    throw DataError(file,
+                    fmt::format("is {} x {} pixels, which are more than data.max_pixels = {}; "
+                                "raise it if the image is meant (0 = unlimited)",
+                                width, height, max_pixels));
 }
 
 int exif_orientation(std::string_view jpeg) {

@@ -19,8 +19,13 @@ std::optional<ImageHead> read_image_head(std::string_view bytes);
 /// "a GIF": the format of a picture file, of those that are known and not read; nothing for others.
 std::optional<std::string_view> unread_format(std::string_view bytes);
 
-/// Throws DataError naming `file` if no picture, or none in so few bytes, can have this size.
-void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file);
+/// Pillow's limit, above which it takes an image for a decompression bomb.
+inline constexpr std::int64_t kMaxPixels = 178'956'970;
+
+/// Throws DataError naming `file` if no picture, or none in so few bytes, can have this size, or if
+/// it has more than `max_pixels` (0 = unlimited).
+void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file,
+                      std::int64_t max_pixels = kMaxPixels);
 
 /// The EXIF orientation, 1 .. 8 (1: upright or not known; 5 .. 8 exchange width and height).
 int exif_orientation(std::string_view jpeg);

@@ -1,4 +1,5 @@
-// JPEGs whose head TurboJPEG does not take, such as those of unusual subsampling.
+// JPEGs whose head TurboJPEG does not take, such as those of unusual subsampling, and those that it
+// warns of, to learn whether they are whole.
 #include <cstddef>
 #include <cstdio>
 

@@ -17,6 +17,9 @@ namespace {
 // Of a strip or tile: what OpenCV took.
 constexpr tmsize_t kMostMemory = tmsize_t{2} << 30;
 constexpr std::size_t kMostPixels = std::size_t{1} << 28, kMostSide = std::size_t{1} << 24;
+// A tile may be larger than its picture, but not so much that memory has nothing to do with it.
+constexpr std::size_t kUsualPixels = std::size_t{1} << 24, kMostPictures = 4;
+constexpr std::size_t kMostBytesPerPixel = 16;  // four channels of 32 bits
 
 /// A file being read.
 class TiffFile {
@@ -134,8 +137,12 @@ void read_tiff(std::string_view bytes, const PictureRoom& room) {
   } else if (const auto rows = file.number<std::uint32_t>(TIFFTAG_ROWSPERSTRIP, 0); rows > 0) {
     part_height = std::min<std::size_t>(rows, height);
   }
+  const auto most_pixels =
+      std::min(kMostPixels, std::max(kUsualPixels, kMostPictures * width * height));
+  const std::uint64_t part_bytes = tiled ? TIFFTileSize64(file) : TIFFStripSize64(file);
   if (part_width < 1 || part_height < 1 || part_width > kMostSide || part_height > kMostSide ||
-      part_width * part_height > kMostPixels)
+      part_width * part_height > most_pixels ||
+      part_bytes > kMostBytesPerPixel * part_width * part_height)
     throw std::runtime_error(
         "a TIFF of a kind that is not read: its strips or tiles are too large");
 

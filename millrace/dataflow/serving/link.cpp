@@ -14,6 +14,7 @@ namespace millrace::serving {
 namespace {
 
 constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 30;  // of a batch's pixels
+constexpr std::size_t kMostHeadBytes = std::size_t{64} << 20;    // of a message without pixels
 constexpr int kReconnectMs = 100, kMostReconnectMs = 2000, kHandshakeTimeoutMs = 5000,
               kLeaveMs = 500;
 constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{2};
@@ -180,6 +181,9 @@ Frames Link::receive(Clock::time_point now) {
 }
 
 void Link::hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered) {
+  if (const auto bytes = frames.front().size(); bytes > kMostHeadBytes)
+    throw DataError("message",
+                    fmt::format("is {} bytes; the maximum is {}", bytes, kMostHeadBytes));
   auto message = decode(frames.front().to_string_view(), "message");
   heard_ = now;
   if (const auto* in = std::get_if<Welcome>(&message)) {

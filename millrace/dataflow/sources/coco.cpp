@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/sources/detection_source.h"
@@ -38,8 +39,10 @@ SourcePtr<Sample> open_coco(const CocoOptions& options, const SourceContext& con
     std::vector<std::string> own;
     for (const auto& category : annotations->categories)
       own.emplace_back(annotations->text(category.name));
-    throw ConfigError(fmt::format("{} has none of the classes {}; it has {}", annotations->source,
-                                  joined(context.classes), joined(own)));
+    const auto why = fmt::format("{} has none of the classes {}; it has {}", annotations->source,
+                                 joined(context.classes), own.empty() ? "none" : joined(own));
+    if (options.filter_empty) throw ConfigError(why);
+    if (!own.empty()) spdlog::warn("{}: all its images are taken as images without objects", why);
   }
   return open_source(std::move(split), options.filter_empty);
 }

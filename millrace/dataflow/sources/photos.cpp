@@ -4,15 +4,14 @@
 #include <optional>
 #include <utility>
 
-#include "millrace/dataflow/detection/test_time.h"
 #include "millrace/dataflow/image/image_file.h"
 
 namespace millrace {
 namespace {
 
 /// The size of a picture that has missing or damaged data; empty: there is none.
-cv::Size size_of_damaged(const std::string& file) try {
-  return decode_rgb(read_image_file(file), file, {}, /*strict=*/false).size();
+cv::Size size_of_damaged(const std::string& file, std::int64_t max_pixels) try {
+  return decode_rgb(read_image_file(file), file, {}, /*strict=*/false, {}, max_pixels).size();
 } catch (const std::exception&) {
   return {};
 }
@@ -28,7 +27,7 @@ Sample Photos::read(std::int64_t index) const {
   std::optional<cv::Size> annotated;
   if (!sizes_.empty() && !sizes_[static_cast<std::size_t>(index)].empty())
     annotated = sizes_[static_cast<std::size_t>(index)];
-  auto sample = TestTime::photo(name, read_image_file(name), annotated);
+  auto sample = how_.photo(name, read_image_file(name), annotated);
   sample.image_id = index;
   return sample;
 }
@@ -41,7 +40,7 @@ Sample Photos::decoded(Sample sample) const {
     photo.size = {sample.width, sample.height};
   } catch (const std::exception& problem) {  // OpenCV's, too
     sample = (*this)[index];
-    photo = {size_of_damaged(sample.path), problem.what()};
+    photo = {size_of_damaged(sample.path, how_.max_pixels), problem.what()};
   }
   const std::scoped_lock lock(mutex_);
   outcomes_[index] = std::move(photo);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/test_time.h"
 #include "millrace/engine/source.h"
 
 namespace millrace {
@@ -25,8 +26,9 @@ struct Photo {
 class Photos final : public Source<Sample> {
  public:
   /// `sizes`: those that annotations give the files, empty where they give none; or no sizes.
-  explicit Photos(std::vector<std::filesystem::path> files, std::vector<cv::Size> sizes = {})
-      : files_(std::move(files)), sizes_(std::move(sizes)) {}
+  Photos(std::vector<std::filesystem::path> files, const TestTime& how,
+         std::vector<cv::Size> sizes = {})
+      : files_(std::move(files)), how_(how), sizes_(std::move(sizes)) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   /// Its path and number.
@@ -48,6 +50,7 @@ class Photos final : public Source<Sample> {
 
  private:
   const std::vector<std::filesystem::path> files_;
+  const TestTime how_;
   const std::vector<cv::Size> sizes_;
   mutable std::mutex mutex_;
   mutable std::map<std::int64_t, Photo> outcomes_;  // not taken yet

@@ -1,6 +1,9 @@
 // type = "records": what `trainer pack` has made.
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_map>
 
 #include "millrace/base/options.h"
 #include "millrace/base/text.h"
@@ -47,9 +50,11 @@ class Renumbered final : public Source<Sample> {
  public:
   Renumbered(std::shared_ptr<const RecordStore> store, const std::vector<std::string>& classes)
       : store_(std::move(store)) {
+    std::unordered_map<std::string_view, std::int32_t> numbers;
+    for (std::int32_t k = 0; const auto& name : classes) numbers.try_emplace(name, k++);
     for (const auto& name : store_->classes()) {
-      const auto found = std::ranges::find(classes, name) - classes.begin();
-      number_.push_back(found == std::ssize(classes) ? -1 : static_cast<std::int32_t>(found));
+      const auto found = numbers.find(name);
+      number_.push_back(found == numbers.end() ? -1 : found->second);
     }
     if (std::ranges::count(number_, -1) == std::ssize(number_))
       throw std::invalid_argument("the store has none of the classes " + joined(classes) +

@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/log.h"
 #include "millrace/base/options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/store/sample_cache.h"
@@ -50,6 +54,12 @@ std::uint64_t pipeline_digest(std::span<const Config> in_front) {
   return digest(text.data(), text.size(), kEdition);
 }
 
+/// In place of a cache that cannot be opened.
+struct NoCache final : SampleCache {
+  std::optional<Sample> find(std::int64_t) override { return std::nullopt; }
+  void keep(std::int64_t, const Sample&) override {}
+};
+
 std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& table,
                                   const DetectionContext& context) {
   const auto max_bytes = static_cast<std::size_t>(options.max_mb) << 20;
@@ -57,7 +67,8 @@ std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& tab
   try {
     return disk_cache(options.folder, pipeline_digest(context.in_front), context.source, max_bytes);
   } catch (const Error& problem) {
-    throw ConfigError(fmt::format("{}: cache: {}", table.origin.text(), problem.what()));
+    spdlog::warn("{}: cache: {}; nothing is kept", table.origin.text(), problem.what());
+    return std::make_shared<NoCache>();
   }
 }
 

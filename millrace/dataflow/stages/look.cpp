@@ -126,7 +126,7 @@ struct DumpOptions {
 
   void describe(Options& o) {
     o.add("folder", folder, "where the pictures go; made where it is missing");
-    o.add("count", count, "how many batches, at most", {.min = 1});
+    o.add("count", count, "how many batches of the training, at most", {.min = 1});
     o.add("every", every, "one batch in so many", {.min = 1});
   }
 
@@ -135,7 +135,8 @@ struct DumpOptions {
   }
 };
 
-/// Batches are numbered as they come by: with several threads, not quite in their order.
+/// The files of a batch have its number in the training, so that those of a training that was
+/// resumed are the same; and its rank, if there are several.
 Stage dumping(const Config& table, const DetectionContext& context) {
   const auto options = read_options<DumpOptions>(table, {"type"});
   try {
@@ -143,12 +144,14 @@ Stage dumping(const Config& table, const DetectionContext& context) {
   } catch (const Error& problem) {
     throw ConfigError(fmt::format("{}: dump: {}", table.origin.text(), problem.what()));
   }
-  const auto passed = std::make_shared<std::atomic<std::int64_t>>(0);
-  return watch_stage<Batch>("dump", [=, classes = context.classes](const Batch& batch) {
-    const auto number = (*passed)++;
-    if (number % options.every == 0 && number / options.every < options.count)
-      write_batch(options.folder, fmt::format("batch{:06}", number), batch, classes);
-  });
+  return watch_stage<Batch>(
+      "dump", [=, classes = context.classes](const Batch& batch, const GroupPlace& place) {
+        const auto [number, rank, ranks] = place;
+        if (number % options.every != 0 || number / options.every >= options.count) return;
+        const auto name = fmt::format("batch{:06}", number);
+        write_batch(options.folder, ranks > 1 ? fmt::format("{}-rank{}", name, rank) : name, batch,
+                    classes);
+      });
 }
 
 MILLRACE_REGISTER(detection_stages().add<DumpOptions>(

@@ -154,17 +154,17 @@ class CacheFile {
         file_(opened(name_, max_bytes)),
         batch_bytes_(std::min(kBatchBytes, max_bytes / kBatches)) {}
 
-  ~CacheFile() {
-    try {
-      commit();
-    } catch (const Error& problem) {
-      spdlog::warn("{}", problem.what());
-    }
-  }
+  ~CacheFile() { commit(); }
 
   std::optional<Sample> find(const std::string& key) {
     if (const auto value = waiting(key)) return unsealed(*value);
-    return file_->find(key);
+    if (is_unreadable_) return std::nullopt;
+    try {
+      return file_->find(key);
+    } catch (const Error& problem) {
+      give_up(is_unreadable_, problem);
+      return std::nullopt;
+    }
   }
 
   void keep(const std::string& key, const Sample& sample) {
@@ -183,8 +183,9 @@ class CacheFile {
     } catch (const Error& problem) {
       spdlog::warn("{}; it is made anew", problem.what());
     }
-    fs::remove(name);
-    fs::remove(name.string() + "-lock");
+    std::error_code stays;
+    fs::remove(name, stays);
+    fs::remove(name.string() + "-lock", stays);
     return std::make_unique<LmdbFile>(name, max_bytes);
   }
 
@@ -196,13 +197,22 @@ class CacheFile {
 
   /// Puts what waits into the file. Under the lock.
   void commit() {
-    if (!full_ && !file_->put(waiting_)) {
-      full_ = true;
-      spdlog::info("the cache {} is full: what is not in it is made anew each time",
-                   name_.string());
+    try {
+      if (!full_ && !file_->put(waiting_)) {
+        full_ = true;
+        spdlog::info("the cache {} is full: what is not in it is made anew each time",
+                     name_.string());
+      }
+    } catch (const Error& problem) {
+      give_up(full_, problem);
     }
     waiting_.clear();
     waiting_bytes_ = 0;
+  }
+
+  /// Warns of the first failure alone: samples are made anew, as without a cache.
+  static void give_up(std::atomic<bool>& given_up, const Error& problem) {
+    if (!given_up.exchange(true)) spdlog::warn("{}; the flow goes on without it", problem.what());
   }
 
   const fs::path name_;
@@ -211,7 +221,8 @@ class CacheFile {
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const std::string>> waiting_;  // to be written
   std::size_t waiting_bytes_ = 0;
-  std::atomic<bool> full_ = false;
+  std::atomic<bool> full_ = false;           // nothing more is written
+  std::atomic<bool> is_unreadable_ = false;  // nothing more is read
 };
 
 class DiskCache final : public SampleCache {

@@ -12,6 +12,7 @@
 #include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/store/new_file.h"
 #include "millrace/dataflow/store/record_header.h"
@@ -28,6 +29,7 @@ constexpr std::int64_t kImagesPerThread = 8;  // made before they are written
 
 std::string encoded(Sample sample) {
   sample.path = fs::path(sample.path).filename().string();
+  sample.encoded = {};  // packed by itself
   return encode(sample);
 }
 
@@ -47,8 +49,18 @@ struct PackedImage {
   std::string fault;  // why it could not be made smaller
 };
 
+std::string image_file(const Sample& sample) {
+  if (!sample.image.empty())
+    throw DataError(sample.path, "was generated: there is no image file to pack");
+  if (!sample.encoded.owner) return read_image_file(sample.path);
+  return std::string(checked_bytes(sample.encoded, sample.path));
+}
+
 PackedImage packed_image(const Sample& sample, const SmallerImages& images) {
-  PackedImage image{read_image_file(sample.path)};
+  if (images.max_side > 0 && sample.width == 0)
+    throw DataError(sample.path,
+                    "its size is known only once it is decoded, so it cannot be packed smaller");
+  PackedImage image{image_file(sample)};
   image.bytes_before = image.bytes.size();
   const cv::Size size(sample.width, sample.height);
   if (images.stored_size(size) == size) return image;
@@ -71,8 +83,7 @@ void pack_images(const Source<Sample>& source, const PackOptions& options, const
         static_cast<std::size_t>(std::min(at_once, source.size() - first)));
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, images.size(), [&](std::size_t i) {
-        images[i] =
-            packed_image(source.about(first + static_cast<std::int64_t>(i)), options.images);
+        images[i] = packed_image(source[first + static_cast<std::int64_t>(i)], options.images);
       });
     });
     for (const auto& image : images) add(image);
@@ -139,6 +150,12 @@ void count(const PackedImage& image, PackReport& report) {
 
 PackReport pack_records(const Source<Sample>& source, const std::vector<std::string>& classes,
                         const fs::path& folder, const PackOptions& options) {
+  if (!source.repeats().empty())
+    throw ConfigError(
+        "the sources give images other shares than one each an epoch, which a store cannot hold: "
+        "pack [[data.sources]] without mix, repeat, repeat_factor and fixed_size, and declare "
+        "these "
+        "over the store");
   PartFolder part(folder, PartFolder::Existing::refuse);
   const auto file = records_file(part.path());
   NewFile records(file);

@@ -32,7 +32,7 @@ struct PackReport {
 /// is called classes[k]. With `shard_bytes`, the images go into tar files in WebDataset's layout,
 /// each beside its annotations (sample_json.h). The same bytes for any number of threads. A
 /// PartFolder: a pack that was killed leaves nothing that opens. Throws Error naming a file that
-/// cannot be read or written, ConfigError if the folder exists.
+/// cannot be read or written, ConfigError if the folder exists or the source repeats samples.
 PackReport pack_records(const Source<Sample>& source, const std::vector<std::string>& classes,
                         const std::filesystem::path& folder, const PackOptions& options = {});
 

@@ -12,9 +12,10 @@
 namespace millrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // looks for each key in turn: for own texts alone
 
-Json json_of(const coco::Segmentation& shape) {
+OrderedJson json_of(const coco::Segmentation& shape) {
   if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) return *polygons;
   const auto& mask = std::get<coco::Rle>(shape);
   return {{"size", {mask.height, mask.width}}, {"counts", coco::encode_counts(mask)}};
@@ -62,23 +63,23 @@ void add_object(const Json& object, ClassNames& classes, Instances& objects) {
 }  // namespace
 
 std::string sample_json(const Sample& sample, const std::vector<std::string>& classes) {
-  auto annotations = Json::array();
+  auto annotations = OrderedJson::array();
   const auto& objects = sample.objects;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const double x = objects.boxes[i].x1, y = objects.boxes[i].y1;
-    Json object = {{"bbox", {x, y, objects.boxes[i].x2 - x, objects.boxes[i].y2 - y}},
-                   {"category", classes.at(static_cast<std::size_t>(objects.classes[i]))},
-                   {"iscrowd", objects.crowd[i]}};
+    OrderedJson object = {{"bbox", {x, y, objects.boxes[i].x2 - x, objects.boxes[i].y2 - y}},
+                          {"category", classes.at(static_cast<std::size_t>(objects.classes[i]))},
+                          {"iscrowd", objects.crowd[i]}};
     if (!std::holds_alternative<std::monostate>(objects.segmentations[i]))
       object["segmentation"] = json_of(objects.segmentations[i]);
     annotations.push_back(std::move(object));
   }
-  return Json{{"image_id", sample.image_id},
-              {"file_name", std::filesystem::path(sample.path).filename().string()},
-              {"width", sample.width},
-              {"height", sample.height},
-              {"annotations", std::move(annotations)}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return OrderedJson{{"image_id", sample.image_id},
+                     {"file_name", std::filesystem::path(sample.path).filename().string()},
+                     {"width", sample.width},
+                     {"height", sample.height},
+                     {"annotations", std::move(annotations)}}
+      .dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 Sample read_sample_json(std::string_view text, const std::string& where, ClassNames& classes) {

@@ -30,7 +30,7 @@ Sample SmallerImages::stored(Sample sample) const {
 std::string SmallerImages::stored_image(std::string bytes, const Sample& sample) const {
   const cv::Size from(sample.width, sample.height), to = stored_size(from);
   if (to == from) return bytes;
-  const auto image = decode_rgb(bytes, sample.path, from, /*strict=*/true, /*enough=*/to);
+  const auto image = decode_rgb(bytes, sample.path, from, strict, /*enough=*/to, max_pixels);
   cv::Mat smaller;
   cv::resize(image, smaller, to, 0, 0, cv::INTER_AREA);
   return coco::encode_jpeg(smaller, quality);

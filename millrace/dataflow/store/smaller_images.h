@@ -5,14 +5,17 @@
 #include <string>
 
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/image/image_head.h"
 
 namespace millrace {
 
 /// Images whose longer side exceeds `max_side` are resized to it (averages over areas) and encoded
 /// as JPEG, colours at half the resolution each way; all others stay as they are, byte for byte.
 struct SmallerImages {
-  int max_side = 0;  // pixels; 0: all stay as they are
-  int quality = 90;  // of the JPEGs, 1 .. 100
+  int max_side = 0;                      // pixels; 0: all stay as they are
+  int quality = 90;                      // of the JPEGs, 1 .. 100
+  bool strict = true;                    // see decode_rgb
+  std::int64_t max_pixels = kMaxPixels;  // likewise
 
   /// The size at which an image of `size` is stored.
   cv::Size stored_size(cv::Size size) const;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 #include <pugixml.hpp>
+#include <string_view>
+#include <unordered_map>
 
 #include "millrace/base/errors.h"
 #include "millrace/formats/files/texts.h"
@@ -45,11 +47,17 @@ coco::Polygon polygon_in(const pugi::xml_node& node) {
   };
   for (const auto& point : node.children("pt"))
     if (!add(text_in(point, "x"), text_in(point, "y"))) return {};
-  for (int i = 1; polygon.empty() || i > 1; ++i) {
-    const auto x = fmt::format("x{}", i), y = fmt::format("y{}", i);
-    if (!node.child(x.c_str())) break;
-    if (!add(text_in(node, x.c_str()), text_in(node, y.c_str()))) return {};
-  }
+  if (!polygon.empty()) return polygon;
+  std::unordered_map<std::string_view, pugi::xml_node> by_name;
+  for (const auto& child : node.children()) by_name.try_emplace(child.name(), child);
+  const auto find = [&](char axis, int number) {
+    const auto found = by_name.find(fmt::format("{}{}", axis, number));
+    return found == by_name.end() ? pugi::xml_node() : found->second;
+  };
+  for (int i = 1; const auto x = find('x', i); ++i)
+    if (!add(std::string(trimmed(x.child_value())),
+             std::string(trimmed(find('y', i).child_value()))))
+      return {};
   return polygon;
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 using namespace millrace;
 
-constexpr std::size_t kErrorPage = 4096;  // bytes of it that are kept
+constexpr std::size_t kErrorPage = 4096;                   // bytes of it that are kept
+constexpr std::size_t kMostHeader = std::size_t{1} << 18;  // bytes, over all redirects
 
 struct Free {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
@@ -29,10 +30,11 @@ struct Receiving {
   const HttpRequest& request;
   HttpAnswer& answer;
   CURL* handle;
+  std::size_t header_bytes = 0;
 };
 
 std::size_t receive(char* bytes, std::size_t, std::size_t count, void* to) {
-  auto& [request, answer, handle] = *static_cast<Receiving*>(to);
+  auto& [request, answer, handle, header_bytes] = *static_cast<Receiving*>(to);
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
   if (answer.status != 206) {  // the whole file, or an error page
     const auto left = kErrorPage - std::min(kErrorPage, answer.body.size());
@@ -74,7 +76,9 @@ void read_range(std::string_view text, HttpAnswer& answer) {
 
 std::size_t read_header(char* bytes, std::size_t, std::size_t count, void* to) {
   const auto line = std::string_view(bytes, count);
-  auto& answer = static_cast<Receiving*>(to)->answer;
+  auto& receiving = *static_cast<Receiving*>(to);
+  if ((receiving.header_bytes += count) > kMostHeader) return 0;
+  auto& answer = receiving.answer;
   if (line.starts_with("HTTP/")) answer = {};  // those before were of a redirect
   if (const auto range = value_of(line, "content-range")) read_range(*range, answer);
   if (const auto tag = value_of(line, "etag")) answer.version = *tag;

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import select
 import stat
 import weakref
+from collections.abc import Iterator
 from typing import Any
+
+_LONGEST_PIPE = 1 << 32  # bytes, as in C++
+_WRITER_TIMEOUT_MS = 10_000
 
 
 class JsonFile:
     """An open JSON file; it stays readable after its name is removed or given to another file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises OSError."""
+        """Raises OSError, also for a device, which may have no end."""
         self.path = os.fspath(path)
-        self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        # To open a pipe does not wait for its writer.
+        self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         weakref.finalize(self, os.close, self._descriptor)
+        mode = os.fstat(self._descriptor).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EINVAL, "is a device, not a file", self.path)
         self._stamp = self._now()
 
     def _now(self) -> tuple[int, int]:
@@ -31,8 +41,7 @@ class JsonFile:
     def load(self) -> Any:
         """What it holds. Raises ValueError if it is no JSON, RuntimeError if it was rewritten."""
         if not self.is_regular:
-            with os.fdopen(os.dup(self._descriptor), "rb") as file:
-                return json.load(file)
+            return json.loads(b"".join(self._parts_of_pipe()))
         if self._now() != self._stamp:
             raise RuntimeError(
                 f"{self.path}: it was rewritten after it was read; look at COCO.dataset before, or "
@@ -43,3 +52,31 @@ class JsonFile:
             parts.append(part)
             begin += len(part)
         return json.loads(b"".join(parts))
+
+    def _parts_of_pipe(self) -> Iterator[bytes]:
+        """What comes through it, but no more than a part of what is no JSON from the beginning."""
+        event = select.poll()
+        event.register(self._descriptor, select.POLLIN)
+        size, has_writer, waited = 0, False, False
+        while True:
+            try:
+                part = os.read(self._descriptor, 1 << 20)
+            except BlockingIOError:
+                has_writer = True
+                event.poll()
+                continue
+            if part:
+                yield part
+                if size == 0 and part.strip() and part.lstrip()[:1] not in b"[{":
+                    return
+                size += len(part)
+                if size > _LONGEST_PIPE:
+                    raise ValueError(f"{self.path}: more than {_LONGEST_PIPE} bytes came")
+                has_writer = True
+            elif has_writer:
+                return
+            elif waited:
+                raise OSError(errno.EPIPE, "no process writes to this pipe", self.path)
+            else:
+                waited = True
+                has_writer = bool(event.poll(_WRITER_TIMEOUT_MS))

@@ -216,6 +216,15 @@ TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
   }
 }
 
+TEST_F(ServingBadInput, AHeadAboveTheMaximumIsNotUnpacked) {
+  std::string list("\xdd\x04\x10\0\0", 5);  // of 65 Mi elements, which take 24 bytes each
+  list.append(65 << 20, '\xc0');
+  const Liar liar([&](std::int64_t) { return std::vector<std::string>{list}; });
+  EXPECT_THAT([&] { connect({liar.endpoint()})->next(); },
+              ThrowsMessage<Error>(AllOf(HasSubstr(liar.endpoint()),
+                                         HasSubstr(std::to_string(list.size()) + " bytes"))));
+}
+
 class ServingKeys : public ServingBadInput {
  protected:
   ServingKeys() {
