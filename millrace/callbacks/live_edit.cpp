@@ -87,10 +87,11 @@ class LiveEdit final : public Callback {
   }
 
   void after_step(TrainState& state) override {
+    const bool repeats = !to_repeat_.empty();
     repeat_edits(state);
     if (seconds_since(looked_) < interval_.seconds) return;
     looked_ = Clock::now();
-    look(state);
+    look(state, repeats);
   }
 
  private:
@@ -110,26 +111,26 @@ class LiveEdit final : public Callback {
     state.hyper.edit(edit.name, edit.to);
   }
 
-  void look(TrainState& state) try {
+  void look(TrainState& state, bool repeats) try {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return seen_.clear();
     auto text = read_file(file_);
     if (text == read_) return;
     if (text != seen_) return seen_.swap(text);
     read_ = text;
-    edit(state, text);
+    edit(state, text, repeats);
   } catch (const Error& problem) {
     spdlog::warn("nothing was changed: {}", problem.what());
   }
 
   /// Applies all of a file, or nothing if something in it is wrong. Values wait until all edits of
   /// the journal are repeated.
-  void edit(TrainState& state, const std::string& text) {
+  void edit(TrainState& state, const std::string& text, bool repeats) {
     const auto wishes = wishes_in(parse_config(text, file_.string()));
     for (const auto& [name, value] : wishes.values) state.hyper.check(name, value);
     for (const auto& name : wishes.withdrawn) static_cast<void>(state.hyper.at(name));
     for (const auto& name : wishes.withdrawn) withdraw(state, name);
-    if (!to_repeat_.empty()) return read_.clear();
+    if (repeats) return read_.clear();
     std::vector<Edit> edits;
     for (const auto& [name, value] : wishes.values)
       if (const auto before = said_.find(name); before == said_.end() || before->second != value)
