@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/repeated.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -45,7 +46,7 @@ std::string full_disk_text(const DiskFull& full, const std::filesystem::path& fi
 }
 
 UniqueFd opened(const std::filesystem::path& path, int flags, std::string_view otherwise) {
-  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+  UniqueFd fd(repeated([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); }));
   if (!fd) fail(path, otherwise);
   return fd;
 }
@@ -82,9 +83,8 @@ class Input {
   /// Up to `count` bytes; 0 at the end.
   std::size_t read(char* to, std::size_t count) {
     for (;;) {
-      const auto got = ::read(fd_.get(), to, count);
+      const auto got = repeated([&] { return ::read(fd_.get(), to, count); });
       if (got > 0 || (got == 0 && has_writer_)) return static_cast<std::size_t>(got);
-      if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno != EAGAIN) fail(path_, "cannot be read");
       has_writer_ = has_writer_ || got < 0;
       if (wait()) has_writer_ = true;
@@ -148,14 +148,16 @@ void write_and_rename(const std::filesystem::path& name, std::span<const std::st
     return;
   }
   std::string part = *file;
-  const UniqueFd out(
-      sync ? ::open((part += ".part").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)
-           : ::mkostemps((part += ".XXXXXX.part").data(), /*suffix=*/5, O_CLOEXEC));
+  part += sync ? ".part" : ".XXXXXX.part";
+  const UniqueFd out(repeated([&] {
+    return sync ? ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)
+                : ::mkostemps(part.data(), /*suffix=*/5, O_CLOEXEC);
+  }));
   if (!out) fail(name, "cannot be written");
   try {
     for (const auto bytes : parts) write_all(out, bytes, part);
-    if (sync && ::fsync(out.get()) != 0) fail(part, kNotFlushed);
-    if (::rename(part.c_str(), file->c_str()) != 0) fail(*file, "cannot be replaced");
+    if (sync && repeated([&] { return ::fsync(out.get()); }) != 0) fail(part, kNotFlushed);
+    if (rename_path(part, *file)) fail(*file, "cannot be replaced");
   } catch (const Error&) {
     ::unlink(part.c_str());
     throw;
@@ -176,8 +178,8 @@ InputFile::InputFile(std::filesystem::path file)
 
 void InputFile::read(std::uint64_t offset, std::span<char> out) const {
   while (!out.empty()) {
-    const auto got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
+    const auto got = repeated(
+        [&] { return ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset)); });
     if (got < 0) fail(file_, "cannot be read");
     if (got == 0) throw Error(file_.string() + ": has become shorter while it was read");
     offset += static_cast<std::uint64_t>(got);
@@ -227,8 +229,7 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
 
 void write_all(const UniqueFd& fd, std::string_view bytes, const std::filesystem::path& file) {
   while (!bytes.empty()) {
-    const auto put = ::write(fd.get(), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
+    const auto put = repeated([&] { return ::write(fd.get(), bytes.data(), bytes.size()); });
     if (put < 0) fail(file, "cannot be written");
     bytes.remove_prefix(static_cast<std::size_t>(put));
   }
@@ -248,11 +249,13 @@ void replace_file(const std::filesystem::path& file, std::span<const std::string
 }
 
 void sync_path(const std::filesystem::path& path) {
-  if (::fsync(opened(path, O_RDONLY, kNotFlushed).get()) != 0) fail(path, kNotFlushed);
+  const auto fd = opened(path, O_RDONLY, kNotFlushed);
+  if (repeated([&] { return ::fsync(fd.get()); }) != 0) fail(path, kNotFlushed);
 }
 
 void sync_file_system(const std::filesystem::path& path) {
-  if (::syncfs(opened(path, O_RDONLY, kNotFlushed).get()) != 0) fail(path, kNotFlushed);
+  const auto fd = opened(path, O_RDONLY, kNotFlushed);
+  if (repeated([&] { return ::syncfs(fd.get()); }) != 0) fail(path, kNotFlushed);
 }
 
 void make_writable_folder(const std::filesystem::path& folder) {
@@ -290,9 +293,11 @@ std::string holder_of(const UniqueFd& fd) {
 }  // namespace
 
 FileLock::FileLock(const std::filesystem::path& path)
-    : fd_(std::filesystem::is_directory(path)
-              ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-              : ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    : fd_(repeated([&] {
+        return std::filesystem::is_directory(path)
+                   ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                   : ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+      })) {
   if (fd_ && ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) return;
   const int reason = errno;
   throw Error(std::filesystem::absolute(path).lexically_normal().string() +

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "millrace/base/log.h"
+#include "millrace/base/repeated.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
@@ -96,7 +97,8 @@ class SaveCheckpoints final : public Callback, public SavesState {
       if (kept_.contains(step) || state.checkpoint_holds->is_held(step)) continue;
       auto part = old[i];
       part += ".part";  // no checkpoint any more, even if killed in between
-      fs::rename(old[i], part);
+      if (const auto problem = rename_path(old[i], part))
+        throw fs::filesystem_error("cannot be renamed", old[i], problem);
       fs::remove_all(part);
     }
   }

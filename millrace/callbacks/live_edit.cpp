@@ -1,13 +1,11 @@
 // [callbacks.live_edit]: a person changes hyper-parameters while training runs, through a file in
 // the run folder.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "millrace/base/clock.h"
@@ -16,8 +14,8 @@
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
-#include "millrace/trainer/appended_file.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/edit_journal.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -35,63 +33,38 @@ struct LiveEditOptions {
   }
 };
 
-struct Edit {
-  std::int64_t after_step = 0;  // it holds from the next step on
-  std::string name;
-  double to = 0;
+/// What a file asks for, by full name.
+struct Wishes {
+  Values values;
+  std::vector<std::string> withdrawn;  // whose edits are taken back
 };
 
-/// The numbers of a table by full name. Throws ConfigError for anything else.
-Values numbers(const Config& table) {
-  Values values;
-  for (const auto& [name, value] : leaves(table)) {
-    if (const auto* real = std::get_if<double>(&value->data))
-      values[name] = *real;
-    else if (const auto* whole = std::get_if<std::int64_t>(&value->data))
-      values[name] = static_cast<double>(*whole);
-    else
-      throw ConfigError(fmt::format("{}: {} takes a number", value->origin.text(), name));
-  }
-  return values;
-}
+constexpr auto kWithdraw = "withdraw";
+constexpr double kLargeFactor = 10;  // of the rate; few trainings stand more
 
-/// The edits of a journal. A last line that is cut short never took effect: it is removed. Throws
-/// Error.
-std::vector<Edit> read_journal(const fs::path& file) {
-  std::vector<Edit> edits;
-  if (!fs::exists(file)) return edits;
-  auto text = read_file(file);
-  text.resize(text.find_last_of('\n') + 1);
-  cut_file(file, text.size());
-  std::istringstream lines(text);
-  std::int64_t number = 1;
-  std::size_t begin = 0;
-  for (std::string line; std::getline(lines, line); ++number) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    const bool is_last = begin + line.size() + 1 == text.size();
-    if (json.is_discarded() && is_last) {
-      spdlog::warn("{}:{}: the line is cut short, so that it never took effect: it is removed",
-                   file.string(), number);
-      cut_file(file, begin);
-      break;
-    }
-    begin += line.size() + 1;
-    try {
-      edits.push_back({json.at("after_step"), json.at("name"), json.at("to")});
-    } catch (const nlohmann::json::exception&) {
-      throw Error(
-          fmt::format("{}:{}: not an edit, which has after_step, name and to; the run "
-                      "cannot be repeated without it: repair or remove the line",
-                      file.string(), number));
-    }
+/// Throws ConfigError for what is neither a number nor a withdrawal.
+Wishes wishes_in(const Config& table) {
+  Wishes wishes;
+  for (const auto& [name, value] : leaves(table)) {
+    const auto* text = std::get_if<std::string>(&value->data);
+    if (const auto* real = std::get_if<double>(&value->data))
+      wishes.values[name] = *real;
+    else if (const auto* whole = std::get_if<std::int64_t>(&value->data))
+      wishes.values[name] = static_cast<double>(*whole);
+    else if (text && *text == kWithdraw)
+      wishes.withdrawn.push_back(name);
+    else
+      throw ConfigError(fmt::format("{}: {} takes a number, or \"{}\" to take its edits back",
+                                    value->origin.text(), name, kWithdraw));
   }
-  return edits;
+  return wishes;
 }
 
 /// Reads a file when two looks in a row find the same bytes, since it may be half written. Values
 /// that differ from what the file said before go into edits.jsonl and take effect from the next
 /// step on. A resumed training first repeats the edits after its checkpoint, at their steps, so
-/// that it equals one that was never stopped.
+/// that it equals one that was never stopped. A withdrawal removes edits that are still to be
+/// repeated, after a return to an earlier checkpoint, and edits the value back that one replaced.
 class LiveEdit final : public Callback {
  public:
   using Options = LiveEditOptions;
@@ -99,90 +72,127 @@ class LiveEdit final : public Callback {
   explicit LiveEdit(const Options& options) : interval_(options.interval) {}
 
   void before_train(TrainState& state) override {
-    file_ = state.folder / "edit.toml";
-    journal_ = state.folder / "edits.jsonl";
-    for (auto& edit : read_journal(journal_)) {
+    run_ = state.folder;
+    file_ = run_ / "edit.toml";
+    withdraw_at_start(state);
+    for (auto& edit : read_edits(run_)) {
       said_[edit.name] = edit.to;
-      if (edit.after_step > state.at.step) to_repeat_.push_back(std::move(edit));
+      if (edit.after_step >= state.at.step) to_repeat_.push_back(std::move(edit));
     }
     std::ranges::stable_sort(to_repeat_, {}, &Edit::after_step);
+    repeat_edits(state);
     const auto names = state.hyper.names();
     spdlog::info("to change {} while training, write NAME = VALUE into {}", joined(names),
                  file_.string());
   }
 
   void after_step(TrainState& state) override {
+    const bool repeats = !to_repeat_.empty();
+    repeat_edits(state);
+    if (seconds_since(looked_) < interval_.seconds) return;
+    looked_ = Clock::now();
+    look(state, repeats);
+  }
+
+ private:
+  /// Those that are due: at the step of a checkpoint, the last may be newer than that.
+  void repeat_edits(TrainState& state) {
     std::size_t repeated = 0;
     for (; repeated < to_repeat_.size() && to_repeat_[repeated].after_step <= state.at.step;
          ++repeated)
       take(state, to_repeat_[repeated]);
     to_repeat_.erase(to_repeat_.begin(),
                      to_repeat_.begin() + static_cast<std::ptrdiff_t>(repeated));
-    if (!to_repeat_.empty() || seconds_since(looked_) < interval_.seconds) return;
-    looked_ = Clock::now();
-    look(state);
   }
 
- private:
   static void take(TrainState& state, const Edit& edit) {
     spdlog::info("edit: {} is {} instead of {} from step {} on", edit.name, edit.to,
                  state.hyper.at(edit.name), edit.after_step + 1);
     state.hyper.edit(edit.name, edit.to);
   }
 
-  void look(TrainState& state) {
+  void look(TrainState& state, bool repeats) try {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return seen_.clear();
-    try {
-      auto text = read_file(file_);
-      if (text == read_) return;
-      if (text != seen_) return seen_.swap(text);
-      read_ = text;
-      edit(state, text);
-    } catch (const Error& problem) {
-      spdlog::warn("nothing was changed: {}", problem.what());
-    }
+    auto text = read_file(file_);
+    if (text == read_) return;
+    if (text != seen_) return seen_.swap(text);
+    read_ = text;
+    edit(state, text, repeats);
+  } catch (const Error& problem) {
+    spdlog::warn("nothing was changed: {}", problem.what());
   }
 
-  /// Applies all of a file, or nothing if something in it is wrong.
-  void edit(TrainState& state, const std::string& text) {
-    const auto values = numbers(parse_config(text, file_.string()));
-    for (const auto& [name, value] : values) state.hyper.check(name, value);
+  /// Applies all of a file, or nothing if something in it is wrong. Values wait until all edits of
+  /// the journal are repeated.
+  void edit(TrainState& state, const std::string& text, bool repeats) {
+    const auto wishes = wishes_in(parse_config(text, file_.string()));
+    for (const auto& [name, value] : wishes.values) state.hyper.check(name, value);
+    for (const auto& name : wishes.withdrawn) static_cast<void>(state.hyper.at(name));
+    for (const auto& name : wishes.withdrawn) withdraw(state, name);
+    if (repeats) return read_.clear();
     std::vector<Edit> edits;
-    for (const auto& [name, value] : values)
+    for (const auto& [name, value] : wishes.values)
       if (const auto before = said_.find(name); before == said_.end() || before->second != value)
-        edits.push_back({state.at.step, name, value});
-    write_down(state, edits);
-    for (const auto& one : edits) take(state, one);
-    for (const auto& one : edits) said_[one.name] = one.to;
+        edits.push_back({state.at.step, name, state.hyper.at(name), value});
+    append_edits(run_, edits);
+    for (const auto& one : edits) {
+      said_[one.name] = one.to;
+      take(state, one);
+      if (one.name == "lr_factor" && one.to > kLargeFactor)
+        spdlog::warn(
+            "edit: lr_factor = {} multiplies the schedule's learning rate, few trainings stand "
+            "more "
+            "than {}; lr_factor = \"{}\" in {} takes it back",
+            one.to, kLargeFactor, kWithdraw, file_.string());
+    }
   }
 
-  /// Appends edits to the journal, all or none. Throws Error.
-  void write_down(const TrainState& state, const std::vector<Edit>& edits) const {
-    if (edits.empty()) return;
-    const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
-    std::string lines;
-    for (const auto& one : edits)
-      lines += nlohmann::ordered_json{{"after_step", one.after_step},
-                                      {"name", one.name},
-                                      {"from", state.hyper.at(one.name)},
-                                      {"to", one.to},
-                                      {"time", now}}
-                   .dump() +
-               "\n";
-    std::error_code missing;
-    const auto before = fs::file_size(journal_, missing);
-    try {
-      append_to(journal_, lines);
-      sync_path(journal_);
-    } catch (const Error&) {  // a part of a line would spoil the next one
-      cut_file(journal_, missing ? 0 : before);
-      throw;
-    }
+  /// What the file withdraws has no effect in the first steps either.
+  void withdraw_at_start(TrainState& state) try {
+    if (!fs::exists(file_)) return;
+    for (const auto& name : wishes_in(parse_config(read_file(file_), file_.string())).withdrawn)
+      withdraw(state, name);
+  } catch (const Error&) {  // half written, perhaps: the next look sees
+  }
+
+  std::vector<Edit> edits_of(const std::string& name) const {
+    auto edits = read_edits(run_);
+    std::erase_if(edits, [&](const Edit& one) { return one.name != name; });
+    return edits;
+  }
+
+  /// Whether the last edit has left a name at another value than the first has found. If it has
+  /// not, a resumed training must repeat them all.
+  bool is_edited(const std::string& name) const {
+    const auto edits = edits_of(name);
+    return !edits.empty() && edits.back().to != edits.front().from;
+  }
+
+  /// Removes the edits of a name after a step from the journal.
+  void forget_after(const std::string& name, std::int64_t step) const {
+    auto edits = read_edits(run_);
+    const auto forgotten = std::erase_if(
+        edits, [&](const Edit& one) { return one.name == name && one.after_step > step; });
+    if (forgotten == 0) return;
+    write_edits(run_, edits);
+    spdlog::info("edit: {} of {} after step {} withdrawn",
+                 counted(static_cast<long long>(forgotten), "edit"), name, step);
+  }
+
+  void withdraw(TrainState& state, const std::string& name) {
+    if (!is_edited(name)) return;
+    forget_after(name, state.at.step);
+    std::erase_if(to_repeat_, [&](const Edit& one) { return one.name == name; });
+    said_.erase(name);
+    if (!is_edited(name)) return;  // none had taken effect
+    const Edit back{state.at.step, name, state.hyper.at(name), edits_of(name).front().from};
+    append_edits(run_, {&back, 1});
+    take(state, back);
   }
 
   Duration interval_;
-  fs::path file_, journal_;
+  fs::path run_, file_;
   Clock::time_point looked_ = Clock::now();
   std::string seen_, read_;      // bytes: at the last look, taken
   Values said_;                  // so far

@@ -1,6 +1,7 @@
 #include "millrace/trainer/appended_file.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -8,6 +9,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/repeated.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -22,16 +24,22 @@ std::uintmax_t size_of(const std::filesystem::path& file) {
 }  // namespace
 
 void append_to(const std::filesystem::path& file, std::string_view bytes) {
-  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const UniqueFd out(repeated(
+      [&] { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644); }));
   if (!out) throw Error(file.string() + ": cannot be written: " + std::strerror(errno));
-  write_all(out, bytes, file);
+  const auto size = ::lseek(out.get(), 0, SEEK_END);
+  try {
+    write_all(out, bytes, file);
+  } catch (const Error&) {  // half a line would spoil the next one
+    if (size >= 0) static_cast<void>(repeated([&] { return ::ftruncate(out.get(), size); }));
+    throw;
+  }
 }
 
 void cut_file(const std::filesystem::path& file, std::uintmax_t size) {
   if (size_of(file) <= size) return;
-  std::error_code problem;
-  std::filesystem::resize_file(file, size, problem);
-  if (problem) throw Error(file.string() + ": cannot be cut: " + problem.message());
+  if (repeated([&] { return ::truncate(file.c_str(), static_cast<off_t>(size)); }) != 0)
+    throw Error(file.string() + ": cannot be cut: " + std::strerror(errno));
 }
 
 void AppendedFile::open(const TrainState& state, std::filesystem::path file) {

@@ -11,7 +11,7 @@ namespace millrace {
 
 class TrainState;
 
-/// Appends in one write, so that writers do not mix their bytes. Throws Error.
+/// Appends in one write, so that writers do not mix their bytes: all or nothing. Throws Error.
 void append_to(const std::filesystem::path& file, std::string_view bytes);
 
 /// Cuts a file that is longer than `size` bytes. Throws Error.

@@ -6,8 +6,8 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 
@@ -35,11 +35,14 @@ void reject_step(Position& at, const StepRecord& record, const std::filesystem::
   at.bad_steps += 1;
   at.bad_in_a_row += 1;
   const auto message = fmt::format("step {}: {}", at.step + 1, record.rejected);
-  if (at.bad_in_a_row >= kMostInARow && !train.returns())
-    throw Error(
-        fmt::format("{}; that was the {}th such step in a row: lower optimizer.lr, set "
-                    "optimizer.clip_norm, or look at the data",
-                    message, at.bad_in_a_row));
+  if (at.bad_in_a_row >= kMostInARow && !train.returns()) {
+    auto after = at;
+    after.step += 1;
+    throw Diverged(fmt::format("{}; that was the {}th such step in a row: lower optimizer.lr, set "
+                               "optimizer.clip_norm, or look at the data",
+                               message, at.bad_in_a_row),
+                   std::move(after));
+  }
   const bool is_news = at.bad_in_a_row == 1 || !kept.empty();
   spdlog::log(is_news ? spdlog::level::warn : spdlog::level::debug, "{}; the step is skipped{}",
               message, kept);
@@ -51,10 +54,11 @@ void check_has_learned(const Position& at) {
   if (at.bad_in_a_row == 0 || (!took_none && 2 * at.bad_in_a_row <= at.step)) return;
   const auto why = took_none ? "every step was skipped"
                              : fmt::format("the last {} were skipped", at.bad_in_a_row);
-  throw Error(
+  throw Diverged(
       fmt::format("training ended after step {}, and {}: lower optimizer.lr, set "
                   "optimizer.clip_norm, or look at the weights that it began with and at the data",
-                  at.step, why));
+                  at.step, why),
+      at);
 }
 
 bool has_diverged(const Position& at, const TrainOptions& train) {

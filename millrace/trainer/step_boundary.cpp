@@ -17,17 +17,20 @@ void StepBoundary::end_step(bool epoch_ended) {
   all.then([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
   if (epoch_ended)
     all.then([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
-  all.then([&] { callbacks_.trigger(state_); }).then([&] { settle(); }).done();
+  all.then([&] { callbacks_.trigger(state_); });
+  if (all.has_failed()) state_.failure = all.failure();
+  all.then([&] { settle(); }).done();
 }
 
 void StepBoundary::settle() {
-  DoAll()
-      .then([&] { hand_out_checkpoint(/*wait=*/!state_.late_.empty()); })
+  DoAll all;
+  all.then([&] { hand_out_checkpoint(/*wait=*/!state_.late_.empty()); })
       .then([&] { hand_out_scalars(); })
-      .then([&] { state_.hyper.apply(); })
-      .then([&] { save_if_asked(); })
-      .then([&] { save_in_memory_if_asked(); })
-      .done();
+      .then([&] { state_.hyper.apply(); });
+  // A training that is resumed must repeat what has failed: no checkpoint of this step.
+  if (!all.has_failed() && state_.failure.empty())
+    all.then([&] { save_if_asked(); }).then([&] { save_in_memory_if_asked(); });
+  all.done();
 }
 
 void StepBoundary::hand_out_scalars() {

@@ -117,6 +117,9 @@ TrainEnd Trainer::run() {
     } catch (const NoData&) {
       static_cast<void>(data_.release());
       throw;
+    } catch (const Diverged&) {  // the newest in memory may be of these steps
+      if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
+      throw;
     }
   });
   then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });

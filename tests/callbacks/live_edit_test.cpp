@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "millrace/trainer/edit_journal.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 
@@ -104,6 +105,7 @@ TEST(LiveEdit, ChangesNothingWhereTheFileIsWrong) {
                {"lr_factor = 0.5\noptimizer.momentum = 2",
                 "optimizer.momentum = 2 is out of range (0 .. 1)"},
                {"lr_factor = 'half'", "takes a number"},
+               {"lr_facto = 'withdraw'", "did you mean 'lr_factor'"},
                {"lr_factor = [0.5]", "takes a number"}};
   for (const auto& [text, why] : cases) {
     const Scratch scratch;
@@ -136,6 +138,52 @@ TEST(LiveEdit, DropsAnEditWhoseLineWasCutAndRefusesOneThatIsBroken) {
                   HasSubstr("edits.jsonl:1: "), ::testing::Not(HasSubstr("json.exception")))));
   write_file_atomically(scratch / "run" / "edits.jsonl", good + "{}\n");
   EXPECT_THAT([&] { run(); }, ::testing::ThrowsMessage<Error>(HasSubstr("edits.jsonl:2: ")));
+}
+
+TEST(LiveEdit, WithdrawsWhatHoldsAndWhatIsToBeRepeated) {
+  const Scratch scratch;
+  edited_training(scratch / "run", {{3, "lr_factor = 0.5"}, {9, "lr_factor = 'withdraw'"}})();
+  auto rates = changed(scratch / "run", "lr_factor");
+  EXPECT_EQ(rates.begin()->first, 6);
+  EXPECT_EQ(rates.rbegin()->first, 11);
+  EXPECT_EQ(journal(scratch / "run").back().at("to"), 1);
+
+  edited_training(scratch / "again", {{3, "lr_factor = 0.5"}})();
+  for (const auto* step : {"step-000008", "step-000012", "step-000015"})
+    fs::remove_all(scratch / "again" / "checkpoints" / step);
+  write_file_atomically(scratch / "again" / "edit.toml", "lr_factor = 'withdraw'");
+  edited_training(scratch / "again", {{0, "lr_factor = 'withdraw'"}})();  // from step 4 on
+  EXPECT_TRUE(changed(scratch / "again", "lr_factor").empty());
+  EXPECT_TRUE(journal(scratch / "again").empty());
+}
+
+TEST(LiveEdit, NamesTheLastEditsBeforeAStep) {
+  const Scratch scratch;
+  edited_training(scratch / "run", {{1, "lr_factor = 0.5"}, {5, "lr_factor = 0.25"}})();
+  EXPECT_EQ(edits_text(scratch / "run", 3), "");
+  EXPECT_THAT(edits_text(scratch / "run", 4), HasSubstr("lr_factor = 0.5 after step 3"));
+  EXPECT_THAT(edits_text(scratch / "run", 15), HasSubstr("lr_factor = 0.25 after step 7"));
+}
+
+TEST(LiveEdit, EqualsAnUninterruptedRunAfterAWithdrawal) {
+  const Scratch scratch;
+  const std::vector<Person> people = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 'withdraw'"}};
+  ASSERT_EQ(edited_training(scratch / "whole", people).in_child(), 0);
+  const auto whole = essence(scratch / "whole");
+  for (const std::int64_t victim : {3, 9, 11, 14}) {
+    const auto folder = scratch / ("killed-" + std::to_string(victim));
+    edited_training(folder, people).killed_after(victim);
+    EXPECT_EQ(essence(folder), whole) << victim;
+  }
+}
+
+TEST(LiveEdit, WarnsOfAFactorAboveTen) {
+  for (const auto& [text, warns] : {std::pair("lr_factor = 11", true), {"lr_factor = 10", false}}) {
+    const Scratch scratch;
+    Log log;
+    edited_training(scratch / "run", {{2, text}})();
+    EXPECT_EQ(log.take().find("warn") != std::string::npos, warns) << text;
+  }
 }
 
 TEST(LiveEdit, GoesBeforeWhatCallbacksSet) {

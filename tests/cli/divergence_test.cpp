@@ -66,6 +66,46 @@ TEST_F(Divergence, EndsWhereNoReturnHelps) {
   EXPECT_LE(warnings, 20U) << "a few for each return, not one for each step\n" << outcome.err;
 }
 
+TEST_F(Divergence, ResumesBeforeTheStepsThatEndedIt) {
+  const Words settings = {"train.on_divergence='end'", "callbacks.checkpoint.every='1 step'",
+                          "callbacks.memory_checkpoint.every='1 step'",
+                          "callbacks.checkpoint.keep=0"};
+  EXPECT_EQ(trainer(command("run", settings)).exit_code, 1);
+  const auto run = in_folder("run/maskrcnn-1");
+  const auto ended = read_json(run / "record.json").at("starts").back().at("ended");
+  EXPECT_EQ(ended.at("reason"), "divergence");
+  EXPECT_FALSE(fs::exists(run / "memory"));
+  Outcome resumed;
+  std::int64_t last = ended.at("step");
+  for (int tries = 0; tries < 8 && resumed.exit_code != 0; ++tries) {
+    resumed = trainer(command("run", settings + Words{"optimizer.lr=0.001"}) + Words{"--resume"});
+    const std::int64_t from = read_json(run / "record.json").at("starts").back().at("from_step");
+    EXPECT_LT(from, last) << resumed.err;
+    last = from;
+  }
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+}
+
+TEST_F(Divergence, NamesTheEditThatIsRepeatedAndLetsItBeWithdrawn) {
+  const Words settings = {"optimizer.lr=0.001", "callbacks.checkpoint.every='1 step'",
+                          "callbacks.checkpoint.keep=0",
+                          "callbacks.live_edit.interval='0 seconds'"};
+  successful(trainer(command("run", settings + Words{"train.max_steps=5"})));
+  const auto run = in_folder("run/maskrcnn-1");
+  write_text(run / "edits.jsonl",
+             R"({"after_step":7,"name":"lr_factor","from":1.0,"to":1e12,"time":""})"
+             "\n");
+  const auto resume = command("run", settings) + Words{"--resume"};
+  const auto returned = trainer(resume);
+  EXPECT_EQ(returned.exit_code, 1);
+  EXPECT_THAT(returned.err, AllOf(HasSubstr("lr_factor = 1e+12 after step 7"),
+                                  HasSubstr((run / "edit.toml").string())));
+  write_text(run / "edit.toml", "lr_factor = 'withdraw'\n");
+  successful(trainer(resume));
+  const auto edits = read_text(run / "edits.jsonl");
+  EXPECT_TRUE(edits.empty() || edits.find("\"to\":1.0") != std::string::npos) << edits;
+}
+
 TEST_F(Divergence, EndsWithoutACheckpointToReturnTo) {
   const auto outcome = trainer(command("never", {"callbacks.checkpoint.every='1000 steps'"}));
   EXPECT_EQ(outcome.exit_code, 1);

@@ -1,5 +1,9 @@
 // `trainer status` of several ranks, some of which hang.
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <set>
 
@@ -100,6 +104,62 @@ TEST_F(FleetStatus, NamesTheRankThatTheOthersWaitFor) {
   ::kill(mpirun, SIGKILL);
   for (const auto& rank : last_["ranks"]) ::kill(rank["process"].get<pid_t>(), SIGKILL);
   finish(mpirun);
+}
+
+/// Connects and holds the connection; -1: it could not.
+int connected(const std::string& endpoint) {
+  const bool is_file = endpoint.starts_with("ipc://");
+  const int fd = ::socket(is_file ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
+  sockaddr_un file{};
+  file.sun_family = AF_UNIX;
+  sockaddr_in port{};
+  port.sin_family = AF_INET;
+  port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (is_file)
+    endpoint.copy(file.sun_path, sizeof file.sun_path - 1, 6);
+  else
+    port.sin_port =
+        htons(static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1))));
+  const auto* address =
+      is_file ? reinterpret_cast<const sockaddr*>(&file) : reinterpret_cast<const sockaddr*>(&port);
+  return ::connect(fd, address, is_file ? sizeof file : sizeof port) == 0 ? fd : -1;
+}
+
+TEST_F(FleetStatus, LetsNoOtherUserEndATraining) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  constexpr rlim_t kConnections = 1100;
+  const auto command = [&](const std::string& runs) {
+    return on(data_, {"run", "--out", in_folder(runs)},
+              kTrainOnly + Words{"data.short_side=64", "data.max_side=96", "train.max_steps=150",
+                                 "train.epochs=100000"});
+  };
+  const auto weights = [&](const std::string& runs) {
+    return read_text(in_folder(runs) / "maskrcnn-1/checkpoints/latest/model.safetensors");
+  };
+  successful(trainer(command("whole")));
+  const auto training =
+      spawn({"/bin/bash", "-c",
+             "ulimit -n 1024; exec " + quoted(Words{MILLRACE_TRAINER} + command("runs"))},
+            in_folder("log.out"), in_folder("log"), O_TRUNC);
+  ASSERT_TRUE(comes_to_be([&] { return last_["ranks"][0]["status"]["step"] >= 2; }))
+      << last_ << read_text(in_folder("log"));
+  const std::string endpoint = read_json(run_ / "fleet.json")["ranks"][0]["endpoints"][0];
+  const auto other = ::fork();
+  if (other == 0) {
+    const rlimit enough{2 * kConnections, 2 * kConnections};
+    if (::setrlimit(RLIMIT_NOFILE, &enough) != 0 || ::setuid(54321) != 0) ::_exit(2);
+    int held = 0;
+    for (rlim_t i = 0; i < kConnections; ++i) held += connected(endpoint) >= 0;
+    if (held > 0) ::sleep(30);
+    ::_exit(held > 0 ? 1 : 0);
+  }
+  const auto end = finish(training);
+  ::kill(other, SIGKILL);
+  int status = 0;
+  ::waitpid(other, &status, 0);
+  EXPECT_EQ(end.exit_code, 0) << read_text(in_folder("log"));
+  EXPECT_TRUE(weights("runs") == weights("whole"));
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "millrace/detector/restore.h"
+#include "millrace/trainer/failed_steps.h"
 #include "tests/trainer/fixture.h"
 
 namespace millrace::testing {
@@ -112,6 +113,41 @@ TEST(Divergence, ReturnsFurtherBackWithOtherDataToo) {
   Diverging run{.harmless = 0, .on_return = "skip_data"};
   EXPECT_THROW(run(), Error);
   EXPECT_THAT(run.returned_to, ElementsAre(6, 5, 4, 3, 2));
+}
+
+TEST(Divergence, ResumesFurtherBackUntilTheFailingStepIsPassed) {
+  const Scratch scratch;
+  std::vector<std::int64_t> resumed_from;
+  std::int64_t diverged_at = 0, ended_at = 0;
+  for (int start = 0; start < 6 && ended_at == 0; ++start) {
+    PoisonedDetector model;  // in its first start
+    auto plan = fake_plan(model, scratch / "run");
+    plan.train.epochs = 100;
+    plan.train.max_steps = 30;
+    auto callback = std::make_unique<LambdaCallback>();
+    callback->on_before_step = [&](TrainState& s) {
+      const c10::NoGradGuard no_graph;
+      if (s.at.step == 3 && start == 0) bias_of(s.model).fill_(1e6);
+    };
+    callback->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+    CallbackList list;
+    list.add("test", std::move(callback));
+    Trainer trainer(plan, std::move(list));
+    if (auto newest = newest_checkpoint(scratch / "run/checkpoints")) {
+      resumed_from.push_back(newest->at.step);
+      go_further_back(newest->at, diverged_at);
+      trainer.resume(*newest);
+    }
+    try {
+      ended_at = trainer.run().at.step;
+    } catch (const Diverged& end) {
+      diverged_at = end.at.step;
+      give_up_for_resume(scratch / "run/checkpoints", end.at);
+    }
+  }
+  EXPECT_EQ(diverged_at, 16);
+  EXPECT_THAT(resumed_from, ElementsAre(5, 4, 3));
+  EXPECT_EQ(ended_at, 30);
 }
 
 TEST(Divergence, KeepsCheckpointsIfThereIsNoneToReturnTo) {

@@ -144,6 +144,39 @@ TEST(StepBoundary, NamesTheCallbackThatFailsInAnyHook) {
     }
 }
 
+TEST(StepBoundary, SavesNoStepWhoseCallbackFailed) {
+  const std::map<std::string, std::function<void(LambdaCallback&)>> hooks = {
+      {"after_step",
+       [](LambdaCallback& c) {
+         c.on_after_step = [](TrainState& s) {
+           if (s.at.step == 3) throw Error("no room");
+         };
+       }},
+      {"on_scalars",
+       [](LambdaCallback& c) {
+         c.on_published = [](TrainState& s, const Moment&, const Scalars&) {
+           if (s.at.step == 3) throw Error("no room");
+         };
+       }},
+      {"after_train", [](LambdaCallback& c) {
+         c.on_after_step = [](TrainState& s) {
+           if (s.at.step == 2) s.stop("test");
+         };
+         c.on_after_train = [](TrainState& s) {
+           s.at.step = 3;  // as one that saves after the last step
+           s.save_checkpoint();
+           throw Error("no room");
+         };
+       }}};
+  for (const auto& [hook, set] : hooks) {
+    Fixture f;
+    f.add("saver").on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+    set(f.add("broken"));
+    EXPECT_EQ(f.failure(), "callback 'broken' failed in " + hook + ": no room");
+    EXPECT_EQ(newest_checkpoint(f.scratch / "run" / "checkpoints")->at.step, 2) << hook;
+  }
+}
+
 TEST(When, AsksItsConditionAndTheStart) {
   struct Note final : Callback {
     std::vector<std::int64_t>& steps;

@@ -9,6 +9,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/repeated.h"
 
 namespace millrace {
 namespace {
@@ -23,13 +24,22 @@ fs::path without_slash(fs::path path) {
 
 fs::path with_suffix(fs::path folder, const char* suffix) { return folder += suffix; }
 
+/// Throws filesystem_error.
+void move(const fs::path& from, const fs::path& to) {
+  if (const auto problem = rename_path(from, to))
+    throw fs::filesystem_error("cannot be renamed", from, to, problem);
+}
+
 void exchange(const fs::path& a, const fs::path& b) {
-  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (repeated([&] {
+        return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
+      }) == 0)
+    return;
   const auto aside = with_suffix(b, ".replaced.part");  // a file system without that operation
   fs::remove_all(aside);
-  fs::rename(b, aside);
-  fs::rename(a, b);
-  fs::rename(aside, a);
+  move(b, aside);
+  move(a, b);
+  move(aside, a);
 }
 
 }  // namespace
@@ -57,7 +67,7 @@ void PartFolder::publish() try {
   if (existing_ == Existing::replace && fs::exists(folder_))
     exchange(part_, folder_);
   else
-    fs::rename(part_, folder_);
+    move(part_, folder_);
   sync_path(folder_.parent_path());
 } catch (const fs::filesystem_error& problem) {
   throw Error(folder_.string() + ": cannot be made: " + problem.code().message());

@@ -9,12 +9,14 @@
 #include <string>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/repeated.h"
 
 namespace millrace {
 
 UniqueFd open_private_folder(const char* folder) {
   if (::mkdir(folder, 0700) != 0 && errno != EEXIST) return {};
-  UniqueFd fd(::open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd fd(
+      repeated([&] { return ::open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
   struct stat state {};
   if (!fd || ::fstat(fd.get(), &state) != 0) return {};
   if (state.st_uid != ::geteuid() || (state.st_mode & 022) != 0) {

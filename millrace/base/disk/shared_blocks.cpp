@@ -15,6 +15,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/repeated.h"
 
 namespace millrace {
 namespace {
@@ -45,8 +46,8 @@ bool holds(const InputFile& file, std::uint64_t offset, std::string_view bytes) 
 void write_at(const UniqueFd& fd, std::uint64_t offset, std::string_view bytes,
               const fs::path& file) {
   while (!bytes.empty()) {
-    const auto put = ::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (put < 0 && errno == EINTR) continue;
+    const auto put = repeated(
+        [&] { return ::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
     if (put < 0) fail(file);
     offset += static_cast<std::uint64_t>(put);
     bytes.remove_prefix(static_cast<std::size_t>(put));
@@ -70,7 +71,8 @@ std::optional<InputFile> opened(const fs::path& like) try {
 
 void write_sharing(const fs::path& file, std::span<const std::string_view> parts,
                    const fs::path& like) {
-  const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const UniqueFd fd(repeated(
+      [&] { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); }));
   if (!fd) fail(file);
   std::optional<InputFile> shared;
   if (clone(fd, like)) shared = opened(like);
@@ -81,7 +83,9 @@ void write_sharing(const fs::path& file, std::span<const std::string_view> parts
       if (!shared || !holds(*shared, at, bytes)) write_at(fd, at, bytes, file);
       at += bytes.size();
     }
-  if (::ftruncate(fd.get(), static_cast<off_t>(at)) != 0 || ::fsync(fd.get()) != 0) fail(file);
+  if (repeated([&] { return ::ftruncate(fd.get(), static_cast<off_t>(at)); }) != 0 ||
+      repeated([&] { return ::fsync(fd.get()); }) != 0)
+    fail(file);
 }
 
 }  // namespace millrace

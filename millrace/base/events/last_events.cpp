@@ -15,7 +15,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/disk/private_folder.h"
 #include "millrace/base/events/event_text.h"
-#include "millrace/base/signal_stack.h"
+#include "millrace/base/events/signal_stack.h"
 
 namespace millrace {
 namespace {

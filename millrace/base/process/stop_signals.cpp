@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "millrace/base/events/last_events.h"
-#include "millrace/base/signal_stack.h"
+#include "millrace/base/events/signal_stack.h"
 
 namespace millrace {
 namespace {

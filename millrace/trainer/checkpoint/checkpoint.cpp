@@ -12,6 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/repeated.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/model_card.h"
 #include "millrace/weights/sealed_folder.h"
@@ -160,7 +161,7 @@ void point_latest_at(const fs::path& checkpoint) {
   std::error_code problem;
   fs::remove(part, problem);  // left by a process that was killed
   fs::create_symlink(checkpoint.filename(), part, problem);
-  if (!problem) fs::rename(part, latest, problem);
+  if (!problem) problem = rename_path(part, latest);
   if (!problem) return;
   spdlog::warn("{} cannot be made a link to {}: {}; move away what is there", latest.string(),
                checkpoint.filename().string(), problem.message());

@@ -81,22 +81,38 @@ void set_from_text(Checkpoint& checkpoint, const std::string& text) {
 MemoryCheckpoints::MemoryCheckpoints(const fs::path& run, const Cluster& cluster)
     : cluster_(cluster),
       record_(record_of(run)),
-      name_(cluster.broadcast("checkpoints in memory", cluster.is_chief() ? new_name(run) : "")),
-      folder_(cluster.local_rank() == 0 ? memory_folder() / name_ : fs::path()) {
-  if (cluster.local_rank() == 0) writer_.emplace(folder_);
+      name_(cluster.broadcast("checkpoints in memory", cluster.is_chief() ? new_name(run) : "")) {
+  if (cluster.local_rank() != 0) return;
+  or_go_on_without([&] {
+    folder_ = memory_folder() / name_;
+    writer_.emplace(folder_);
+  });
 }
 
 void MemoryCheckpoints::save(Checkpoint mine) {
-  const auto before = writer_ ? writer_->collect(/*wait=*/true) : std::nullopt;
-  if (before && cluster_.is_chief() && !std::exchange(recorded_, true))
-    write_file_atomically(record_, name_);
+  std::optional<fs::path> before;
+  or_go_on_without([&] {
+    if (writer_) before = writer_->collect(/*wait=*/true);
+    if (before && cluster_.is_chief() && !std::exchange(recorded_, true))
+      write_file_atomically(record_, name_);
+  });
   const auto chiefs =
       cluster_.broadcast("states of the callbacks", cluster_.is_chief() ? to_text(mine) : "");
   if (!writer_) return;
-  // The record names this start by now, on all hosts.
-  if (before) remove_older(*before);
   if (!cluster_.is_chief()) set_from_text(mine, chiefs);
-  writer_->write(std::move(mine));
+  or_go_on_without([&] {
+    // The record names this start by now, on all hosts.
+    if (before) remove_older(*before);
+    writer_->write(std::move(mine));
+  });
+}
+
+/// What fails here ends no training: it has its checkpoints on disk.
+void MemoryCheckpoints::or_go_on_without(const std::function<void()>& work) try {
+  work();
+} catch (const std::exception& problem) {
+  writer_.reset();
+  spdlog::warn("{}; training goes on without checkpoints in memory here", problem.what());
 }
 
 void MemoryCheckpoints::remove_older(const fs::path& newest) const {
@@ -107,10 +123,11 @@ void MemoryCheckpoints::remove_older(const fs::path& newest) const {
 }
 
 void MemoryCheckpoints::remove() {
-  if (!writer_) return;
-  writer_->collect(/*wait=*/true);
-  if (cluster_.is_chief()) fs::remove(record_);
-  fs::remove_all(folder_.parent_path());
+  if (folder_.empty()) return;
+  writer_.reset();  // waits for it
+  std::error_code remains;
+  if (cluster_.is_chief()) fs::remove(record_, remains);
+  fs::remove_all(folder_.parent_path(), remains);
 }
 
 std::optional<fs::path> newest_in_memory(const fs::path& run, const Cluster& cluster) {

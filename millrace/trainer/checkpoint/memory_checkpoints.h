@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,24 +21,25 @@ namespace millrace {
 /// taken without them.
 class MemoryCheckpoints {
  public:
-  /// For one start of a run, whose folder the chief alone sees. Every rank makes one. Throws Error.
+  /// For one start of a run, whose folder the chief alone sees. Every rank makes one. A host that
+  /// cannot keep them, now or later, warns and goes on without.
   MemoryCheckpoints(const std::filesystem::path& run, const Cluster& cluster);
 
   /// Keeps this rank's part of a checkpoint, all of it on the chief; the one before goes. Every
-  /// rank calls it at the same step. It is copied, then written in the background. Throws Error for
-  /// one that could not be written.
+  /// rank calls it at the same step. It is copied, then written in the background.
   void save(Checkpoint mine);
 
   /// The run no longer needs them.
   void remove();
 
  private:
+  void or_go_on_without(const std::function<void()>& work);
   void remove_older(const std::filesystem::path& newest) const;
 
   const Cluster& cluster_;
   std::filesystem::path record_;  // RUN/memory
   std::string name_;              // what it is to say
-  std::filesystem::path folder_;  // on this host
+  std::filesystem::path folder_;  // on this host; empty: it keeps none
   std::optional<CheckpointWriter> writer_;
   bool recorded_ = false;
 };

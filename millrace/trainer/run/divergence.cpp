@@ -29,45 +29,72 @@ std::int64_t first_bad_step(const Position& diverged) {
   return diverged.step - diverged.bad_in_a_row + 1;
 }
 
-/// The last step whose checkpoint leads to another result. At a lower rate, the checkpoint right
-/// before the first bad step leads to the same bad steps: from its weights, with the same data.
-std::int64_t last_step_to_return_to(const Position& diverged, const TrainOptions& train) {
-  const auto last = first_bad_step(diverged) - (train.on_return == "skip_data" ? 1 : 2);
+/// The last step whose checkpoint leads to another result. Unless it skips data, the checkpoint
+/// right before the first bad step leads to the same bad steps: from its weights, with the same
+/// data.
+std::int64_t last_good_step(const Position& diverged, bool skips_data) {
+  const auto last = first_bad_step(diverged) - (skips_data ? 1 : 2);
   return diverged.failing_step > 0 ? std::min(last, diverged.returned_to - 1) : last;
 }
 
-}  // namespace
-
-void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverged,
-                                  const TrainOptions& train) {
-  if (diverged.returns == kMostReturns)
-    throw Error(
-        fmt::format("training diverged again at step {}, after {} returns to earlier checkpoints: "
-                    "lower optimizer.lr, set optimizer.clip_norm, or look at the data; --resume "
-                    "with one of these changed counts returns from 0",
-                    diverged.step, kMostReturns));
-  const auto last = last_step_to_return_to(diverged, train);
+/// Removes the checkpoints that are newer than the newest good one up to step `last`, whose step it
+/// returns; nothing, and removes none, if there is none.
+std::optional<std::int64_t> give_up_after(const fs::path& folder, std::int64_t last) {
   const auto all = list_checkpoints(folder);
-  const auto target = std::ranges::find_if(all.rbegin(), all.rend(), [&](const auto& checkpoint) {
+  const auto good = std::ranges::find_if(all.rbegin(), all.rend(), [&](const auto& checkpoint) {
     if (step_of(checkpoint) > last) return false;
     const auto at = position_of(checkpoint);
     return at && at->bad_in_a_row == 0;
   });
-  if (target == all.rend())
-    throw Error(fmt::format(
+  if (good == all.rend()) return std::nullopt;
+  for (auto newer = all.rbegin(); newer != good; ++newer) fs::remove_all(*newer);
+  return step_of(*good);
+}
+
+}  // namespace
+
+std::string give_up_for_resume(const fs::path& folder, const Position& diverged) {
+  const auto last = last_good_step(diverged, /*skips_data=*/false);
+  if (const auto good = give_up_after(folder, last))
+    return fmt::format("--resume goes on from step {}, whose checkpoint is the last good one",
+                       *good);
+  return fmt::format(
+      "no checkpoint of step {} or earlier is left, from which --resume could go on otherwise: "
+      "start anew",
+      last);
+}
+
+void go_further_back(Position& at, std::int64_t failing_step) {
+  at.returned_to = at.step;
+  at.failing_step = std::max(at.failing_step, failing_step);
+}
+
+void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverged,
+                                  const TrainOptions& train) {
+  const auto end_with = [&](const std::string& problem) {
+    give_up_after(folder, first_bad_step(diverged) - 2);  // --resume is to start from a good one
+    throw Error(problem);
+  };
+  if (diverged.returns == kMostReturns)
+    end_with(
+        fmt::format("training diverged again at step {}, after {} returns to earlier checkpoints: "
+                    "lower optimizer.lr, set optimizer.clip_norm, or look at the data; --resume "
+                    "with one of these changed counts returns from 0",
+                    diverged.step, kMostReturns));
+  const auto last = last_good_step(diverged, train.on_return == "skip_data");
+  if (!give_up_after(folder, last))
+    end_with(fmt::format(
         "training diverged at step {}, and there is no earlier checkpoint to return to: it "
         "would have to be of step {} or earlier (callbacks.checkpoint.every and keep); lower "
         "optimizer.lr, set optimizer.clip_norm, or look at the data",
         diverged.step, last));
-  for (auto newer = all.rbegin(); newer != target; ++newer) fs::remove_all(*newer);
 }
 
 std::string take_another_way(Position& at, const Position& diverged, const TrainOptions& train) {
   at.returns = diverged.returns + 1;
   at.bad_steps = diverged.bad_steps;
   at.rate_factor = diverged.rate_factor;
-  at.returned_to = at.step;
-  at.failing_step = std::max(diverged.failing_step, first_bad_step(diverged));
+  go_further_back(at, std::max(diverged.failing_step, first_bad_step(diverged)));
   std::string change = "with the data after those";
   if (train.on_return == "skip_data") {
     at.cursor = diverged.cursor;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include "millrace/base/clock.h"
@@ -23,6 +22,8 @@
 #include "millrace/detector/make_detector.h"
 #include "millrace/engine/order.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
+#include "millrace/trainer/edit_journal.h"
+#include "millrace/trainer/failed_steps.h"
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/data_facts.h"
 #include "millrace/trainer/run/divergence.h"
@@ -122,25 +123,22 @@ std::optional<EvalData> open_validation(const Session& session, const TrainData&
   }
 }
 
+bool has_live_edit(const Recipe& recipe) {
+  return std::ranges::count(recipe.callbacks, "live_edit", &RecipeCallback::type) > 0;
+}
+
 /// Warns of edits by [callbacks.live_edit] after the checkpoint if this run would not repeat them.
-void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe& recipe) {
-  const auto journal = folder / "edits.jsonl";
-  if (std::ranges::count(recipe.callbacks, "live_edit", &RecipeCallback::type) > 0 ||
-      !fs::exists(journal))
-    return;
-  std::istringstream lines(read_file(journal));
-  std::int64_t lost = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto edit = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!edit.is_object()) continue;
-    const auto after = edit.find("after_step");
-    lost += after != edit.end() && after->is_number_integer() && *after > step;
-  }
+void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe& recipe) try {
+  if (has_live_edit(recipe)) return;
+  const auto lost = std::ranges::count_if(read_edits(folder),
+                                          [&](const Edit& edit) { return edit.after_step > step; });
   if (lost > 0)
     spdlog::warn(
         "{}: {} after step {} will not be repeated, since callbacks.live_edit is not part "
         "of this run",
-        journal.string(), counted(lost, "edit"), step);
+        folder.string(), counted(lost, "edit"), step);
+} catch (const Error& problem) {
+  spdlog::warn(problem.what());
 }
 
 /// Logs what another number of ranks than that of the start `last` means for a step.
@@ -197,7 +195,9 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   auto checkpoint = is_new ? std::nullopt : newest_checkpoint_of(folder, cluster);
   if (diverged) {
     const auto change = take_another_way(checkpoint->at, diverged->at, recipe.train);
-    if (cluster.is_chief()) spdlog::warn(change);
+    if (cluster.is_chief())
+      spdlog::warn("{}{}", change,
+                   has_live_edit(recipe) ? edits_text(folder, diverged->at.step) : "");
   }
 
   const auto train = open_train_data(recipe.data, recipe.sources);
@@ -243,6 +243,8 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
       return {{checkpoint->at, "", false}, folder};
     }
     check_resumed_weights(was, recipe);
+    if (const auto failed = start ? start->diverged_at() : 0; failed > 0 && !recipe.train.returns())
+      go_further_back(checkpoint->at, failed);
     if (start) warn_of_lost_edits(folder, checkpoint->at.step, recipe);
     if (start) check_same_data(start->last(), facts);
   } else if (cluster.is_chief()) {  // the others get them from it
@@ -291,6 +293,11 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     const Fleet fleet(cluster, trainer.activity(), recipe.data, folder,
                       start ? start->number() : 0);
     end = trainer.run();
+  } catch (const Diverged& ended) {  // on the chief
+    start->end({ended.at, kDivergence}, recorder.use());
+    spdlog::warn("{}{}", give_up_for_resume(folder / "checkpoints", ended.at),
+                 has_live_edit(recipe) ? edits_text(folder, ended.at.step) : "");
+    throw;
   } catch (const std::exception& problem) {
     // A start that fails leaves no folder.
     const bool is_wrong = dynamic_cast<const ConfigError*>(&problem) && trainer.at().step == 0;

@@ -42,12 +42,14 @@ void note_targets(const ordered_json& evaluation, ordered_json& targets) {
 
 }  // namespace
 
-std::optional<std::int64_t> RunRecord::done_after() const {
+std::optional<std::int64_t> RunRecord::ended_after(std::string_view reason) const {
   if (starts.empty() || !starts.back().contains("ended")) return std::nullopt;
   const auto& ended = starts.back().at("ended");
-  if (ended.value("reason", "") != kDoneReason) return std::nullopt;
+  if (ended.value("reason", "") != reason) return std::nullopt;
   return ended.value("step", std::int64_t{-1});
 }
+
+std::optional<std::int64_t> RunRecord::done_after() const { return ended_after(kDoneReason); }
 
 std::optional<RunUse> RunRecord::used(std::size_t count) const {
   std::optional<RunUse> sum;
@@ -94,6 +96,8 @@ RunStart::RunStart(const RunFolder& folder, const RunIdentity& mine)
     : folder_(folder.path()),
       record_(read_run_record(folder_).value_or(
           RunRecord{.name = mine.name, .config_file = mine.config_file})) {}
+
+std::int64_t RunStart::diverged_at() const { return record_.ended_after(kDivergence).value_or(0); }
 
 void RunStart::begin(std::int64_t from_step, const fs::path& config_file,
                      const std::string& program, const ordered_json& more,

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/trainer/run/run_use.h"
@@ -31,6 +32,9 @@ struct RunRecord {
   nlohmann::ordered_json targets = nlohmann::ordered_json::array();
   nlohmann::ordered_json evaluations = nlohmann::ordered_json::array();
   nlohmann::ordered_json starts = nlohmann::ordered_json::array();
+
+  /// The step at which the last start ended for this reason; nothing if it did not.
+  std::optional<std::int64_t> ended_after(std::string_view reason) const;
 
   /// The step at which the last start was done; nothing if it was stopped, failed or killed.
   std::optional<std::int64_t> done_after() const;
@@ -52,6 +56,9 @@ class RunStart {
 
   /// Whether the last start was done, at that step.
   bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
+
+  /// Where the last start diverged; 0: it did not.
+  std::int64_t diverged_at() const;
 
   /// The start before; null without one.
   nlohmann::ordered_json last() const {

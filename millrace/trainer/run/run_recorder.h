@@ -30,6 +30,8 @@ class RunRecorder final : public Callback, public ReadsMetrics {
 
   /// What this start has used. Every rank calls it, after the training.
   RunUse whole_use();
+  /// What the chief knows of it now.
+  RunUse use();
 
   void before_train(TrainState& state) override;
   void after_step(TrainState&) override;
@@ -39,8 +41,6 @@ class RunRecorder final : public Callback, public ReadsMetrics {
   bool chief_only() const override { return false; }
 
  private:
-  /// What the chief knows of it now.
-  RunUse use();
   /// This process's alone.
   double own_cpu_s() const;
   void measure_energy();

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "millrace/base/disk/private_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
@@ -43,6 +44,14 @@ std::vector<std::string> addresses() {
       found.emplace_back(text.data());
   }
   return found;
+}
+
+/// A socket of this process in a folder where no other user can reach it: as many connections as a
+/// process has descriptors would end the training. Throws Error.
+std::string own_socket() {
+  const auto folder = fs::temp_directory_path() / fmt::format("millrace-status-{}", ::geteuid());
+  make_private_folder(folder);
+  return fmt::format("ipc://{}", (folder / std::to_string(::getpid())).string());
 }
 
 std::string absolute_text(const std::string& file) {
@@ -99,14 +108,14 @@ std::string Fleet::make_key() const try {
   return "";
 }
 
-/// Opens this rank's door: to its host alone where all ranks are on it. Without endpoints if it
-/// cannot.
+/// Opens this rank's door: to this user's processes alone where all ranks are on this host. Without
+/// endpoints if it cannot.
 FleetMember Fleet::listen(const serving::KeyPair& keys) {
   FleetMember mine{.host = host_name(), .process = ::getpid()};
   const bool one_host = cluster_.local_size() == cluster_.size();
   try {
     door_ = std::make_unique<serving::StatusDoor>(
-        serving::DoorOptions{.bind = one_host ? "tcp://127.0.0.1:*" : "tcp://*:*",
+        serving::DoorOptions{.bind = one_host ? own_socket() : "tcp://*:*",
                              .keys = keys,
                              .allowed = {keys.public_key},
                              .is_quiet = true},  // one who asked and left is no stranger

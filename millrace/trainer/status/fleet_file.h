@@ -2,7 +2,7 @@
 //
 //   {"format": 1, "start": 1, "written": 1790000000.5,
 //    "ranks": [{"name": "rank 0", "host": "a", "process": 4711,
-//               "endpoints": ["tcp://10.0.0.1:40001"],
+//               "endpoints": ["tcp://10.0.0.1:40001"],  // ipc:// if all are on one host
 //               "heard": 1790000000.2, "status": {"rank": 0, "step": 12, ...}}, ...],
 //    "servers": [{"name": "tcp://c:5555", "endpoints": ["tcp://c:5555"], ...}],
 //    "server_keys": {"own": "/home/a/trainer.key", "server": "/home/a/server.pub"}}

@@ -1,4 +1,4 @@
-#include "millrace/base/signal_stack.h"
+#include "millrace/base/events/signal_stack.h"
 
 #include <signal.h>
 
@@ -12,8 +12,8 @@ namespace {
 class SignalStack {
  public:
   SignalStack() {
-    stack_t before{};
-    if (::sigaltstack(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0) return;
+    stack_t present{};
+    if (::sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;
     memory_ = std::make_unique_for_overwrite<std::byte[]>(kBytes);
     stack_t own{};
     own.ss_sp = memory_.get();
