@@ -87,11 +87,11 @@ class LiveEdit final : public Callback {
   }
 
   void after_step(TrainState& state) override {
-    const bool repeats = !to_repeat_.empty();
+    if (seconds_since(looked_) >= interval_.seconds) {
+      looked_ = Clock::now();
+      look(state);
+    }
     repeat_edits(state);
-    if (seconds_since(looked_) < interval_.seconds) return;
-    looked_ = Clock::now();
-    look(state, repeats);
   }
 
  private:
@@ -111,26 +111,26 @@ class LiveEdit final : public Callback {
     state.hyper.edit(edit.name, edit.to);
   }
 
-  void look(TrainState& state, bool repeats) try {
+  void look(TrainState& state) try {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return seen_.clear();
     auto text = read_file(file_);
     if (text == read_) return;
     if (text != seen_) return seen_.swap(text);
     read_ = text;
-    edit(state, text, repeats);
+    edit(state, text);
   } catch (const Error& problem) {
     spdlog::warn("nothing was changed: {}", problem.what());
   }
 
   /// Applies all of a file, or nothing if something in it is wrong. Values wait until all edits of
   /// the journal are repeated.
-  void edit(TrainState& state, const std::string& text, bool repeats) {
+  void edit(TrainState& state, const std::string& text) {
     const auto wishes = wishes_in(parse_config(text, file_.string()));
     for (const auto& [name, value] : wishes.values) state.hyper.check(name, value);
     for (const auto& name : wishes.withdrawn) static_cast<void>(state.hyper.at(name));
     for (const auto& name : wishes.withdrawn) withdraw(state, name);
-    if (repeats) return read_.clear();
+    if (!to_repeat_.empty()) return read_.clear();
     std::vector<Edit> edits;
     for (const auto& [name, value] : wishes.values)
       if (const auto before = said_.find(name); before == said_.end() || before->second != value)
@@ -141,9 +141,8 @@ class LiveEdit final : public Callback {
       take(state, one);
       if (one.name == "lr_factor" && one.to > kLargeFactor)
         spdlog::warn(
-            "edit: lr_factor = {} multiplies the schedule's learning rate, few trainings stand "
-            "more "
-            "than {}; lr_factor = \"{}\" in {} takes it back",
+            "edit: lr_factor = {} multiplies the schedule's learning rate; few trainings stand a "
+            "factor above {}; lr_factor = \"{}\" in {} takes it back",
             one.to, kLargeFactor, kWithdraw, file_.string());
     }
   }

@@ -173,7 +173,7 @@ Batch test_batch(const DataOptions& options, Sample decoded) {
 PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
                            const Cursor& start, std::vector<cv::Size> sizes) {
   const auto prepared = test_time(options);
-  const auto photos = std::make_shared<const Photos>(std::move(files), std::move(sizes));
+  const auto photos = std::make_shared<const Photos>(std::move(files), prepared, std::move(sizes));
   auto how = flow_options(options, {});
   how.start = start;
   how.on_error = OnError::skip;

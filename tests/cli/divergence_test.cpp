@@ -98,7 +98,7 @@ TEST_F(Divergence, NamesTheEditThatIsRepeatedAndLetsItBeWithdrawn) {
   const auto resume = command("run", settings) + Words{"--resume"};
   const auto returned = trainer(resume);
   EXPECT_EQ(returned.exit_code, 1);
-  EXPECT_THAT(returned.err, AllOf(HasSubstr("lr_factor = 1e+12 after step 7"),
+  EXPECT_THAT(returned.err, AllOf(HasSubstr("lr_factor = 1000000000000 after step 7"),
                                   HasSubstr((run / "edit.toml").string())));
   write_text(run / "edit.toml", "lr_factor = 'withdraw'\n");
   successful(trainer(resume));

@@ -96,7 +96,7 @@ class ShortBatches : public Mpirun {
     const auto checkpoint = last_checkpoint(output);
     if (checkpoint.empty()) return {};
     const auto metrics = json_lines(checkpoint.parent_path().parent_path() / "metrics.jsonl");
-    return {metrics.at(0).at("loss"), read_json(checkpoint / "state.json").at("images"),
+    return {metrics.at(0).at("loss"), read_json(checkpoint / "state.json").at("state").at("images"),
             read_text(checkpoint / "model.safetensors"),
             read_text(checkpoint / "optimizer.safetensors")};
   }

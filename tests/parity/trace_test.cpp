@@ -4,6 +4,9 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "millrace/dataflow/detection/transforms.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/optimizer/optimizer.h"
@@ -48,68 +51,113 @@ std::map<std::string, double> recorded_losses(const GoldenRun& golden, std::int6
   return losses;
 }
 
-TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
-  each_golden("losses", [](const GoldenRun& golden) {
-    GoldenModel model(golden);
-    std::map<std::string, at::Tensor> start;
-    for (const auto& [name, value, kind, classes] : model.parameters)
-      start[name] = value.detach().clone();
-    OptimizerOptions options;
-    options.momentum = golden.argument("momentum");
-    options.weight_decay = golden.argument("wd");
-    const auto sgd = make_optimizer(model.parameters, options);
+/// A training with a recording's photos and draws.
+struct Trace {
+  std::vector<std::map<std::string, double>> losses;  // of each step, by name
+  std::map<std::string, at::Tensor> before, after;    // the parameters
+};
 
-    const auto& order = golden["order"];
-    std::int64_t sample = 0;
-    for (std::int64_t step = 0; step < order.size(0); ++step) {
-      std::vector<at::Tensor> photos;
-      std::vector<std::string> fixtures;
-      for (std::int64_t k = 0; k < order.size(1); ++k) {
-        fixtures.push_back(std::to_string(order[step][k].item<std::int64_t>()));
-        photos.push_back(golden["image" + fixtures.back()]);
-      }
-      at::Tensor sizes;
-      const auto input = torchvision_input(photos, golden, sizes);
-      const auto features = model.features(input, sizes, /*training=*/true);
-      std::vector<RecordedTruth> objects;
-      std::vector<RecordedDraw> draws;
-      for (std::size_t k = 0; k < fixtures.size(); ++k, ++sample) {
-        objects.push_back(truth_of(golden, fixtures[k], features.sizes[k]));
-        const auto regions = [&](const char* name) {
-          return row(golden, name, sample, "roi.boxes");
-        };
-        draws.push_back(
-            {indices(golden, "rpn.pos", sample), indices(golden, "rpn.neg", sample),
-             sampled_regions(regions("roi.boxes"), regions("roi.labels"), regions("roi.matched"))});
-      }
-      std::vector<Truth> truths;
-      for (const auto& object : objects) truths.push_back(object.borrowed());
+/// Moves every value to a neighbour in fp32, by turns up and down.
+void nudge(const Parameters& parameters) {
+  const at::NoGradGuard no_grad;
+  constexpr auto kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& parameter : parameters) {
+    auto value = parameter.value.flatten().clone();
+    auto* values = value.data_ptr<float>();
+    for (std::int64_t i = 0; i < value.numel(); ++i)
+      values[i] = std::nextafter(values[i], i % 2 == 0 ? kInfinity : -kInfinity);
+    parameter.value.copy_(value.view(parameter.value.sizes()));
+  }
+}
 
-      const auto losses = losses_of(model, features, truths, draws);
-      at::Tensor sum;
-      for (const auto& [name, expected] : recorded_losses(golden, step)) {
-        const auto& loss = losses.at(name);
-        EXPECT_NEAR(loss.item<double>(), expected, 1e-3 * std::max(1.0, expected))
-            << name << " of step " << step;
-        sum = sum.defined() ? sum + loss : loss;
-      }
-      sum.backward();
-      sgd->step(golden["lr"][step].item<double>());
+std::map<std::string, at::Tensor> values_of(const Parameters& parameters) {
+  std::map<std::string, at::Tensor> values;
+  for (const auto& parameter : parameters)
+    values[parameter.name] = parameter.value.detach().to(at::kDouble);
+  return values;
+}
+
+Trace train(const GoldenRun& golden, bool nudged) {
+  GoldenModel model(golden);
+  if (nudged) nudge(model.parameters);
+  Trace trace{.before = values_of(model.parameters)};
+  OptimizerOptions options;
+  options.momentum = golden.argument("momentum");
+  options.weight_decay = golden.argument("wd");
+  const auto sgd = make_optimizer(model.parameters, options);
+
+  const auto& order = golden["order"];
+  std::int64_t sample = 0;
+  for (std::int64_t step = 0; step < order.size(0); ++step) {
+    std::vector<at::Tensor> photos;
+    std::vector<std::string> fixtures;
+    for (std::int64_t k = 0; k < order.size(1); ++k) {
+      fixtures.push_back(std::to_string(order[step][k].item<std::int64_t>()));
+      photos.push_back(golden["image" + fixtures.back()]);
     }
+    at::Tensor sizes;
+    const auto input = torchvision_input(photos, golden, sizes);
+    const auto features = model.features(input, sizes, /*training=*/true);
+    std::vector<RecordedTruth> objects;
+    std::vector<RecordedDraw> draws;
+    for (std::size_t k = 0; k < fixtures.size(); ++k, ++sample) {
+      objects.push_back(truth_of(golden, fixtures[k], features.sizes[k]));
+      const auto regions = [&](const char* name) { return row(golden, name, sample, "roi.boxes"); };
+      draws.push_back(
+          {indices(golden, "rpn.pos", sample), indices(golden, "rpn.neg", sample),
+           sampled_regions(regions("roi.boxes"), regions("roi.labels"), regions("roi.matched"))});
+    }
+    std::vector<Truth> truths;
+    for (const auto& object : objects) truths.push_back(object.borrowed());
 
-    const at::NoGradGuard no_grad;
-    for (const auto& [name, value, kind, classes] : model.parameters) {
+    at::Tensor sum;
+    auto& values = trace.losses.emplace_back();
+    for (const auto& [name, loss] : losses_of(model, features, truths, draws)) {
+      values[name] = loss.item<double>();
+      sum = sum.defined() ? sum + loss : loss;
+    }
+    sum.backward();
+    sgd->step(golden["lr"][step].item<double>());
+  }
+  trace.after = values_of(model.parameters);
+  return trace;
+}
+
+/// How many times as far as from a training with other last bits ours may be from torchvision's,
+/// whose convolutions round differently in every layer. Measured: up to 6.
+constexpr double kRoundings = 16;
+
+TEST(TraceParity, LosesNoMoreThanRoundingInTwentySteps) {
+  each_golden("losses", [](const GoldenRun& golden) {
+    const auto own = train(golden, /*nudged=*/false), other = train(golden, /*nudged=*/true);
+    double growth = 0;  // of the difference between the two, of all losses up to a step
+    for (std::size_t step = 0; step < own.losses.size(); ++step) {
+      const auto recorded = recorded_losses(golden, static_cast<std::int64_t>(step));
+      for (const auto& [name, expected] : recorded)
+        growth =
+            std::max(growth, std::abs(own.losses[step].at(name) - other.losses[step].at(name)) /
+                                 std::max(1.0, expected));
+      for (const auto& [name, expected] : recorded)
+        EXPECT_NEAR(own.losses[step].at(name), expected,
+                    kRoundings * growth * std::max(1.0, expected))
+            << name << " of step " << step;
+    }
+    for (const auto& [name, value] : own.after) {
       if (!golden.has("final_delta." + name)) continue;
-      const auto values = value.to(at::kDouble), before = start[name].to(at::kDouble);
-      const auto norm = golden["final_norm." + name].item<double>();
-      const auto moved = golden["final_delta." + name].item<double>();
-      EXPECT_NEAR(values.norm().item<double>(), norm, 1e-5 * norm) << name;
-      EXPECT_NEAR((values - before).norm().item<double>(), moved, 1e-2 * moved) << name;
-      if (golden.has("final64." + name)) {
-        const auto& expected = golden["final64." + name];
-        const auto first = value.contiguous().flatten().narrow(0, 0, expected.numel());
-        EXPECT_LT((first - expected).abs().max().item<double>(), 1e-2 * moved) << name;
-      }
+      const auto& before = own.before.at(name);
+      const auto apart = value - other.after.at(name);
+      const auto bound = kRoundings * apart.norm().item<double>();
+      EXPECT_NEAR(value.norm().item<double>(), golden["final_norm." + name].item<double>(), bound)
+          << name;
+      EXPECT_NEAR((value - before).norm().item<double>(),
+                  golden["final_delta." + name].item<double>(), bound)
+          << name;
+      if (!golden.has("final64." + name)) continue;
+      const auto& expected = golden["final64." + name];
+      const auto first = value.contiguous().flatten().narrow(0, 0, expected.numel());
+      EXPECT_LE((first - expected).abs().max().item<double>(),
+                kRoundings * apart.abs().max().item<double>())
+          << name;
     }
   });
 }

@@ -75,7 +75,7 @@ TEST(TestTime, TurnsPhotosByEachOrientation) {
         EXPECT_EQ(cv::norm(sample.image.pixels(), upright_pixels, cv::NORM_INF), 0)
             << int{orientation};
       };
-      expect_upright(TestTime::photo("x", bytes));
+      expect_upright(TestTime{}.photo("x", bytes));
       // At its own size, which leaves nothing to resize.
       const TestTime how{.short_side = std::min(size.width, size.height), .max_side = 1000};
       expect_upright(prepared(ImageBytes{bytes}, how, "x"));
@@ -87,7 +87,7 @@ TEST(TestTime, TurnsAnnotatedPhotosToTheirSizeOnly) {
   const auto stored = encoded(".jpg", noise(104, 80));
   const auto pixels = decode_rgb(stored, "x");
   for (const char orientation : {2, 3, 4, 6}) {
-    const auto sample = TestTime::photo("x", turned(stored, orientation), cv::Size(104, 80));
+    const auto sample = TestTime{}.photo("x", turned(stored, orientation), cv::Size(104, 80));
     EXPECT_EQ(cv::norm(sample.image.pixels(), pixels, cv::NORM_INF), 0) << int{orientation};
   }
 }

@@ -136,7 +136,7 @@ void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe&
     spdlog::warn(
         "{}: {} after step {} will not be repeated, since callbacks.live_edit is not part "
         "of this run",
-        folder.string(), counted(lost, "edit"), step);
+        (folder / "edits.jsonl").string(), counted(lost, "edit"), step);
 } catch (const Error& problem) {
   spdlog::warn(problem.what());
 }

@@ -41,7 +41,7 @@ class JsonFile:
     def load(self) -> Any:
         """What it holds. Raises ValueError if it is no JSON, RuntimeError if it was rewritten."""
         if not self.is_regular:
-            return json.loads(b"".join(self._parts_of_pipe()))
+            return self._parsed(b"".join(self._parts_of_pipe()))
         if self._now() != self._stamp:
             raise RuntimeError(
                 f"{self.path}: it was rewritten after it was read; look at COCO.dataset before, or "
@@ -51,7 +51,17 @@ class JsonFile:
         while part := os.pread(self._descriptor, 1 << 28, begin):
             parts.append(part)
             begin += len(part)
-        return json.loads(b"".join(parts))
+        return self._parsed(b"".join(parts))
+
+    def _parsed(self, text: bytes) -> Any:
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as problem:
+            # A stranger's name may hold what a terminal obeys.
+            shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in os.fsdecode(self.path))
+            raise json.JSONDecodeError(
+                f"{shown}: {problem.msg}", problem.doc, problem.pos
+            ) from None
 
     def _parts_of_pipe(self) -> Iterator[bytes]:
         """What comes through it, but no more than a part of what is no JSON from the beginning."""
