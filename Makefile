@@ -31,7 +31,7 @@ build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and what it
 	@scripts/compile_commands.py $(folder)
 
 all: setup setup_python $(folder)/build.ninja ## build the tests and benchmarks too
-	@test -d $(folder)/python || cmake --preset $(PRESET)
+	@test -d $(folder)/tests/python || cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
 
 setup_python: setup
