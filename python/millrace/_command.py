@@ -81,14 +81,15 @@ def counted(count: int, noun: str) -> str:
 
 def print_json(value: Any) -> None:
     """One object in one line; what is not finite becomes null."""
-    print(json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":")))
+    print(json.dumps(finite(value), ensure_ascii=False, separators=(",", ":")))
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """A value of JSON: what is not finite becomes null."""
     if isinstance(value, dict):
-        return {key: _finite(member) for key, member in value.items()}
+        return {key: finite(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(member) for member in value]
+        return [finite(member) for member in value]
     is_bad = isinstance(value, float) and (value != value or abs(value) == float("inf"))
     return None if is_bad else value
 
@@ -117,8 +118,7 @@ def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoRetur
     """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if not handles_signals:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        release_signals()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     try:
@@ -134,6 +134,12 @@ def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoRetur
         code = _complain(f"standard output cannot be written: {reason}", max(code, FAILED))
     sys.stderr.flush()
     os._exit(code)  # what could not be written is not tried again
+
+
+def release_signals() -> None:
+    """From now on the stop signals end this process, also those that `trainer` has held back."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 def _complain(text: str, code: int) -> int:
