@@ -1,6 +1,6 @@
 """`trainer diff`: what two runs were made with and what came of it, beside each other.
 
-    python -m millrace.diff RUN RUN [--json]
+python -m millrace.diff RUN RUN [--json]
 """
 
 from __future__ import annotations
@@ -408,9 +408,9 @@ def weights_text(weights: dict[str, Any] | None) -> str:
 def main() -> int:
     doc = "Tell what differs between two runs, and whether it decides results"
     arguments = _command.Arguments("diff", doc)
-    arguments.add_argument("run", nargs=2, metavar="RUN",
-                           help="a run's folder; also of one that trains or was killed")  # fmt: skip
-    arguments.add_argument("--json", action="store_true", help="print one JSON object in one line")
+    add = arguments.add_argument
+    add("run", nargs=2, metavar="RUN", help="a run's folder; also of one that trains or was killed")
+    add("--json", action="store_true", help="print one JSON object in one line")
     given = arguments.read()
     a, b = read_runs(given.run)
     diff = RunsDiff(a, b, deciding_keys())

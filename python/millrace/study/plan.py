@@ -1,9 +1,9 @@
 """What a study runs, and how that stands: study.json in its folder.
 
-    {"format": 1, "plan": {...},
-     "runs": [{"variant": "optimizer.lr=0.01", "seed": 1, "folder": "optimizer.lr=0.01-seed-1",
-               "state": "done", "why": ""}, ...],
-     "result": {...}}    what `trainer study --json` prints, once all has been measured
+{"format": 1, "plan": {...},
+ "runs": [{"variant": "optimizer.lr=0.01", "seed": 1, "folder": "optimizer.lr=0.01-seed-1",
+           "state": "done", "why": ""}, ...],
+ "result": {...}}    what `trainer study --json` prints, once all has been measured
 """
 
 from __future__ import annotations

@@ -125,8 +125,11 @@ def truth_of(run: Run, part: Path) -> Path:
     if most:
         data["images"] = sorted(data["images"], key=lambda one: int(one["id"]))[:most]
     kept = [{one["id"] for one in data[key]} for key in ("categories", "images")]
-    data["annotations"] = [one for one in data["annotations"]
-                           if one["category_id"] in kept[0] and one["image_id"] in kept[1]]
+    data["annotations"] = [
+        one
+        for one in data["annotations"]
+        if one["category_id"] in kept[0] and one["image_id"] in kept[1]
+    ]
     part.write_text(json.dumps(data), "utf-8")
     return part
 
@@ -211,8 +214,11 @@ def compare(
     others = {one.seed: one for one in first}
     made = []
     for iou in TYPES:
-        pairs = [(one, others[one.seed]) for one in seeds
-                 if one.seed in others and iou in one.ap and iou in others[one.seed].ap]
+        pairs = [
+            (one, others[one.seed])
+            for one in seeds
+            if one.seed in others and iou in one.ap and iou in others[one.seed].ap
+        ]
         if not pairs or pairs[0][0].ap[iou].whole < 0:
             continue
         p = 1.0

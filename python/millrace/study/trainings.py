@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -50,7 +49,9 @@ class StopSignals:
                 signal.signal(each, signal.SIG_DFL)
 
 
-def start(words: Sequence[str], out: int | IO[bytes], err: int | IO[bytes]) -> subprocess.Popen[str]:
+def start(
+    words: Sequence[str], out: int | IO[bytes], err: int | IO[bytes]
+) -> subprocess.Popen[str]:
     """Starts a program that the system kills when this process ends, however it ends.
 
     It is in a process group of its own: a terminal's Ctrl-C does not reach it.
@@ -92,9 +93,7 @@ def with_settings(words: Sequence[str], *settings: Sequence[str]) -> list[str]:
 
 def complete_configuration(plan: Plan, variant: Variant) -> dict[str, str]:
     """All values of a variant, as TOML by key. Raises WrongUse with what `trainer config` says."""
-    words = with_settings(
-        [trainer(), "config", plan.config_file], plan.settings, variant.settings
-    )
+    words = with_settings([trainer(), "config", plan.config_file], plan.settings, variant.settings)
     config = start(words, subprocess.PIPE, subprocess.PIPE)
     out, err = config.communicate()
     if failure := failure_of(config):
