@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from . import _command
 from ._command import Failure, counted, print_json, print_text
-from ._runs import Metrics, Run, at, leaves, number_at, read_runs, toml_text
+from ._runs import Metrics, Run, at, is_number, leaves, number_at, read_runs, toml_text
 
 Difference = dict[str, str]  # "what" differs; its value in "a" and in "b"
 Decides = Callable[[str, dict[str, Any]], bool]  # whether a key of a configuration decides results
@@ -299,8 +299,8 @@ def peak_memory_mib(run: Run) -> float:
     of_ranks = at(run.record, "used", "peak_memory_mib")
     if of_ranks is None:  # an earlier version
         of_ranks = [(run.ended() or {}).get("peak_memory_mib")]
-    return max((one for one in of_ranks if isinstance(one, (int, float)) and one > 0),
-               default=math.nan)  # fmt: skip
+    known = [float(one) for one in of_ranks if is_number(one) and one > 0]
+    return max(known, default=math.nan)
 
 
 def excuse(runs: Iterable[Run]) -> str:
