@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
@@ -64,6 +65,15 @@ std::vector<std::string> given_words(const CLI::App& command) {
         words.push_back(is_flag ? option->get_name() : option->get_name() + "=" + value);
   }
   words.insert(words.end(), alone.begin(), alone.end());
+  return words;
+}
+
+std::vector<std::string> words_behind(const std::string& command) {
+  std::ifstream line("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  bool is_behind = false;
+  for (std::string word; std::getline(line, word, '\0'); is_behind |= word == command)
+    if (is_behind) words.push_back(word);
   return words;
 }
 

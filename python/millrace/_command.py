@@ -47,7 +47,9 @@ class Arguments(argparse.ArgumentParser):
 
     def read(self, words: list[str] | None = None) -> argparse.Namespace:
         """What the command line says. Starts the log."""
-        given = self.parse_args(words)
+        words = sys.argv[1:] if words is None else words
+        # Options may stand between the words of a list, too; not behind "--".
+        given = self.parse_args(words) if "--" in words else self.parse_intermixed_args(words)
         for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
             logging.addLevelName(level, logging.getLevelName(level).lower())
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", datefmt="%H:%M:%S")
