@@ -3,7 +3,7 @@ and what has no counterpart. Whatever the rules of a code base do not read is li
 nothing is lost in silence.
 
 A table of rules is a list of functions that take the translation and the path of a part: `copy`,
-`expect`, `ignore` make those that need no arithmetic."""
+`expect`, `ignore` and their like make those that need no arithmetic."""
 
 from __future__ import annotations
 
@@ -110,14 +110,6 @@ class Found:
         shown = self.value.text() if self.value else "None"
         raise RecipeError(f"{self.where()} = {shown}: {what}")
 
-    def one_of(self, given: str, possible: Sequence[str]) -> str:
-        """`given`, the text of this value. RecipeError if it is none of `possible`."""
-        if given not in possible:
-            self.fail(
-                f"no model here is made so; what can be imported: {', '.join(possible)}"
-            )
-        return given
-
 
 class Translation:
     """What a code base's rules work on."""
@@ -174,9 +166,10 @@ class Translation:
         found = at_path(self.ours, key)
         return found.data if found else None
 
-    def copy(self, theirs: str, ours: str) -> None:
-        """A flag, a number or numbers as they are, under our name."""
-        found = self.read(theirs)
+    def copy(self, theirs: str, ours: str, *others: str) -> None:
+        """A flag, a number or numbers as they are, under our name. `others`: of theirs, for the
+        same."""
+        found = self.read_any(theirs, *others)
         if not found:
             return
         if isinstance(found.need().data, bool):
@@ -185,6 +178,18 @@ class Translation:
             self.put(ours, found.reals(), found)
         else:
             self.put(ours, found.real(), found)
+
+    def must(self, path: str, *possible: str) -> str:
+        """A value that must be one of these, as a string or as Python writes it, else the model is
+        none of ours."""
+        found = self.read(path)
+        if found.value is None and not found.place.source:
+            raise RecipeError.at(self._tree.place, f"`{path}` is missing")
+        value = found.need()
+        text = value.data if isinstance(value.data, str) else value.text()
+        if text not in possible:
+            found.fail(f"no model here is made so; what can be imported: {', '.join(possible)}")
+        return text
 
     def leave_out(self, what: Found, reason: str) -> None:
         """Notes that a value has no counterpart."""
@@ -228,9 +233,40 @@ def apply(t: Translation, rules: Sequence[Rule], at: str = "") -> None:
         rule(t, at)
 
 
-def copy(theirs: str, ours: str) -> Rule:
-    """Theirs is ours by another name."""
-    return lambda t, at: t.copy(at + theirs, ours)
+def copy(theirs: str, ours: str, *others: str) -> Rule:
+    """Theirs is ours by another name. `others`: of theirs, for the same."""
+    return lambda t, at: t.copy(at + theirs, ours, *(at + one for one in others))
+
+
+def required(theirs: str, *possible: str) -> Rule:
+    """One of these, else the model is none of ours."""
+
+    def rule(t: Translation, at: str) -> None:
+        t.must(at + theirs, *possible)
+
+    return rule
+
+
+def refused(reason: str, *theirs: str) -> Rule:
+    """Keys that no model of ours has."""
+
+    def rule(t: Translation, at: str) -> None:
+        for key in theirs:
+            found = t.read(at + key)
+            if found:
+                found.fail(reason)
+
+    return rule
+
+
+def always(ours: str, value: Scalar, why: str) -> Rule:
+    """A value of ours that stands for none of theirs."""
+    return lambda t, at: t.set(ours, value, why)
+
+
+def part(name: str, rules: Sequence[Rule]) -> Rule:
+    """Rules for what stands below a key such as "loss_cls."."""
+    return lambda t, at: apply(t, rules, at + name)
 
 
 def expect(theirs: str, value: object, reason: str) -> Rule:

@@ -16,7 +16,7 @@ from millrace.migrate.values import Value, merged, plain
 
 def import_detectron2(recipe: Recipe, options: Options) -> Imported:
     """Translates a recipe. RecipeError naming file and line for another model than one of ours."""
-    t = Translation(merged(default_tree(), recipe.tree))
+    t = Translation(merged(default_tree(), recipe.tree).at(recipe.tree.place))
     t.expect("VERSION", 2, "keys of another version: convert the file in detectron2 first")
     _read_model(t)
     apply(t, table.INPUT, "INPUT.")
@@ -36,7 +36,7 @@ def import_detectron2(recipe: Recipe, options: Options) -> Imported:
 def _read_model(t: Translation) -> None:
     apply(t, table.MODEL, "MODEL.")
     if t.look("MODEL.META_ARCHITECTURE").text() == "RetinaNet":
-        rules.must(t, "MODEL.BACKBONE.NAME", "build_retinanet_resnet_fpn_backbone")
+        t.must("MODEL.BACKBONE.NAME", "build_retinanet_resnet_fpn_backbone")
         t.put("model.type", "retinanet", t.read("MODEL.META_ARCHITECTURE"))
         t.read("MODEL.MASK_ON")
         apply(t, table.ANCHORS, "MODEL.ANCHOR_GENERATOR.")

@@ -18,23 +18,6 @@ NORMS = {
 }
 
 
-def must(t: Translation, theirs: str, *possible: str) -> str:
-    """A value that must be one of these, as a string or as Python writes it, else the model is none
-    of ours."""
-    found = t.read(theirs)
-    data = found.need().data
-    return found.one_of(data if isinstance(data, str) else found.need().text(), possible)
-
-
-def required(theirs: str, *possible: str) -> Rule:
-    """The same as a row of a table."""
-
-    def rule(t: Translation, at: str) -> None:
-        must(t, at + theirs, *possible)
-
-    return rule
-
-
 def norm(theirs: str, ours: str) -> Rule:
     def rule(t: Translation, at: str) -> None:
         found = t.read(at + theirs)
@@ -67,7 +50,7 @@ def box_loss(beta: str, ours: str) -> Rule:
     def rule(t: Translation, at: str) -> None:
         kind = t.read(at + "BBOX_REG_LOSS_TYPE")
         bend = t.read(at + beta)
-        if must(t, at + "BBOX_REG_LOSS_TYPE", "smooth_l1", "giou") == "giou":
+        if t.must(at + "BBOX_REG_LOSS_TYPE", "smooth_l1", "giou") == "giou":
             t.put(f"{ours}.bbox_reg_loss_type", "giou", kind)
         else:
             t.put(f"{ours}.smooth_l1_beta", bend.real(), bend)
@@ -82,16 +65,16 @@ def is_on_c4(t: Translation) -> bool:
 
 def heads(t: Translation, at: str) -> None:
     """The kind of a two-stage detector."""
-    must(t, at + "BACKBONE.NAME", "build_resnet_fpn_backbone", "build_resnet_backbone")
-    must(t, at + "PROPOSAL_GENERATOR.NAME", "RPN")
+    t.must(at + "BACKBONE.NAME", "build_resnet_fpn_backbone", "build_resnet_backbone")
+    t.must(at + "PROPOSAL_GENERATOR.NAME", "RPN")
     if is_on_c4(t):
         t.put("model.backbone.out", "c4", t.read(at + "BACKBONE.NAME"))
-        kind = must(t, at + "ROI_HEADS.NAME", "Res5ROIHeads")
-        must(t, at + "RPN.IN_FEATURES", '["res4"]', "['res4']")
+        kind = t.must(at + "ROI_HEADS.NAME", "Res5ROIHeads")
+        t.must(at + "RPN.IN_FEATURES", '["res4"]', "['res4']")
         t.read(at + "ROI_BOX_HEAD.NAME")
     else:
-        kind = must(t, at + "ROI_HEADS.NAME", "StandardROIHeads", "CascadeROIHeads")
-        must(t, at + "ROI_BOX_HEAD.NAME", "FastRCNNConvFCHead")
+        kind = t.must(at + "ROI_HEADS.NAME", "StandardROIHeads", "CascadeROIHeads")
+        t.must(at + "ROI_BOX_HEAD.NAME", "FastRCNNConvFCHead")
     masks = t.read(at + "MASK_ON")
     if kind == "CascadeROIHeads":
         t.put("model.type", "cascadercnn", t.read(at + "ROI_HEADS.NAME"))
@@ -166,7 +149,7 @@ def box_layers(t: Translation, at: str) -> None:
 
 def pooler_type(t: Translation, at: str) -> None:
     kind = t.read(at + "POOLER_TYPE")
-    aligned = must(t, at + "POOLER_TYPE", "ROIAlignV2", "ROIAlign") == "ROIAlignV2"
+    aligned = t.must(at + "POOLER_TYPE", "ROIAlignV2", "ROIAlign") == "ROIAlignV2"
     t.put("model.roi.aligned", aligned, kind)
 
 
@@ -188,17 +171,17 @@ def follows(theirs: str, leader: str) -> Rule:
 
 
 def resnet(t: Translation, at: str) -> None:
-    depth = must(t, at + "DEPTH", "18", "34", "50", "101")
+    depth = t.must(at + "DEPTH", "18", "34", "50", "101")
     t.put("model.backbone.type", "resnet" + depth, t.read(at + "DEPTH"))
     has_bottlenecks = depth in ("50", "101")
     if has_bottlenecks:
         t.copy(at + "NUM_GROUPS", "model.backbone.groups")
         t.copy(at + "WIDTH_PER_GROUP", "model.backbone.width_per_group")
     else:
-        must(t, at + "NUM_GROUPS", "1")
+        t.must(at + "NUM_GROUPS", "1")
         t.read(at + "WIDTH_PER_GROUP")  # basic blocks have no groups
-    must(t, at + "RES5_DILATION", "1")
-    must(t, at + "RES2_OUT_CHANNELS", "256" if has_bottlenecks else "64")
+    t.must(at + "RES5_DILATION", "1")
+    t.must(at + "RES2_OUT_CHANNELS", "256" if has_bottlenecks else "64")
 
 
 def stride(t: Translation, at: str) -> None:
@@ -247,13 +230,13 @@ def test_views(t: Translation, at: str) -> None:
 
 
 def pixel_order(t: Translation, at: str) -> None:
-    order = must(t, at + "FORMAT", "BGR", "RGB")
+    order = t.must(at + "FORMAT", "BGR", "RGB")
     t.put("model.pixel_order", order.lower(), t.read(at + "FORMAT"))
 
 
 def image_sizes(t: Translation, at: str) -> None:
     sizes, sampling = t.read(at + "MIN_SIZE_TRAIN"), t.read(at + "MIN_SIZE_TRAIN_SAMPLING")
-    if must(t, at + "MIN_SIZE_TRAIN_SAMPLING", "choice", "range") == "range":
+    if t.must(at + "MIN_SIZE_TRAIN_SAMPLING", "choice", "range") == "range":
         t.put("data.short_side_range", True, sampling)
     size, most = t.read(at + "MIN_SIZE_TEST"), t.read(at + "MAX_SIZE_TEST")
     has_views = t.look("TEST.AUG.ENABLED").flag()
@@ -270,7 +253,7 @@ def image_sizes(t: Translation, at: str) -> None:
 def flip_and_crop(t: Translation, at: str) -> None:
     """The flow's own stages, unless there is a crop or another flip."""
     flip = t.read(at + "RANDOM_FLIP")
-    direction = must(t, at + "RANDOM_FLIP", "horizontal", "vertical", "none")
+    direction = t.must(at + "RANDOM_FLIP", "horizontal", "vertical", "none")
     crop, kind = t.read(at + "CROP.ENABLED"), t.read(at + "CROP.TYPE")
     size = t.read(at + "CROP.SIZE")
     if direction == "none":
@@ -281,7 +264,7 @@ def flip_and_crop(t: Translation, at: str) -> None:
     stages = [stage("read", origin), stage("decode", origin)]
     if crop.flag():
         table = stage("random_crop", origin)
-        must(t, at + "CROP.TYPE", "relative", "relative_range", "absolute", "absolute_range")
+        t.must(at + "CROP.TYPE", "relative", "relative_range", "absolute", "absolute_range")
         table["crop_type"] = Setting(kind.text(), kind.origin())
         sides = size.reals()
         if len(sides) != 2:

@@ -4,9 +4,9 @@ read."""
 from __future__ import annotations
 
 from millrace.migrate.detectron2 import rules
-from millrace.migrate.detectron2.rules import follows, norm, required
+from millrace.migrate.detectron2.rules import follows, norm
 from millrace.migrate.shared_rules import NO_LOSS_WEIGHTS
-from millrace.migrate.translation import Rule, copy, expect, ignore
+from millrace.migrate.translation import Rule, copy, expect, ignore, required
 
 CLASSES = "the classes are those of the data set; data.classes names some of them"
 SOFTMAX = "classes are learned with softmax"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from millrace.migrate.mmdetection import table
+from millrace.migrate.mmdetection import rules, table
 from millrace.migrate.mmdetection.layout import Layout
-from millrace.migrate.mmdetection.model import read_pixels
 from millrace.migrate.mmdetection.pipeline import read_pipelines
 from millrace.migrate.shared_rules import put_repeat_factor
 from millrace.migrate.translation import Found, Translation
@@ -31,9 +30,9 @@ def read_data(t: Translation, layout: Layout) -> TrainingData:
     inner = _unwrapped(t, layout.train_set, data)
     data.split = _put_split(t, inner, "train")
     _put_split(t, layout.val_set, "val")
-    empty = t.read_any(f"{inner}.filter_cfg.filter_empty_gt", f"{inner}.filter_empty_gt")
-    if empty:
-        t.put("data.filter_empty", empty.flag(), empty)
+    t.copy(
+        f"{inner}.filter_cfg.filter_empty_gt", "data.filter_empty", f"{inner}.filter_empty_gt"
+    )
     t.leave_out(
         t.read(f"{inner}.filter_cfg.min_size"),
         "a stage filter with min_side leaves small images out (COCO has none)",
@@ -47,7 +46,7 @@ def read_data(t: Translation, layout: Layout) -> TrainingData:
         t.put("data.classes", [one.text() for one in classes.items()], classes)
     pixels = read_pipelines(t, f"{inner}.pipeline", f"{layout.val_set}.pipeline")
     if pixels:
-        read_pixels(t, pixels, "to_rgb")
+        rules.pixels("to_rgb")(t, f"{pixels}.")
     batch = t.read_any(
         "train_dataloader.batch_size", "data.samples_per_gpu", "data.imgs_per_gpu"
     )
@@ -116,10 +115,8 @@ def _under(root: Found, part: Found) -> str:
 
 
 def _read_loaders(t: Translation, layout: Layout, inner: str) -> None:
-    test = t.read("val_dataloader.batch_size")
-    if test:
-        t.put("data.test_batch_size", test.real(), test)
-    other = t.read("test_dataloader.batch_size")
+    t.copy("val_dataloader.batch_size", "data.test_batch_size")
+    test, other = t.look("val_dataloader.batch_size"), t.read("test_dataloader.batch_size")
     if other and not (test and same(other.need(), test.need())):
         t.leave_out(other, "eval and predict take data.test_batch_size")
     sampler = t.read("train_dataloader.batch_sampler.type")

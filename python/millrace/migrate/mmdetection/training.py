@@ -3,12 +3,11 @@ steps."""
 
 from __future__ import annotations
 
-from millrace.migrate.mmdetection import table
 from millrace.migrate.mmdetection.data import TrainingData
 from millrace.migrate.mmdetection.layout import Layout
 from millrace.migrate.shared_rules import EpochLength, rounded_epochs
 from millrace.migrate.toml import Setting
-from millrace.migrate.translation import Found, Translation, apply, number
+from millrace.migrate.translation import Found, Translation, number
 from millrace.migrate.values import plain
 
 USUAL_GPUS = 8  # that MMDetection's recipes are for
@@ -29,7 +28,8 @@ def read_optimizer(
         t.put("optimizer.type", "adamw", kind)
     elif name != "SGD":
         t.leave_out(kind, "optimizer.type is sgd or adamw")
-    apply(t, table.OPTIMIZER, f"{path}.")
+    for key in ("lr", "momentum", "nesterov"):
+        t.copy(f"{path}.{key}", f"optimizer.{key}")
     betas = t.read(f"{path}.betas")
     if betas:
         both = betas.reals()
@@ -41,9 +41,7 @@ def read_optimizer(
     _read_decay(t, path, trains_norms)
     images_per_step = _read_batch(t, images_per_gpu, gpus)
     clips = ("optim_wrapper.clip_grad", "optimizer_config.grad_clip")
-    norm = t.read_any(*(f"{clip}.max_norm" for clip in clips))
-    if norm:
-        t.put("optimizer.clip_norm", norm.real(), norm)
+    t.copy(f"{clips[0]}.max_norm", "optimizer.clip_norm", f"{clips[1]}.max_norm")
     for clip in clips:
         t.expect(f"{clip}.norm_type", 2, "the norm is Euclid's")
     t.read("optimizer_config.type")
@@ -69,9 +67,7 @@ def _read_decay(t: Translation, path: str, trains_norms: bool) -> None:
     biases = t.read(f"{rules}.bias_decay_mult")
     if biases:
         t.put("optimizer.weight_decay_bias", whole * biases.real(), biases, "times weight_decay")
-    biases = t.read(f"{rules}.bias_lr_mult")
-    if biases:
-        t.put("optimizer.bias_lr_factor", biases.real(), biases)
+    t.copy(f"{rules}.bias_lr_mult", "optimizer.bias_lr_factor")
     t.read(f"{rules}.bypass_duplicate")
     _read_groups(t, f"{rules}.custom_keys", whole)
     t.leave_out_rest(
@@ -183,7 +179,7 @@ def _read_schedulers(t: Translation, data: TrainingData, epoch: EpochLength) -> 
             warms = True
         elif kind.text() == "MultiStepLR":
             _read_milestones(t, f"{path}.milestones", by_epoch, end, data, epoch)
-            _read_gamma(t, path)
+            t.copy(f"{path}.gamma", "schedule.gamma")
         elif kind.text() == "CosineAnnealingLR":
             t.put("schedule.type", "cosine", kind)
             t.read(f"{path}.T_max")
@@ -211,7 +207,7 @@ def _read_lr_config(
     if kind == "step":
         in_epochs = by_epoch and not by_steps
         _read_milestones(t, f"{path}.step", in_epochs, Found(""), data, epoch)
-        _read_gamma(t, path)
+        t.copy(f"{path}.gamma", "schedule.gamma")
     elif kind == "CosineAnnealing":
         t.put("schedule.type", "cosine", policy)
         t.expect(f"{path}.min_lr", 0.0, _FALLS)
@@ -245,12 +241,6 @@ def _put_warmup_factor(t: Translation, found: Found, usual: float, why: str) -> 
         t.put("schedule.warmup_factor", found.real(), found)
     else:
         t.set("schedule.warmup_factor", usual, why)
-
-
-def _read_gamma(t: Translation, path: str) -> None:
-    found = t.read(f"{path}.gamma")
-    if found:
-        t.put("schedule.gamma", found.real(), found)
 
 
 def _put_poly(t: Translation, path: str, kind: Found) -> None:
@@ -304,9 +294,7 @@ def read_run(t: Translation, data: TrainingData, by_steps: bool) -> None:
     folder = t.read("work_dir")
     if folder:
         t.put("train.output", folder.text(), folder)
-    seed = t.read_any("randomness.seed", "seed")
-    if seed:
-        t.put("train.seed", seed.real(), seed)
+    t.copy("randomness.seed", "train.seed", "seed")
     for key in ("checkpoint.type", "logger.type", "timer", "param_scheduler", "sampler_seed"):
         t.read(f"default_hooks.{key}")
     for path in (
