@@ -80,7 +80,8 @@ std::vector<std::string> words_behind(const std::string& command) {
 void run_python_module(const std::string& name, const std::vector<std::string>& arguments) {
   const auto bin = fs::read_symlink("/proc/self/exe").parent_path();
   ::setenv("MILLRACE_TRAINER", (bin / "trainer").c_str(), /*overwrite=*/1);
-  std::vector<std::string> words = {"python3", "-c", kStart, name, package_folder(bin, name)};
+  // -B: no compiled files beside those of a package
+  std::vector<std::string> words = {"python3", "-B", "-c", kStart, name, package_folder(bin, name)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
@@ -121,19 +122,18 @@ def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoRetur
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if not handles_signals:
         release_signals()
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.reconfigure(encoding="utf-8", errors="replace")
+    code = FAILED
     try:
-        code = command()
-    except Failure as problem:
-        code = _complain(str(problem), problem.exit_code)
-    except OSError as problem:
-        code = _complain(str(problem), FAILED)
-    try:
+        try:
+            code = command()
+        except Failure as problem:
+            code = _complain(str(problem), problem.exit_code)
         sys.stdout.flush()
-    except OSError as problem:
-        reason = problem.strerror
-        code = _complain(f"standard output cannot be written: {reason}", max(code, FAILED))
+    except OSError as problem:  # a file has a name
+        where = problem.filename or "standard output cannot be written"
+        code = _complain(f"{where}: {problem.strerror}", max(code, FAILED))
     sys.stderr.flush()
     os._exit(code)  # what could not be written is not tried again
 
@@ -146,5 +146,6 @@ def release_signals() -> None:
 
 def _complain(text: str, code: int) -> int:
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda c: f"\\x{ord(c[0]):02x}", text)
-    print(f"trainer: error: {text}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody reads it
+        print(f"trainer: error: {text}", file=sys.stderr)
     return code

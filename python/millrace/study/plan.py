@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from .._command import WrongUse
+from .._command import Failure, WrongUse
 
 STUDY_FILE = "study.json"
 FORMAT = 1
@@ -192,11 +192,16 @@ class Study:
             json_of_all["result"] = result
         text = json.dumps(json_of_all, ensure_ascii=False, indent=1)
         part = self.folder / f".{STUDY_FILE}.{os.getpid()}.part"
-        with part.open("w", encoding="utf-8", errors="replace") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.folder / STUDY_FILE)
+        try:
+            with part.open("w", encoding="utf-8", errors="replace") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self.folder / STUDY_FILE)
+        except OSError as problem:
+            part.unlink(missing_ok=True)
+            reason = problem.strerror
+            raise Failure(f"{self.folder / STUDY_FILE} cannot be written: {reason}") from None
 
 
 def read_study(folder: Path) -> Study | None:

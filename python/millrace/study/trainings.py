@@ -118,8 +118,19 @@ def locked(file: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Failure(f"{file.absolute()}: in use by another process") from None
+            raise Failure(f"{file.absolute()}: in use by {_holder(lock.fileno())}") from None
         yield
+
+
+def _holder(lock: int) -> str:
+    """ "process 1234 (trainer-torch)", as far as this machine lists it."""
+    inode = os.fstat(lock).st_ino
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            _, kind, *_, process, place, _, _ = line.split()
+            if kind == "FLOCK" and place.endswith(f":{inode}"):
+                return f"process {process} ({Path(f'/proc/{process}/comm').read_text().strip()})"
+    return "another process"
 
 
 class Running:
