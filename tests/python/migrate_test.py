@@ -145,6 +145,11 @@ def test_files_that_are_there_are_kept(tmp_path: Path) -> None:
     assert kept.read_text() == "mine"
 
 
+def test_unwritable_folders_are_named(tmp_path: Path) -> None:
+    out = tmp_path / "none" / "out.toml"
+    assert error(run(TRAINER, "import-config", RETINA, "--out", out), 1).startswith(f"{out}: ")
+
+
 def test_recipes_put_nothing_into_the_configuration_but_values(tmp_path: Path) -> None:
     """A text of theirs with line ends and control characters stays within its value and comment."""
     recipe = tmp_path / "odd.yaml"

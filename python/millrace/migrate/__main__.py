@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
-from millrace._command import DONE, Arguments, counted, positive, run
+from millrace._command import DONE, Arguments, Failure, counted, positive, run
 from millrace.migrate import LeftOut, Options, RecipeError, import_config
 from millrace.migrate.checked import checked
 from millrace.migrate.errors import printable
@@ -73,13 +74,15 @@ def _arguments() -> Arguments:
 
 def _write(out: Path, text: str) -> None:
     """All of a new file, or none of it."""
-    with open(out, "x", encoding="utf-8", errors="replace") as stream:
-        try:
+    try:
+        with open(out, "x", encoding="utf-8", errors="replace") as stream:
             stream.write(text)
-            stream.flush()
-        except OSError:
+    except FileExistsError:
+        raise
+    except OSError as problem:
+        with contextlib.suppress(OSError):
             out.unlink()
-            raise
+        raise Failure(f"{out}: cannot be written: {problem.strerror}") from None
 
 
 def _report(left_out: list[LeftOut], count: int, out: Path | None) -> None:
