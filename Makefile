@@ -31,7 +31,7 @@ build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and what it
 	@scripts/compile_commands.py $(folder)
 
 all: setup setup_python $(folder)/build.ninja ## build the tests and benchmarks too
-	@test -d $(folder)/python || cmake --preset $(PRESET)
+	@test -d $(folder)/tests/python || cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
 
 setup_python: setup
@@ -59,7 +59,7 @@ test-all: all ## run all tests, also beside peers in Python
 sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer, that of models, too
 	@scripts/setup_tsan
 	for preset in tsan asan; do \
-	  rooms='base migration engine page coco dataflow formats doctor advice report study'; \
+	  rooms='base engine page coco dataflow formats doctor advice report'; \
 	  test $$preset = tsan || rooms="$$rooms python"; \
 	  cmake --preset $$preset && \
 	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target $$(printf ' tests_%s' $$rooms) && \

@@ -142,7 +142,8 @@ Json spread_json(const Analysis& analysis) {
   return {{"draws", analysis.draws},
           {"AP", to_json(analysis.spread->ap)},
           {"AP50", to_json(analysis.spread->ap50)},
-          {"category_ap", std::move(classes)}};
+          {"category_ap", std::move(classes)},
+          {"AP_by_draw", analysis.spread->ap_draws}};
 }
 
 Json versus_json(const Analysis& analysis) {

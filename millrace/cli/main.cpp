@@ -42,10 +42,11 @@ void add_data_bench(CLI::App& app, cli::Action& action) {
 int main(int argc, char** argv) {
   hold_stop_signals();
   survive_file_size_limit();
-  if (const auto exit_code = cli::run(
-          argc, argv,
-          {cli::add_coco_eval, cli::add_import, cli::add_report, cli::add_study, add_data_bench},
-          /*all=*/false))
+  if (const auto exit_code =
+          cli::run(argc, argv,
+                   {cli::add_coco_eval, cli::add_diff, cli::add_import, cli::add_import_config,
+                    cli::add_report, cli::add_study, add_data_bench},
+                   /*all=*/false))
     return *exit_code;
   if (const auto exit_code = cli::answer_what_is_known(argc, argv)) return *exit_code;
   // OpenMP's threads spin only briefly at barriers (docs/decisions/0005); its runtime reads that

@@ -19,7 +19,7 @@ TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
         "share/millrace/millrace.schema.json", "share/man/man1/trainer.1",
         "share/bash-completion/completions/trainer", "share/zsh/site-functions/_trainer",
         "share/fish/vendor_completions.d/trainer.fish", "share/doc/millrace/LICENSE",
-        "share/doc/millrace/docs/plugins.md"})
+        "share/millrace/python/millrace/study/__main__.py", "share/doc/millrace/docs/plugins.md"})
     EXPECT_TRUE(fs::exists(prefix() / file)) << file;
   for (const auto* file : {"include/millrace/cli", "include/millrace/tests", "millrace"})
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
@@ -72,6 +72,14 @@ TEST_F(Package, RunsFromWhereverItIsMoved) {
   const auto resolved = run(in_folder("moved/bin/trainer"), {"config", config});
   EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
   EXPECT_THAT(resolved.out, HasSubstr("type = \"maskrcnn\""));
+}
+
+TEST_F(Package, RunsItsCommandsInPython) {
+  fs::rename(prefix(), in_folder("moved"));
+  const auto trainer = in_folder("moved/bin/trainer");
+  const auto folder = in_folder("moved/bin").string();
+  expect_error(run(trainer, {"diff", folder, folder}), 1, folder + " is no run");
+  expect_error(run(trainer, {"study", folder}), 2, folder + " has no study");
 }
 
 TEST_F(Package, FindsPluginsByNameInItsOwnFolder) {

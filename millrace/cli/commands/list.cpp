@@ -10,6 +10,7 @@
 #include "millrace/detector/detector.h"
 #include "millrace/plugins/loader.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/run/deciding_keys.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace::cli {
@@ -58,6 +59,14 @@ Json json_of(const std::vector<OptionHelp>& options, std::span<const DataDefault
   return all;
 }
 
+/// Adds to the options of a table whether they decide results of a training.
+Json with_deciding(Json options, const std::string& table) {
+  for (auto& option : options)
+    option["decides_results"] =
+        decides_results(table + "." + option["name"].get<std::string>(), Config());
+  return options;
+}
+
 template <class Factory>
 Json json_of(const Registry<Factory>& registry, std::span<const DataDefault> defaults = {}) {
   auto all = Json::array();
@@ -73,7 +82,19 @@ Json json_of(const Registry<Factory>& registry, std::span<const DataDefault> def
 Json json_of(const std::vector<ConfigTable>& all_tables) {
   auto all = Json::array();
   for (const auto& table : all_tables)
-    all.push_back({{"name", table.name}, {"doc", table.doc}, {"options", json_of(table.options)}});
+    all.push_back({{"name", table.name},
+                   {"doc", table.doc},
+                   {"options", with_deciding(json_of(table.options), table.name)}});
+  return all;
+}
+
+Json json_of_callbacks() {
+  auto all = json_of(callbacks());
+  for (auto& callback : all) {
+    const auto table = "callbacks." + callback["name"].get<std::string>();
+    callback["options"] = with_deciding(std::move(callback["options"]), table);
+    callback["decides_results"] = decides_results(table + ".enabled", Config());
+  }
   return all;
 }
 
@@ -91,7 +112,7 @@ int list(const ListArguments& arguments) {
   if (arguments.json) {
     print({{"tables", json_of(config_tables())},
            {"detectors", json_of(detectors())},
-           {"callbacks", json_of(callbacks())},
+           {"callbacks", json_of_callbacks()},
            {"sources", json_of(detection_sources(), source_defaults())},
            {"stages", json_of(detection_stages(), stage_defaults())}});
     return kDone;

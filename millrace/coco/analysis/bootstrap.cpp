@@ -107,6 +107,7 @@ Spread spread(const Resamples& result) {
   };
   cut(all.ap), cut(all.ap50);
   std::ranges::for_each(all.category_ap, cut);
+  for (const auto& draw : result.draws) all.ap_draws.push_back(mean(draw).ap);
   return all;
 }
 

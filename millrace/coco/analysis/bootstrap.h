@@ -36,6 +36,7 @@ Interval basic_interval(double value, std::vector<double> draws);
 struct Spread {
   Interval ap, ap50;
   std::vector<Interval> category_ap;  // draws without an object of the category are left out
+  std::vector<double> ap_draws = {};  // of one result: AP of each draw, -1 if it has no object
 };
 
 Spread spread(const Resamples& result);

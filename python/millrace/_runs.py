@@ -1,0 +1,280 @@
+"""What a run's folder says of it: of a finished run, one that trains, or one that crashed."""
+
+from __future__ import annotations
+
+import calendar
+import fcntl
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ._command import Failure, counted
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Config = dict[str, Any]  # a table of TOML
+read_toml = tomllib.loads
+RECORDS = ("record.json", "run.json")  # the second one of earlier versions
+
+
+class Value(NamedTuple):
+    """A metric at a step."""
+
+    step: int
+    time: float  # seconds since 1970; 0: not recorded
+    value: float  # NaN: not finite
+
+
+@dataclass
+class Metrics:
+    """metrics.jsonl."""
+
+    by_name: dict[str, list[Value]] = field(default_factory=dict)  # by ascending step
+    broken_lines: list[int] = field(default_factory=list)  # numbers, from 1
+    is_cut: bool = False  # the last line is written in part
+    last_step: int = 0
+    last_epoch: float = 0
+    last_time: float = 0
+
+    def of(self, name: str) -> list[Value]:
+        return self.by_name.get(name, [])
+
+
+@dataclass
+class Run:
+    folder: Path
+    name: str  # of the folder, unless others have the same
+    config: Config = field(default_factory=dict)  # empty: none
+    record: Any = None  # of record.json; None: none
+    metrics: Metrics = field(default_factory=Metrics)
+    standing: str = ""  # "done after step 40"
+    remarks: list[str] = field(default_factory=list)  # what is missing or cannot be read
+
+    def starts(self) -> list[dict[str, Any]]:
+        starts = self.record.get("starts") if isinstance(self.record, dict) else None
+        return [one for one in starts or [] if isinstance(one, dict)]
+
+    def last_start(self) -> dict[str, Any]:
+        """Empty: none."""
+        return (self.starts() or [{}])[-1]
+
+    def ended(self) -> dict[str, Any] | None:
+        """How the last start ended; None: it trains, or ended unexpectedly."""
+        ended = self.last_start().get("ended")
+        return ended if isinstance(ended, dict) else None
+
+    def newest_detections(self) -> Path | None:
+        """Of the trained weights; else of others, such as averaged ones."""
+        folder = self.folder / "detections"
+        for files in (folder.glob("step-*.json"), sorted(folder.glob("*/step-*.json"))):
+            numbered = [file for file in files if file.stem[5:].isdecimal()]
+            if numbered:
+                return max(numbered, key=lambda file: int(file.stem[5:]))
+        return None
+
+    def trained_seconds(self) -> float:
+        """Until the last metric, without the time between the starts; 0: not recorded."""
+        starts, last = self.starts(), self.metrics.last_time
+        began = [seconds_of(one.get("time")) for one in starts] + [0.0]
+        before = seconds = 0.0
+        for i, start in enumerate(starts):
+            if last <= 0 or began[i] <= 0:
+                continue
+            if last < began[i] - 1:  # times of starts are whole seconds
+                break
+            seconds = before + max(0.0, last - began[i])
+            ended = seconds_of((start.get("ended") or {}).get("time"))
+            if ended <= 0 and began[i + 1] > 0:  # to its last metric before the next start
+                times = (one.time for values in self.metrics.by_name.values() for one in values)
+                ended = max((one for one in times if one < began[i + 1]), default=0)
+            before += max(0.0, ended - began[i])
+        return seconds
+
+
+def at(tree: Any, *path: str) -> Any:
+    """The member at a path; None: there is none."""
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def number_at(tree: Any, *path: str) -> float:
+    """NaN: there is none."""
+    value = at(tree, *path)
+    return float(value) if is_number(value) else math.nan
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def seconds_of(text: Any) -> float:
+    """Seconds since 1970 of 2026-01-31T23:59:59Z; 0: it is not a time."""
+    try:
+        return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
+    except (TypeError, ValueError):
+        return 0
+
+
+def leaves(config: Config, above: str = "") -> Iterator[tuple[str, Any]]:
+    """All values, by dotted key."""
+    for key, value in config.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{above}{key}.")
+        else:
+            yield above + key, value
+
+
+def toml_text(value: Any) -> str:
+    """A value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_text, value))}]"
+    if isinstance(value, dict):
+        members = (f"{_key_text(key)} = {toml_text(member)}" for key, member in value.items())
+        return f"{{ {', '.join(members)} }}" if value else "{}"
+    return repr(value)
+
+
+def _key_text(key: str) -> str:
+    is_bare = key and all(c.isascii() and (c.isalnum() or c in "_-") for c in key)
+    return key if is_bare else json.dumps(key, ensure_ascii=False)
+
+
+def parse_json(text: str) -> Any:
+    """As JSON is defined: without NaN. Raises ValueError."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def read_metrics(text: str) -> Metrics:
+    """An object per line; other lines are counted."""
+    metrics = Metrics()
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip(" \r") and not _add_line(line, metrics):
+            if number < len(lines):
+                metrics.broken_lines.append(number)
+            else:
+                metrics.is_cut = True
+    for values in metrics.by_name.values():  # those of evaluations in the background come late
+        values.sort(key=lambda one: one.step)
+    return metrics
+
+
+def _add_line(text: str, metrics: Metrics) -> bool:
+    try:
+        line = parse_json(text)
+    except ValueError:
+        return False
+    step = line.pop("step", None) if isinstance(line, dict) else None
+    if not is_number(step) or not isinstance(step, int):
+        return False
+    epoch, moment = (value if is_number(value) else 0
+                     for value in (line.pop("epoch", 0), line.pop("time", 0)))  # fmt: skip
+    for name, value in line.items():
+        if value is None or is_number(value):
+            number = math.nan if value is None else float(value)
+            metrics.by_name.setdefault(name, []).append(Value(step, moment, number))
+    metrics.last_step = max(metrics.last_step, step)
+    metrics.last_epoch = max(metrics.last_epoch, epoch)
+    metrics.last_time = max(metrics.last_time, moment)
+    return True
+
+
+def read_run(folder: str | Path) -> Run:
+    """Raises Failure for a folder that is not a run's. All else that is wrong becomes a remark."""
+    folder = Path(folder)
+    run = Run(folder, os.path.basename(os.path.abspath(folder)))
+    advice = "name the folder of a run, such as runs/maskrcnn-1"
+    if not folder.is_dir():
+        raise Failure(f"{folder} is no folder: {advice}")
+    record = next((folder / name for name in RECORDS if (folder / name).exists()), None)
+    config, metrics = folder / "config.toml", folder / "metrics.jsonl"
+    if not record and not config.exists() and not metrics.exists():
+        raise Failure(
+            f"{folder} is no run: it has neither config.toml nor record.json nor metrics.jsonl; "
+            f"{advice}"
+        )
+
+    def read(file: Path, parse: Callable[[str], Any], lost: str, otherwise: Any) -> Any:
+        try:
+            return parse(file.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as problem:
+            run.remarks.append(f"{lost} ({file}: {problem})")
+            return otherwise
+
+    if config.exists():
+        run.config = read(config, read_toml, "the configuration is left out", {})
+    else:
+        run.remarks.append("There is no config.toml: the configuration is left out")
+    if record:
+        run.record = read(record, parse_json, "the environment is left out", None)
+    if metrics.exists():
+        run.metrics = read(metrics, read_metrics, "the curves are left out", Metrics())
+    else:
+        run.remarks.append(
+            "There is no metrics.jsonl yet: it comes with the first lines of [callbacks.log]"
+        )
+    if run.metrics.is_cut:
+        run.remarks.append("The last line of metrics.jsonl is written in part and left out")
+    if broken := run.metrics.broken_lines:
+        run.remarks.append(
+            f"{counted(len(broken), 'line')} of metrics.jsonl cannot be read and left out, first "
+            f"line {broken[0]}"
+        )
+    run.standing = _standing(run)
+    return run
+
+
+def read_runs(folders: Sequence[str | Path]) -> list[Run]:
+    """Runs whose folders have the same name are named by more of their paths."""
+    runs = [read_run(folder) for folder in folders]
+    above = [Path(os.path.abspath(folder)).parent for folder in folders]
+    for _ in range(8):
+        names = [run.name for run in runs]
+        for i, run in enumerate(runs):
+            if names.count(names[i]) > 1 and above[i].name:
+                run.name = f"{above[i].name}/{run.name}"
+                above[i] = above[i].parent
+    return runs
+
+
+def _standing(run: Run) -> str:
+    reached = f"step {run.metrics.last_step}, {run.metrics.last_epoch:.2f} epochs"
+    if ended := run.ended():
+        step, reason = ended.get("step", run.metrics.last_step), ended.get("reason", "")
+        how = "done" if reason == "done" else f"stopped by {reason}"
+        return f"{how} after step {step}"
+    if is_locked(run.folder / "lock"):
+        return f"training; {reached} so far"
+    if run.record is None:
+        return f"ended or training: it has no record.json; {reached}"
+    return f"ended unexpectedly after {reached}"
+
+
+def is_locked(file: Path) -> bool:
+    """Whether a process holds the lock of a run's folder."""
+    try:
+        with file.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False

@@ -1,0 +1,111 @@
+"""The command line: `python -m millrace.migrate`, which `trainer import-config` starts."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+from millrace._command import DONE, Arguments, Failure, counted, positive, run
+from millrace.migrate import LeftOut, Options, RecipeError, import_config
+from millrace.migrate.checked import checked
+from millrace.migrate.errors import printable
+from millrace.migrate.toml import leaves, to_toml
+
+
+def main() -> int:
+    given = _arguments().read()
+    if given.out and given.out.exists():
+        raise RecipeError(f"{given.out} exists: remove it, or choose another name for --out")
+    imported = import_config(given.file, given.overrides, Options(given.gpus, given.images))
+    tree = checked(imported.tree)
+    text = (
+        f"# {printable(given.file.name)}, a recipe of {imported.source}, by `trainer "
+        "import-config`. Each value names the line that it comes from;\n"
+        f"# values that are Millrace's defaults are left out.\n\n{to_toml(tree)}"
+    )
+    if given.out:
+        _write(given.out, text)
+    else:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    _report(imported.left_out, leaves(tree), given.out)
+    return DONE
+
+
+def _arguments() -> Arguments:
+    arguments = Arguments(
+        "import-config",
+        "Turn a recipe of detectron2 (.yaml) or MMDetection (.py) into a configuration",
+    )
+    arguments.add_argument(
+        "file",
+        metavar="FILE",
+        type=Path,
+        help="the recipe; the files that it inherits from are read, too. No code of it is run",
+    )
+    arguments.add_argument(
+        "overrides",
+        metavar="OVERRIDES",
+        nargs="*",
+        help="values instead of those in the file: KEY VALUE ... as detectron2's command lines "
+        "end, key=value ... as MMDetection's --cfg-options",
+    )
+    arguments.add_argument(
+        "--out", metavar="FILE", type=Path, help="write here instead of to standard output"
+    )
+    arguments.add_argument(
+        "--gpus",
+        metavar="N",
+        type=positive,
+        help="how many GPUs the recipe is for, a process each: SOLVER.IMS_PER_BATCH is divided by "
+        "it (default: 1), MMDetection's batch is multiplied by it (default: as its auto_scale_lr "
+        "says, else 8)",
+    )
+    arguments.add_argument(
+        "--images",
+        metavar="N",
+        type=positive,
+        help="images of the training split that have an object, to turn iterations into epochs; "
+        "known of COCO 2017",
+    )
+    return arguments
+
+
+def _write(out: Path, text: str) -> None:
+    """All of a new file, or none of it."""
+    try:
+        with open(out, "x", encoding="utf-8", errors="replace") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise
+    except OSError as problem:
+        with contextlib.suppress(OSError):
+            out.unlink()
+        raise Failure(f"{out}: cannot be written: {problem.strerror}") from None
+
+
+def _report(left_out: list[LeftOut], count: int, out: Path | None) -> None:
+    if left_out:
+        print(f"{counted(len(left_out), 'value')} not translated, because", file=sys.stderr)
+        sys.stderr.write(_by_reason(left_out))
+    kept = f" in {out}" if out else "; --out FILE keeps them"
+    name = out or "FILE"
+    print(
+        f"{counted(count, 'value')}{kept}. Next: trainer config {name} shows all of it, trainer "
+        f"run {name} trains",
+        file=sys.stderr,
+    )
+
+
+def _by_reason(left_out: list[LeftOut]) -> str:
+    """One paragraph per reason, in the order in which they came up."""
+    groups: dict[str, str] = {}
+    for one in left_out:
+        line = printable(f"{one.place}  {one.key} = {one.value}")
+        groups[one.reason] = groups.get(one.reason, "") + f"    {line}\n"
+    return "".join(f"  {printable(reason)}:\n{lines}" for reason, lines in groups.items())
+
+
+if __name__ == "__main__":
+    run(main)

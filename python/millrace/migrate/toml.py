@@ -1,0 +1,97 @@
+"""Configurations of ours: a tree of settings, and its text in TOML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Union
+
+from millrace.migrate.errors import printable
+
+Scalar = Union[bool, int, float, str]
+Data = Union[Scalar, Sequence[Scalar], Sequence["dict[str, Setting]"], "dict[str, Setting]"]
+
+
+@dataclass
+class Setting:
+    """A value and where it comes from."""
+
+    data: Data
+    origin: str = ""
+
+    def table(self) -> dict[str, Setting]:
+        assert isinstance(self.data, dict)
+        return self.data
+
+
+def set_path(table: dict[str, Setting], path: str, setting: Setting) -> None:
+    key, _, rest = path.partition(".")
+    if not rest:
+        table[key] = setting
+        return
+    if key not in table:
+        table[key] = Setting({}, setting.origin)
+    set_path(table[key].table(), rest, setting)
+
+
+def at_path(table: dict[str, Setting], path: str) -> Setting | None:
+    key, _, rest = path.partition(".")
+    found = table.get(key)
+    if not rest or found is None:
+        return found
+    return at_path(found.data, rest) if isinstance(found.data, dict) else None
+
+
+def leaves(table: dict[str, Setting]) -> int:
+    """How many values there are."""
+    return sum(leaves(one.data) if isinstance(one.data, dict) else 1 for one in table.values())
+
+
+def to_toml(table: dict[str, Setting]) -> str:
+    """The text, with a comment after each value that says where it comes from."""
+    return "".join(_lines(table, "")).removeprefix("\n")
+
+
+def value_text(data: object) -> str:
+    """A value in one line."""
+    if isinstance(data, bool):
+        return "true" if data else "false"
+    if isinstance(data, str):
+        return json.dumps(data, ensure_ascii=False)
+    if isinstance(data, list):
+        return f"[{', '.join(map(value_text, data))}]"
+    if isinstance(data, dict):
+        parts = [f"{_key_text(key)} = {value_text(_data_of(one))}" for key, one in data.items()]
+        return f"{{ {', '.join(parts)} }}" if parts else "{}"
+    return repr(data)
+
+
+def _data_of(value: object) -> object:
+    return value.data if isinstance(value, Setting) else value
+
+
+def _key_text(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else value_text(key)
+
+
+def _is_table_list(data: Data) -> bool:
+    return isinstance(data, list) and len(data) > 0 and all(isinstance(one, dict) for one in data)
+
+
+def _lines(table: dict[str, Setting], path: str) -> list[str]:
+    lines = []
+    for key, one in table.items():
+        if not isinstance(one.data, dict) and not _is_table_list(one.data):
+            line = f"{_key_text(key)} = {value_text(one.data)}"
+            lines.append(f"{line:<44}  # {printable(one.origin)}\n")
+    for key, one in table.items():
+        name = f"{path}.{_key_text(key)}" if path else _key_text(key)
+        if isinstance(one.data, dict):
+            lines += [f"\n[{name}]\n", *_lines(one.data, name)]
+        elif isinstance(one.data, list) and _is_table_list(one.data):
+            for item in one.data:
+                assert isinstance(item, dict)
+                lines += [f"\n[[{name}]]\n", *_lines(item, name)]
+    return lines

@@ -1,0 +1,139 @@
+"""The command `trainer study`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from pathlib import Path
+
+from .. import _command
+from .._command import Failure, WrongUse, counted, log, positive, print_json, print_text
+from .plan import STUDY_FILE, Plan, Study, read_study, read_varied
+from .result import Json, study_result
+from .text import study_text
+from .trainings import StopSignals, Trainings, complete_configuration, locked, make_folder
+
+
+def plan_of(given: argparse.Namespace) -> Plan:
+    """The plan of a command line, after every variant's configuration was found to be one."""
+    if not given.seeds:
+        raise WrongUse("--seeds is required with a configuration: how many seeds, such as 5")
+    plan = Plan(os.path.abspath(given.subject), given.settings, [], given.seeds)
+    for text in given.vary:
+        varied = read_varied(text)
+        if varied.key in [one.key for one in plan.vary]:
+            raise WrongUse(
+                f"--vary {text}: {varied.key} is varied twice: give all its values at once"
+            )
+        plan.vary.append(varied)
+    for key in ("train.seed", "train.output"):
+        if any(text.startswith(key + "=") for text in [*given.settings, *given.vary]):
+            raise WrongUse(f"{key}: the study sets it itself, from --seeds and --out")
+    names: dict[tuple[tuple[str, str], ...], str] = {}  # of variants, by all values
+    for variant in plan.variants():
+        values = complete_configuration(plan, variant)
+        plan.configuration = plan.configuration or values
+        same = names.setdefault(tuple(sorted(values.items())), variant.name)
+        if same != variant.name:
+            raise WrongUse(
+                f"--vary: {same} and {variant.name} are the same configuration: leave out one"
+            )
+    own = int(plan.configuration.get("train.threads", "0"))
+    plan.maths_threads = own or max(1, len(os.sched_getaffinity(0)) // given.jobs)
+    return plan
+
+
+def study_in(folder: Path, plan: Plan) -> Study:
+    """The study that is in a folder, or a new one."""
+    there = read_study(folder)
+    if not there:
+        return Study(folder, plan)
+    if different := there.plan.differences(plan):
+        raise WrongUse(
+            f"{folder} has another study: {'; '.join(different)}; name another folder with --out"
+        )
+    return there.goes_on(plan)
+
+
+def train(given: argparse.Namespace) -> int:
+    """Trains what is left; returns the exit code."""
+    signals = StopSignals()
+    plan = plan_of(given)
+    folder = Path(given.out or Path("studies") / plan.name)
+    make_folder(folder)
+    with locked(folder / "lock"):
+        study = study_in(folder, plan)
+        Trainings(study, given.jobs, signals).run()
+        if signals.received:
+            done = f"{study.count('done')} of {counted(len(study.runs), 'run')} done"
+            log.info("stopped by %s: %s; the same command goes on", signals.received, done)
+            return _command.STOPPED_EARLY
+        result = measured(study)
+        study.write(result)
+    show(result, given.json)
+    failed = [f"{one.title} ({study.output_file(one)})"
+              for one in study.runs if one.state == "failed"]  # fmt: skip
+    if failed:
+        raise Failure(
+            f"{len(failed)} of {counted(len(study.runs), 'run')} failed: {'; '.join(failed)}; the "
+            "same command tries again"
+        )
+    _command.suggest_next(f"trainer report {folder}; trainer study {folder} prints this again")
+    return _command.DONE
+
+
+def measured(study: Study) -> Json:
+    result: Json = _command.finite(study_result(study))
+    return result
+
+
+def show(result: Json, as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+    else:
+        print_text(study_text(result))
+
+
+def main() -> int:
+    arguments = _command.Arguments(
+        "study", "Train variants of a configuration with several seeds, and say what differs"
+    )
+    add = arguments.add_argument
+    add("subject", metavar="CONFIG",
+        help="the TOML file; or the folder of a study, whose table is printed")  # fmt: skip
+    add("--seeds", type=positive, metavar="N",
+        help="trainings of each variant: train.seed is 1 .. N")  # fmt: skip
+    add("--vary", action="append", default=[], metavar="K=A,B",
+        help="values that a key takes in turn; repeated, every combination is a variant. Variants "
+        "are compared with the first")  # fmt: skip
+    add("--set", action="append", default=[], metavar="K=V", dest="settings",
+        help="set a key of the configuration in all runs; may be repeated")  # fmt: skip
+    add("--out", metavar="DIR",
+        help="folder of the study; default: studies/ and the name of CONFIG. A study there goes "
+        "on")  # fmt: skip
+    add("--jobs", type=positive, default=1, metavar="J",
+        help="trainings at once, which share the cores (default: 1)")  # fmt: skip
+    add("--json", action="store_true", help="print one JSON object in one line")
+    given = arguments.read()
+    folder = Path(given.subject)
+    if not folder.is_dir():
+        return train(given)
+    _command.release_signals()
+    if given.seeds or given.vary or given.settings or given.out or given.jobs != 1:
+        raise WrongUse(
+            f"{folder} is a folder: its study is shown, and takes --json alone; name a "
+            "configuration to train"
+        )
+    study = read_study(folder)
+    if not study:
+        raise WrongUse(f"{folder} has no study: there is no {STUDY_FILE}")
+    result = measured(study)
+    # Not while it trains: what is read here may be old by now
+    with contextlib.suppress(Failure, OSError), locked(folder / "lock"):
+        study.write(result)
+    show(result, given.json)
+    return _command.DONE
+
+
+_command.run(main, handles_signals=True)
