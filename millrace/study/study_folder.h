@@ -1,8 +1,9 @@
-// A study's folder: study.json, a folder of each run in it, and study.html.
+// A study's folder: study.json and a folder of each run in it.
 //
 //   {"format": 1, "plan": {...},
 //    "runs": [{"variant": "optimizer.lr=0.01", "seed": 1, "folder": "optimizer.lr=0.01-seed-1",
-//              "state": "done", "why": ""}, ...]}
+//              "state": "done", "why": ""}, ...],
+//    "result": {...}}    what --json prints, once all runs have ended
 #pragma once
 
 #include <cstddef>

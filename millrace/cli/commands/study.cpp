@@ -15,7 +15,6 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/terminal_text.h"
 #include "millrace/coco/evaluation/matching.h"
-#include "millrace/study/study_page.h"
 #include "millrace/study/study_result.h"
 #include "millrace/study/study_text.h"
 #include "millrace/study/trainer_command.h"
@@ -94,6 +93,14 @@ void print_result(const StudyArguments& arguments, const study::StudyResult& res
     print_lines(study_text(result));
 }
 
+/// Keeps the result in study.json, for `trainer report`.
+void write_result(const fs::path& folder, const study::StudyResult& result) {
+  const auto file = folder / study::kStudyFile;
+  auto json = Json::parse(read_file(file));
+  json["result"] = study_json(result);
+  write_file_atomically(file, json.dump(1) + "\n");
+}
+
 /// Trains what is left; returns the exit code.
 int run(const StudyArguments& arguments) {
   const StopSignals signals;
@@ -111,8 +118,7 @@ int run(const StudyArguments& arguments) {
     return kStoppedEarly;
   }
   const auto result = study_result(folder, study);
-  const auto page = folder / "study.html";
-  write_file_atomically(page, study_page(result, folder));
+  write_result(folder, result);
   print_result(arguments, result);
   if (result.failed > 0) {
     std::vector<std::string> failed;
@@ -125,7 +131,7 @@ int run(const StudyArguments& arguments) {
                             joined(failed, "; ")));
   }
   suggest_next(
-      fmt::format("open {}; trainer study {} prints this again", page.string(), folder.string()));
+      fmt::format("trainer report {0}; trainer study {0} prints this again", folder.string()));
   return kDone;
 }
 
