@@ -15,7 +15,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
   { jobs = int($$2 / 2.5 / 1048576); print jobs < 1 ? 1 : jobs < cores ? jobs : cores }' /proc/meminfo)
 
 # Ours to format: what git tracks or would.
-sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
+sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' 'tools/report/*.js'
 
 .PHONY: help setup setup_python build all run test test-all sanitize fuzz bench deb package schema wheel format lint docs clean
 
@@ -59,7 +59,7 @@ test-all: all ## run all tests, also beside peers in Python
 sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer, that of models, too
 	@scripts/setup_tsan
 	for preset in tsan asan; do \
-	  rooms='base engine page coco dataflow formats doctor advice report'; \
+	  rooms='base engine coco dataflow formats doctor advice report'; \
 	  test $$preset = tsan || rooms="$$rooms python"; \
 	  cmake --preset $$preset && \
 	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target $$(printf ' tests_%s' $$rooms) && \
@@ -96,10 +96,11 @@ package: build ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs 
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i
 
-lint: setup ## check the format, the width of lines, and the arrows between folders
+lint: setup ## check the format, the width of lines, the arrows between folders, and the viewer
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format --dry-run -Werror
 	@scripts/check_columns.py
 	@scripts/check_rooms.py
+	@scripts/check_viewer.py
 
 docs: ## make build/docs/html/index.html of the pages, without a build; the tests check their snippets
 	@scripts/setup_python docs

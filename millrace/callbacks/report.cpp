@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/callbacks/common/scalar_writer.h"
 #include "millrace/report/report.h"
+#include "millrace/report/view.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/train_state.h"
@@ -108,7 +108,8 @@ class WriteReport final : public Callback, public ReadsMetrics {
                                                     report::evaluated_images(files)),
                              job.split->images};
       };
-    write_file_atomically(job.folder / kPage, report::report_page({&run, 1}, options));
+    report::write_view(job.folder / kPage, "runs", "trainer report",
+                       report::runs_view({&run, 1}, options));
   } catch (const std::exception& problem) {
     spdlog::warn("callback '{}': no new {}: {}", job.caller, (job.folder / kPage).string(),
                  problem.what());

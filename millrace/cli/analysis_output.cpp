@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "millrace/coco/evaluation/summary.h"
+#include "millrace/coco/evaluation/evaluate.h"
 
 namespace millrace::cli {
 namespace {
@@ -33,26 +33,6 @@ std::size_t longest_name(const Analysis& analysis) {
   std::size_t longest = 5;
   for (const auto& one : analysis.categories) longest = std::max(longest, one.name.size());
   return longest;
-}
-
-Json to_json(const Interval& interval) {
-  return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
-}
-
-Json named_stats(const std::vector<double>& stats) {
-  Json json;
-  for (std::size_t i = 0; i < stats.size(); ++i) json[kStatNames[i]] = stats[i];
-  return json;
-}
-
-Json to_json(const ErrorCosts& errors) {
-  Json json;
-  for (std::size_t e = 0; e < kErrorKinds; ++e) {
-    json[std::string(kErrorNames[e])] = {{"cost", errors.cost[e]}, {"count", errors.count[e]}};
-  }
-  json["false_positives"] = {{"cost", errors.false_positives}};
-  json["false_negatives"] = {{"cost", errors.false_negatives}};
-  return json;
 }
 
 void put_errors(std::string& out, const ErrorCosts& errors) {
@@ -136,67 +116,6 @@ void put_versus(std::string& out, const Analysis& analysis) {
   }
 }
 
-Json spread_json(const Analysis& analysis) {
-  Json classes = Json::array();
-  for (const Interval& one : analysis.spread->category_ap) classes.push_back(to_json(one));
-  return {{"draws", analysis.draws},
-          {"AP", to_json(analysis.spread->ap)},
-          {"AP50", to_json(analysis.spread->ap50)},
-          {"category_ap", std::move(classes)},
-          {"AP_by_draw", analysis.spread->ap_draws}};
-}
-
-Json versus_json(const Analysis& analysis) {
-  const auto& versus = *analysis.versus;
-  Json classes = Json::array();
-  for (std::size_t k = 0; k < versus.category_p.size(); ++k) {
-    classes.push_back(to_json(versus.difference.category_ap[k]));
-    classes.back()["p"] = versus.category_p[k];
-  }
-  return {{"draws", analysis.draws},
-          {"AP", versus.b.ap},
-          {"AP50", versus.b.ap50},
-          {"difference",
-           {{"AP", to_json(versus.difference.ap)}, {"AP50", to_json(versus.difference.ap50)}}},
-          {"p", versus.p},
-          {"significant", versus.significant()},
-          {"sentence", sentence(versus)},
-          {"category_ap", std::move(classes)}};
-}
-
-void add_parts(Json& json, const Analysis& analysis) {
-  Json& classes = json["per_class"] = Json::array();
-  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
-    const CategoryReport& one = analysis.categories[k];
-    classes.push_back({{"id", one.id},
-                       {"name", one.name},
-                       {"objects", one.objects},
-                       {"detections", one.detections},
-                       {"stats", named_stats(one.stats)},
-                       {"errors", to_json(analysis.errors.categories[k])}});
-  }
-  json["errors"] = to_json(analysis.errors.all);
-  const auto& best = analysis.operating.best;
-  json["operating_point"] = {{"score", best.score},
-                             {"precision", best.precision},
-                             {"recall", best.recall},
-                             {"f1", best.f1}};
-  Json rows = Json::array();
-  const auto& matrix = analysis.confusion;
-  for (std::size_t truth = 0; truth <= matrix.categories; ++truth)
-    for (std::size_t found = 0; found <= matrix.categories; ++found)
-      rows[truth].push_back(matrix.at(truth, found));
-  json["confusion"] = {
-      {"score", matrix.score}, {"iou", coco::kForeground}, {"matrix", std::move(rows)}};
-  Json curves = Json::array();
-  for (std::size_t t = 0; t < coco::kThresholds; ++t) {
-    const auto begin = analysis.precision.begin() + static_cast<std::ptrdiff_t>(t * coco::kRecalls);
-    curves.push_back({{"iou", coco::kIouThresholds[t]},
-                      {"precision", std::vector<double>(begin, begin + coco::kRecalls)}});
-  }
-  json["curves"] = {{"recall", coco::kRecallThresholds}, {"mean", std::move(curves)}};
-}
-
 }  // namespace
 
 std::string analysis_text(const Analysis& analysis, bool analyzed) {
@@ -205,12 +124,6 @@ std::string analysis_text(const Analysis& analysis, bool analyzed) {
   if (analyzed) put_analysis(out, analysis);
   if (analysis.versus) put_versus(out, analysis);
   return out;
-}
-
-void add_analysis(Json& json, const Analysis& analysis, bool analyzed) {
-  if (analyzed) add_parts(json, analysis);
-  if (analysis.spread) json["bootstrap"] = spread_json(analysis);
-  if (analysis.versus) json["versus"] = versus_json(analysis);
 }
 
 std::string analysis_csv(const Analysis& analysis) {

@@ -1,9 +1,8 @@
-// An analysis of results as text for the terminal, as JSON and as CSV.
+// An analysis of results as text for the terminal and as CSV.
 #pragma once
 
 #include <string>
 
-#include "millrace/cli/command.h"
 #include "millrace/coco/analysis/analysis.h"
 
 namespace millrace::cli {
@@ -12,10 +11,6 @@ namespace millrace::cli {
 /// operating point, confusions and the table of classes; the verdict of a comparison and the
 /// classes that differ most.
 std::string analysis_text(const coco::Analysis& analysis, bool analyzed);
-
-/// Adds the same as "bootstrap" and "versus"; with `analyzed` also "per_class", "errors",
-/// "operating_point", "confusion" and "curves".
-void add_analysis(Json& json, const coco::Analysis& analysis, bool analyzed);
 
 /// A row per class (RFC 4180), shares as they are; empty where a figure is undefined.
 std::string analysis_csv(const coco::Analysis& analysis);

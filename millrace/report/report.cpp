@@ -5,27 +5,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "millrace/base/text.h"
-#include "millrace/coco/analysis/report_page.h"
 #include "millrace/coco/evaluation/matching.h"
-#include "millrace/page/html.h"
-#include "millrace/report/head_section.h"
-#include "millrace/report/loss_section.h"
-#include "millrace/report/metric_charts.h"
-#include "millrace/report/run_sections.h"
-#include "millrace/report/score_section.h"
-#include "millrace/report/speed_section.h"
+#include "millrace/report/analysis_view.h"
+#include "millrace/report/run_view.h"
 
 namespace millrace::report {
 namespace {
 
-using page::escaped;
-using page::Section;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostPoints = 1000, kLeastPoints = 200;  // of a curve, by the number of runs
+constexpr std::size_t kMostBytes = 4'850'000;                  // of the whole JSON
 
 /// The scores of a run, or why there are none.
 struct Scored {
@@ -55,198 +50,81 @@ Scored scored(const RunFiles& run, const ReportOptions& options, const Scored* r
 }
 
 /// What the run wrote when it was evaluated, if that is something else.
-std::string contradiction(const RunFiles& run, const RunScores& scores) {
+ordered_json contradiction(const RunFiles& run, const RunScores& scores) {
   const std::string prefix = scores.results.weights.empty() ? "" : scores.results.weights + "/";
   for (const MetricValue& one : run.metrics.of(prefix + "bbox/AP")) {
     const double ap = scores.boxes.evaluation.stats[0];
-    if (one.step != scores.results.step || std::abs(one.value - ap) < 1e-9) continue;
-    return fmt::format(
-        "<p class=\"verdict warning\">metrics.jsonl says AP {:.2f} at step {}, but its detections "
-        "now score {:.2f}: the annotations have changed since, or some images could not be read "
-        "then.</p>\n",
-        100 * one.value, one.step, 100 * ap);
+    if (one.step == scores.results.step && std::abs(one.value - ap) >= 1e-9)
+      return {{"logged", one.value}, {"now", ap}};
   }
-  return "";
+  return nullptr;
 }
 
-std::string of_step(const RunScores& scores) {
-  return fmt::format("step {}{}", scores.results.step,
-                     scores.results.weights.empty()
-                         ? std::string()
-                         : fmt::format(", weights of {}", escaped(scores.results.weights)));
+/// All but the pictures.
+ordered_json scores_json(const RunFiles& run, const RunScores& scores) {
+  return {{"step", scores.results.step},
+          {"weights", scores.results.weights},
+          {"detections", scores.found.size()},
+          {"contradiction", contradiction(run, scores)},
+          {"boxes", analysis_view(scores.boxes, coco::IouType::box)},
+          {"masks", scores.masks ? analysis_view(*scores.masks, coco::IouType::mask) : nullptr}};
 }
 
-std::string tiles_of(const RunFiles& run, const RunScores& scores) {
-  std::string out = fmt::format("<p class=\"soft\">Scores of {} over {}, {}{}.</p>\n",
-                                of_step(scores), counted(scores.boxes.images, "image"),
-                                counted(static_cast<long long>(scores.found.size()), "detection"),
-                                scores.masks ? "; boxes, then masks" : "");
-  out += coco::score_tiles(scores.boxes);
-  if (scores.masks) out += coco::score_tiles(*scores.masks);
-  return out + contradiction(run, scores);
-}
-
-/// The evaluator's sections; masks below boxes.
-std::vector<Section> analysis_sections(const RunScores& scores) {
-  std::vector<Section> all;
-  for (auto* section :
-       {coco::error_section, coco::curve_section, coco::class_section, coco::confusion_section}) {
-    all.push_back(section(scores.boxes));
-    if (scores.masks)
-      all.back().body = "<h3>Boxes</h3>\n" + all.back().body +
-                        "<details><summary>Masks</summary>\n" + section(*scores.masks).body +
-                        "</details>\n";
-  }
-  return all;
-}
-
-/// How long a run trained, and that times its devices.
-std::pair<std::string, std::string> cost_of(const RunFiles& run) {
-  const double seconds = trained_seconds(run, run.metrics.last_time);
-  const double hours = device_hours(run);
-  return {seconds > 0 ? duration_text(seconds) : "", hours > 0 ? fmt::format("{:.2f}", hours) : ""};
-}
-
-std::string comparison_line(const coco::Analysis& analysis, const std::string& name,
-                            const std::string& reference, std::string_view what) {
-  const auto& it = *analysis.versus;
-  const char* style = !it.significant() ? "" : it.difference.ap.value > 0 ? " better" : " worse";
-  return fmt::format("<p class=\"verdict{}\"><b>{}, {} against {}.</b> {}</p>\n", style,
-                     escaped(name), what, escaped(reference),
-                     escaped(verdict(it, name, reference)));
-}
-
-/// Final scores of several runs, and what differs from the first.
-Section comparison_section(std::span<const RunFiles> runs, const std::vector<Scored>& all,
-                           const ReportOptions& options) {
-  const std::vector<page::Column> columns{{"run"},    {"AP"},    {"difference"},  {"95 % interval"},
-                                          {"p"},      {"AP50"},  {"AP75"},        {"small"},
-                                          {"medium"}, {"large"}, {"AR"},          {"mask AP"},
-                                          {"step"},   {"time"},  {"device-hours"}};
-  std::vector<std::vector<std::string>> rows;
-  std::string verdicts, charts;
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    std::vector<std::string>& row = rows.emplace_back();
-    row.push_back(escaped(runs[r].name));
-    const auto [time, hours] = cost_of(runs[r]);
-    if (!all[r].scores) {
-      row.resize(12, "&ndash;");
-      row.push_back(std::to_string(runs[r].metrics.last_step));
-      row.push_back(time), row.push_back(hours);
-      continue;
-    }
-    const RunScores& scores = *all[r].scores;
-    const auto& stats = scores.boxes.evaluation.stats;
-    row.push_back(percent_or_dash(stats[0]));
-    const auto& versus = scores.boxes.versus;
-    if (versus && versus->a.ap >= 0) {
-      const auto& ap = versus->difference.ap;
-      row.push_back(fmt::format("{:+.2f}", 100 * ap.value));
-      row.push_back(fmt::format("{:+.2f} .. {:+.2f}", 100 * ap.low, 100 * ap.high));
-      row.push_back(fmt::format("{:.3f}", versus->p));
-      verdicts += comparison_line(scores.boxes, runs[r].name, runs[0].name, "boxes");
-      if (scores.masks && scores.masks->versus)
-        verdicts += comparison_line(*scores.masks, runs[r].name, runs[0].name, "masks");
-      charts += fmt::format(
-          "<details{}><summary>{} against {}, class by class</summary>{}"
-          "</details>\n",
-          runs.size() == 2 ? " open" : "", escaped(runs[r].name), escaped(runs[0].name),
-          coco::versus_section(scores.boxes, runs[0].name).body);
-    } else {
-      row.resize(5, r == 0 ? "" : "&ndash;");
-    }
-    for (const std::size_t i : {1, 2, 3, 4, 5, 8}) row.push_back(percent_or_dash(stats[i]));
-    row.push_back(scores.masks ? percent_or_dash(scores.masks->evaluation.stats[0]) : "");
-    row.push_back(std::to_string(scores.results.step));
-    row.push_back(time), row.push_back(hours);
-  }
-  if (verdicts.empty() && options.draws > 0)
-    verdicts =
-        "<p class=\"verdict warning\">No verdict: that takes detections of two runs on the same "
-        "images and classes.</p>\n";
-  std::string body = verdicts + page::table(columns, rows);
-  body +=
-      "<p class=\"soft\">A verdict covers the choice of the validation images: whether other "
-      "images "
-      "of the same kind could turn the difference round. It does not cover the chance in training "
-      "itself: two runs that differ in their seed alone may differ by as much. Where a decision "
-      "hangs on a small difference, train each side with a few seeds.</p>\n";
-  return {"comparison", "Comparison", body + charts};
-}
-
-/// Names of categories that any run has.
-std::map<std::int64_t, std::string> class_names_of(const std::vector<Scored>& all) {
-  std::map<std::int64_t, std::string> names;
-  for (const Scored& one : all)
-    if (one.scores)
-      for (const auto& category : one.scores->truth.annotations->categories)
-        names.emplace(category.id, one.scores->truth.annotations->text(category.name));
+ordered_json class_names(const RunScores& scores) {
+  auto names = ordered_json::object();
+  for (const auto& category : scores.truth.annotations->categories)
+    names[std::to_string(category.id)] = scores.truth.annotations->text(category.name);
   return names;
 }
 
-std::string reasons(std::span<const RunFiles> runs, const std::vector<Scored>& all) {
-  std::string out;
-  for (std::size_t r = 0; r < runs.size(); ++r)
-    if (!all[r].scores)
-      out += fmt::format("<p class=\"verdict warning\"><b>{}</b>: {}.</p>\n", escaped(runs[r].name),
-                         escaped(all[r].why_not));
-  return out;
+/// The verdicts on what a run's boxes and masks differ in from the first run's.
+ordered_json verdicts(const RunScores& scores, const std::string& run,
+                      const std::string& reference) {
+  auto all = ordered_json::array();
+  const auto add = [&](const coco::Analysis& analysis, const char* of) {
+    if (!analysis.versus) return;
+    const auto& versus = *analysis.versus;
+    all.push_back({{"of", of},
+                   {"text", verdict(versus, run, reference)},
+                   {"leaning", !versus.significant()            ? ""
+                               : versus.difference.ap.value > 0 ? "better"
+                                                                : "worse"}});
+  };
+  add(scores.boxes, "boxes");
+  if (scores.masks) add(*scores.masks, "masks");
+  return all;
 }
 
-page::Page page_of(std::span<const RunFiles> runs, const ReportOptions& options) {
+ordered_json pictures_json(const RunScores& scores, const PictureLimits& limits) {
+  const auto [gallery, problem] = run_pictures(scores, limits);
+  auto pictures = to_json(gallery);
+  pictures["problem"] = problem;
+  return pictures;
+}
+
+ordered_json view_of(std::span<const RunFiles> runs, const ReportOptions& options) {
   std::vector<Scored> all;
   for (const RunFiles& run : runs)
     all.push_back(scored(run, options, all.empty() ? nullptr : &all.front()));
-  page::Page page;
-  std::vector<std::string> names;
-  for (const RunFiles& run : runs) names.push_back(run.name);
-  page.title = runs.size() == 1 ? names[0] : "Runs " + joined(names);
-  page.top = standing_text(runs) + reasons(runs, all);
-  PictureLimits limits = options.pictures;
-  limits.bytes /= runs.size();
-  limits.images = std::max<std::size_t>(1, limits.images / runs.size());
-  auto& sections = page.sections;
-  const auto add = [&](Section section) {
-    if (!section.title.empty()) sections.push_back(std::move(section));
-  };
-  if (runs.size() == 1 && all[0].scores) page.top += tiles_of(runs[0], *all[0].scores);
-  if (runs.size() > 1) add(comparison_section(runs, all, options));
-  add(score_section(runs, class_names_of(all)));
-  add(loss_section(runs));
-  add(speed_section(runs));
-  add(head_section(runs));
-  bool has_scores = false;
+  auto views = ordered_json::array();
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    if (!all[r].scores) continue;
-    has_scores = true;
-    const RunScores& scores = *all[r].scores;
-    auto parts = analysis_sections(scores);
-    parts.push_back(picture_section(scores, limits));
-    if (runs.size() == 1) {
-      for (Section& part : parts) add(std::move(part));
-      continue;
-    }
-    const std::string id = fmt::format("run-{}", r + 1);
-    std::string body = tiles_of(runs[r], scores);
-    for (const Section& part : parts)
-      body += fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(part.title),
-                          part.body);
-    // Ids of galleries are unique in a page
-    const std::string mark = "<div class=\"gallery\" id=\"pictures\"";
-    if (const auto at = body.find(mark); at != std::string::npos)
-      body.replace(at, mark.size(),
-                   fmt::format("<div class=\"gallery\" id=\"pictures-{}\"", r + 1));
-    add({id, runs[r].name, std::move(body)});
+    auto& view =
+        views.emplace_back(run_view(runs[r], std::max(kMostPoints / runs.size(), kLeastPoints)));
+    const auto& scores = all[r].scores;
+    view["no_scores"] = all[r].why_not;
+    view["scores"] = scores ? scores_json(runs[r], *scores) : nullptr;
+    view["class_names"] = scores ? class_names(*scores) : ordered_json::object();
+    view["verdicts"] =
+        scores ? verdicts(*scores, runs[r].name, runs[0].name) : ordered_json::array();
   }
-  add(configuration_section(runs));
-  add(environment_section(runs));
-  for (const Scored& one : all)
-    if (has_scores && one.scores) {
-      add(coco::note_section(one.scores->boxes));
-      break;
-    }
-  page.footer = "Made by <code>trainer report</code>.";
-  return page;
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  const std::size_t used = views.dump(-1, ' ', false, kReplace).size();
+  PictureLimits limits = options.pictures;
+  limits.bytes = std::min(limits.bytes, kMostBytes - std::min(used, kMostBytes)) / runs.size();
+  limits.images = std::max<std::size_t>(1, limits.images / runs.size());
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    if (all[r].scores) views[r]["scores"]["pictures"] = pictures_json(*all[r].scores, limits);
+  return {{"runs", std::move(views)}};
 }
 
 }  // namespace
@@ -270,9 +148,9 @@ std::string verdict(const coco::Comparison& comparison, const std::string& run,
                      run, ap.value > 0 ? "better" : "worse", reference);
 }
 
-std::string report_page(std::span<const RunFiles> runs, const ReportOptions& options) {
+ordered_json runs_view(std::span<const RunFiles> runs, const ReportOptions& options) {
   // Reading, too, keeps to the threads
-  return coco::in_arena(options.threads, [&] { return page_of(runs, options).html(); });
+  return coco::in_arena(options.threads, [&] { return view_of(runs, options); });
 }
 
 }  // namespace millrace::report

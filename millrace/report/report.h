@@ -1,13 +1,14 @@
-// `trainer report`: one page of one or several runs, to draw conclusions from.
+// `trainer report`: what one or several runs say, to draw conclusions from, for the viewer.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
-#include "millrace/report/picture_section.h"
 #include "millrace/report/run_files.h"
+#include "millrace/report/run_pictures.h"
 #include "millrace/report/run_scores.h"
 
 namespace millrace::report {
@@ -15,16 +16,15 @@ namespace millrace::report {
 struct ReportOptions {
   std::size_t draws = 1000;  // of the bootstrap; 0: no intervals and no verdict on differences
   int threads = 0;           // 0: all cores
-  PictureLimits pictures;    // of all runs together
+  PictureLimits pictures;    // of all runs together; their bytes leave room for the other figures
   /// Where a run's annotations and images are.
   std::function<Truth(const RunFiles&)> truth = find_truth;
 };
 
-/// The page. Several runs are drawn over each other, and each is compared with the first: what
-/// differs in configuration and scores, and whether that is more than the choice of images
-/// explains. What is missing or cannot be read is a sentence in the page. Equal input gives equal
-/// bytes. REQUIRES: a run.
-std::string report_page(std::span<const RunFiles> runs, const ReportOptions& options = {});
+/// The view of kind "runs" (tools/report/README.md). Each run is compared with the first: what
+/// differs in scores, and whether that is more than the choice of images explains. What is missing
+/// or cannot be read is a sentence in it. Equal input gives equal JSON. REQUIRES: a run.
+nlohmann::ordered_json runs_view(std::span<const RunFiles> runs, const ReportOptions& options = {});
 
 /// What may be concluded from two results over the same images, in plain words. Text.
 std::string verdict(const coco::Comparison& comparison, const std::string& run,

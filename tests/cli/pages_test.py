@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 
-import browser  # of tests/page, which PYTHONPATH names
+import browser  # of tests/support, which PYTHONPATH names
 import pytest
 
 TRAINER = os.environ.get("MILLRACE_TRAINER", "build/release/bin/trainer")
@@ -78,7 +78,7 @@ def test_loads_nothing_logs_nothing_and_fits(which: str, dark: bool, width: int,
 
 def test_inspect_shows_each_image_of_the_batches(inspected: pathlib.Path,
                                                  chromium: browser.Browser) -> None:
-    chromium.open(inspected)
+    chromium.open(inspected, height=4000)
     cards = "document.querySelectorAll('#batches-gallery .cards > li').length"
     assert chromium.evaluate(cards) == 8
     assert chromium.evaluate("document.querySelectorAll('#batches-gallery svg path').length") > 0

@@ -53,6 +53,18 @@ class Checks(unittest.TestCase):
                 self.assertEqual(code, 1)
                 self.assertIn(wanted, said)
 
+    def test_the_viewer_and_html_in_cpp_are_checked(self):
+        self.write("tools/report/viewer/modules.txt", "dom\n")
+        self.write("tools/report/viewer/dom.js", "export function h() {}\nexport const s = 1;\n")
+        self.write("tools/report/viewer.js", 'import {h, t} from "./viewer/dom.js";\nh(t);\n')
+        self.write("millrace/base/files.h", 'const char* a = "<td>";\n')
+        code, said = self.check("check_viewer.py")
+        self.assertEqual(code, 1)
+        for wanted in ("viewer.js: imports 't', which dom does not export",
+                       "dom.js: exports 's', which nobody imports",
+                       "millrace/base/files.h:1: HTML in C++"):
+            self.assertIn(wanted, said)
+
     def test_a_folder_that_has_grown_too_large_is_reported(self):
         for i in range(41):
             self.write(f"tests/coco/{i}_test.cpp", "\n")

@@ -1,19 +1,18 @@
-"""The page of a report in headless Chromium: no error, no request, usable by keys alone, readable
-on a phone, in light and dark. Screenshots go to the folder MILLRACE_SCREENSHOTS, if it is set."""
+"""Pages of `trainer report` and `trainer coco-eval --html` in headless Chromium: the viewer shows
+what the program says, without an error. Screenshots go to the folder MILLRACE_SCREENSHOTS, if it
+is set."""
 
 import json
 import os
 import pathlib
 import random
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
+import browser  # of tests/support, which PYTHONPATH names
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "page"))
-import browser  # noqa: E402  (in the folder added above)
 
 TRAINER = os.environ.get("MILLRACE_TRAINER", "build/release/bin/trainer")
 IMAGES = 14
@@ -98,117 +97,69 @@ def test_opens_without_errors_and_fits(chromium: browser.Browser, pages: dict[st
     keep_screenshot(chromium, f"{page}-{width}-{'dark' if dark else 'light'}")
 
 
-def shown(one: browser.Browser) -> Any:
-    return one.evaluate("document.querySelectorAll('.cards li:not([hidden])').length")
+def count(one: browser.Browser, selector: str) -> Any:
+    return one.evaluate(f"document.querySelectorAll('{selector}').length")
 
 
-def choose(one: browser.Browser, field: str, text: str) -> None:
-    """What a person does with a field of the gallery's tools."""
-    one.evaluate(f"""(() => {{
-      const field = document.querySelector('.tools [name={field}]');
-      field.value = field.options ? [...field.options].find(o => o.text.startsWith('{text}')).value
-                                  : '{text}';
-      field.dispatchEvent(new Event('input', {{ bubbles: true }}));
-    }})()""")
-    one.evaluate("1")  # the page draws in the next frame
+def texts(one: browser.Browser, selector: str) -> Any:
+    return one.evaluate(f"[...document.querySelectorAll('{selector}')].map(one => one.textContent)")
 
 
-def test_gallery_by_keys_alone(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
-    chromium.open(pages["one"])
-    title = "document.activeElement.querySelector('b').textContent"
-    for _ in range(60):  # the tabulator reaches the gallery, and stops there once
-        chromium.press("Tab")
-        if chromium.evaluate("document.activeElement.className") == "card":
-            break
-    first = chromium.evaluate(title)
-    chromium.press("ArrowRight")
-    second = chromium.evaluate(title)
-    assert first != second
-    chromium.press("Enter")
-    view = "document.querySelector('dialog')"
-    assert chromium.evaluate(f"{view}.open")
-    heading = f"{view}.querySelector('b').textContent"
-    assert chromium.evaluate(heading) == second
-    chromium.press("ArrowRight")
-    third = chromium.evaluate(heading)
-    assert third not in (first, second)
-    keep_screenshot(chromium, "view", whole=False)
-    chromium.press("Escape")
-    assert not chromium.evaluate(f"{view}.open")
-    assert chromium.evaluate(title) == third
-    chromium.press("End", "Enter")
-    place = chromium.evaluate(f"{view}.querySelector('.soft').textContent")
-    assert place == f"{IMAGES} of {IMAGES}"
-    chromium.press("Escape")
-    assert not chromium.evaluate(f"{view}.open")
-    chromium.press("Tab")
-    assert chromium.evaluate("document.activeElement.className") != "card"
-    assert chromium.problems == []
-
-
-def test_gallery_filters_and_sorts(chromium: browser.Browser,
+def test_shows_what_coco_eval_says(chromium: browser.Browser,
                                    pages: dict[str, pathlib.Path]) -> None:
+    run = pages["one"].parent
+    truth = run.parent / "data/annotations/instances_val2017.json"
+    said = json.loads(subprocess.run(
+        [TRAINER, "coco-eval", "--gt", truth, "--dt", run / "detections/step-000060.json",
+         "--iou", "bbox", "--analyze", "--json"], check=True, capture_output=True).stdout)
     chromium.open(pages["one"])
-    assert shown(chromium) == IMAGES
-    found = "document.querySelectorAll('.pane path.found').length"
-    at_first = chromium.evaluate(found)
-    choose(chromium, "score", "0.95")
-    high = chromium.evaluate(found)
-    assert high < at_first
-    missed = "document.querySelectorAll('.pane path.missed').length"
-    assert chromium.evaluate(missed) > 0
-    choose(chromium, "score", "0")
-    assert chromium.evaluate(found) > high
-    few = chromium.evaluate(missed)
-    choose(chromium, "score", "1")
-    assert chromium.evaluate(missed) > few
-    choose(chromium, "tag", "error: missed")
-    assert 0 < shown(chromium) <= IMAGES
-    choose(chromium, "tag", "all pictures")
-    choose(chromium, "category", "star")
-    assert 0 < shown(chromium) < IMAGES
-    choose(chromium, "category", "all classes")
-    choose(chromium, "sort", "objects, highest")
-    captions = chromium.evaluate(
-        "[...document.querySelectorAll('.card small')].map(one => one.innerText)")
-    objects = [int(caption.rsplit("objects ", 1)[1]) for caption in captions]
-    assert objects == sorted(objects, reverse=True)
-    choose(chromium, "show", "both in one")
-    assert chromium.evaluate("document.querySelectorAll('.card img').length") == IMAGES
-    choose(chromium, "colour", "right and wrong")
-    keep_screenshot(chromium, "verdicts")
+    assert texts(chromium, ".tile b")[0] == f"{100 * said['stats'][0]:.1f} AP"
+    cells = texts(chromium, "#confusions .heat tbody button")
+    expected = [value for row in said["confusion"]["matrix"] for value in row]
+    assert [int(cell or 0) for cell in cells] == expected
+    names = texts(chromium, "#classes tbody th")
+    weakest = sorted((one for one in said["per_class"] if one["objects"]),
+                     key=lambda one: one["stats"]["AP"])
+    assert names[:len(weakest)] == [one["name"] for one in weakest]
+
+
+def test_cells_open_as_many_images_as_there_are(chromium: browser.Browser,
+                                                pages: dict[str, pathlib.Path]) -> None:
+    """Every count of the matrix is that of pairs in the pictures, which here are all images."""
+    chromium.open(pages["one"], height=8000)
+    cells = "#confusions .heat tbody button"
+    at = 0
+    for at, cell in enumerate(texts(chromium, cells)):
+        if not cell:
+            continue
+        chromium.evaluate(f"document.querySelectorAll('{cells}')[{at}].click()")
+        assert 0 < count(chromium, ".card") <= min(int(cell), IMAGES)
+        chromium.evaluate("document.querySelector('.chip button').click()")
+    assert at > 4
     assert chromium.problems == []
 
 
-def test_charts_tell_their_values_to_keys(chromium: browser.Browser,
-                                          pages: dict[str, pathlib.Path]) -> None:
-    chromium.open(pages["one"])
-    chromium.evaluate("document.querySelector('#losses svg.plot').focus()")
-    output = "document.querySelector('#losses output').textContent"
-    chromium.press("End")
-    assert chromium.evaluate(output) == "step 60: loss 0.05 · loss_classifier 0.03333"
-    chromium.press("ArrowLeft")
-    assert chromium.evaluate(output).startswith("step 58: loss 0.05172")
-    chromium.press("Home")
-    assert chromium.evaluate(output).startswith("step 2: loss 1.5")
-    chromium.press("Escape")
-    assert chromium.evaluate(output) == ""
-
-
-def test_without_scripts_pictures_and_boxes_are_there(chromium: browser.Browser,
-                                                      pages: dict[str, pathlib.Path]) -> None:
-    chromium.open(pages["one"], scripts=False)
-    document = chromium.call("DOM.getDocument")["root"]["nodeId"]
-
-    def count(selector: str) -> int:
-        found = chromium.call("DOM.querySelectorAll", nodeId=document, selector=selector)
-        return len(found["nodeIds"])
-
-    assert count(".card img") == IMAGES
-    assert count(".card path.found") > 0 and count(".card path.annotated") > 0
+def test_shows_an_evaluation(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+    run = pages["one"].parent
+    page = run / "evaluation.html"
+    subprocess.run(
+        [TRAINER, "coco-eval", "--gt", run.parent / "data/annotations/instances_val2017.json",
+         "--dt", run / "detections/step-000060.json", "--iou", "bbox", "--bootstrap", "100",
+         "--versus", run.parent / "two-1/detections/step-000060.json", "--html", page],
+        check=True, capture_output=True)
+    chromium.open(page)
     assert chromium.problems == []
+    sections = chromium.evaluate("[...document.querySelectorAll('section')].map(one => one.id)")
+    assert sections == ["versus", "errors", "curves", "classes", "confusions", "notes"]
+    keep_screenshot(chromium, "evaluation")
 
 
-def test_prints(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
-    chromium.open(pages["one"], media="print")
-    assert chromium.evaluate("getComputedStyle(document.querySelector('.tools')).display") == "none"
+def test_comparison_has_a_verdict_and_galleries(chromium: browser.Browser,
+                                                pages: dict[str, pathlib.Path]) -> None:
+    chromium.open(pages["both"], height=8000)
+    assert "two-1, boxes against one-1." in texts(chromium, "#comparison .verdict b")[0]
+    assert count(chromium, "#comparison tbody tr") >= 2
+    # A class of a run opens its images, also where they are folded.
+    chromium.evaluate("document.querySelector('#run-2 button.link').click()")
+    assert count(chromium, "#run-2 details[open] .card") > 0
+    assert chromium.problems == []

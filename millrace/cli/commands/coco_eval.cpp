@@ -14,10 +14,12 @@
 #include "millrace/cli/analysis_output.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/voc_output.h"
-#include "millrace/coco/analysis/report_page.h"
+#include "millrace/coco/analysis/analysis_json.h"
 #include "millrace/coco/data/results_fit.h"
 #include "millrace/coco/evaluation/evaluate.h"
 #include "millrace/coco/evaluation/limit_cost.h"
+#include "millrace/report/analysis_view.h"
+#include "millrace/report/view.h"
 
 namespace millrace::cli {
 namespace {
@@ -54,10 +56,11 @@ void write_files(const CocoEvalArguments& arguments, const coco::Analysis& analy
   if (!arguments.csv.empty()) write_file_atomically(arguments.csv, analysis_csv(analysis));
   if (arguments.html.empty()) return;
   const auto name = [](const std::filesystem::path& file) { return file.filename().string(); };
-  write_file_atomically(arguments.html,
-                        coco::report_page(analysis, iou,
-                                          {name(arguments.truth), name(arguments.detections),
-                                           name(arguments.versus)}));
+  report::write_view(arguments.html, "analysis", "trainer coco-eval",
+                     {{"truth", name(arguments.truth)},
+                      {"detections", name(arguments.detections)},
+                      {"versus", name(arguments.versus)},
+                      {"analysis", report::analysis_view(analysis, iou)}});
 }
 
 const std::map<std::string, coco::IouType>& iou_types() {
@@ -184,7 +187,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
       {"category_ap", result.category_ap},
       {"seconds", seconds}};
   if (voc) json["voc"] = voc_json(*voc);
-  if (analysis) add_analysis(json, *analysis, arguments.analyze);
+  if (analysis) coco::add_analysis(json, *analysis, arguments.analyze);
   print(json);
   return kDone;
 }

@@ -6,21 +6,20 @@
 #include <optional>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/anchor_rule.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/inspect/histogram_pictures.h"
-#include "millrace/cli/inspect/inspect_page.h"
+#include "millrace/cli/inspect/inspection.h"
 #include "millrace/cli/inspect/split_gallery.h"
-#include "millrace/cli/inspect/split_json.h"
 #include "millrace/cli/terminal_text.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
+#include "millrace/report/view.h"
 #include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {
@@ -99,8 +98,8 @@ class Inspector {
       view.data = seen_data(*train.source, train.classes, {});
     }
     const auto chosen = choose_images(view.data, view.coverage, kTrainPictures);
-    chapter.gallery = split_gallery("photos-gallery", *train.source, view.data, view.coverage,
-                                    chosen, recipe_.data.max_pixels);
+    chapter.gallery =
+        split_gallery(*train.source, view.data, view.coverage, chosen, recipe_.data.max_pixels);
     return chapter;
   }
 
@@ -121,7 +120,7 @@ class Inspector {
     });
     cover(view);
     chapter.gallery =
-        split_gallery("validation-gallery", source, view.data, view.coverage,
+        split_gallery(source, view.data, view.coverage,
                       choose_images(view.data, view.coverage, kValPictures), options.max_pixels);
     return chapter;
   }
@@ -185,23 +184,13 @@ class Inspector {
   Inspection found_;
 };
 
-Json to_json(const Inspection& found, const fs::path& out) {
+/// What --json prints.
+Json json_of(const Inspection& found, const fs::path& out) {
   Json json;
   json["page"] = (out / "index.html").string();
   for (const auto& file : found.batches.files) json["pictures"].push_back(file.string());
   json["histograms"] = (out / "histograms.png").string();
-  json["batches"] = {{"count", found.batches.batches},
-                     {"images", found.batches.seen.images.size()},
-                     {"padding_share", found.batches.padding_share()},
-                     {"skipped", found.batches.skipped}};
-  json["learned"] = to_json(found.learned(), found.distributions);
-  if (found.sampled && found.train) json["train"] = to_json(found.train->view, {});
-  if (found.val) json["val"] = to_json(found.val->view, distributions(found.val->view, {}));
-  json["remarks"] = Json::array();
-  for (const auto& one : found.remarks)
-    json["remarks"].push_back(
-        {{"name", one.name}, {"warning", one.is_warning}, {"text", one.text}});
-  json["notes"] = found.notes;
+  json.update(to_json(found));
   return json;
 }
 
@@ -232,9 +221,10 @@ int inspect(const InspectArguments& arguments) {
   const Threads threads(recipe.train.threads, recipe.data.threads);
   const auto found = Inspector(recipe, arguments).look();
   coco::write_picture(arguments.out / "histograms.png", histogram_picture(found.distributions));
-  write_file_atomically(arguments.out / "index.html", inspect_page(found));
+  report::write_view(arguments.out / "index.html", "inspection", "trainer inspect",
+                     inspection_view(found));
   if (arguments.json)
-    print(to_json(found, arguments.out));
+    print(json_of(found, arguments.out));
   else
     print_findings(found, arguments.out);
   return kDone;

@@ -1,14 +1,16 @@
-// trainer report: one page of one or several runs.
+// trainer report: one page of one or several runs, or of a study.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/report/report.h"
+#include "millrace/report/study_view.h"
+#include "millrace/report/view.h"
 
 namespace millrace::cli {
 namespace {
@@ -22,17 +24,29 @@ struct ReportArguments {
   bool json = false;
 };
 
+/// The page of runs, or of a study.
+void write_page(const ReportArguments& arguments, const fs::path& file) {
+  constexpr auto kMadeBy = "trainer report";
+  if (!std::ranges::any_of(arguments.runs, report::is_study))
+    return report::write_view(
+        file, "runs", kMadeBy,
+        report::runs_view(report::read_runs(arguments.runs), {.draws = arguments.draws}));
+  if (arguments.runs.size() > 1)
+    throw ConfigError("the folder of a study stands alone: give one study, or runs");
+  report::write_view(file, "study", kMadeBy, report::study_view(arguments.runs.front()));
+}
+
 int report(const ReportArguments& arguments) {
-  const auto runs = report::read_runs(arguments.runs);
   const auto file = arguments.out.empty() ? arguments.runs.front() / "report.html" : arguments.out;
-  const auto page = report::report_page(runs, {.draws = arguments.draws});
-  write_file_atomically(file, page);
+  write_page(arguments, file);
+  const auto bytes = fs::file_size(file);
   if (arguments.json) {
-    print({{"file", file.string()}, {"bytes", page.size()}});
+    print({{"file", file.string()}, {"bytes", bytes}});
   } else {
-    print_formatted("{} ({})\n", file.string(), byte_text(static_cast<double>(page.size())));
-    suggest_next(fmt::format("open {}{}", file.string(),
-                             runs.size() == 1 ? "; trainer report RUN RUN compares runs" : ""));
+    print_formatted("{} ({})\n", file.string(), byte_text(static_cast<double>(bytes)));
+    suggest_next(
+        fmt::format("open {}{}", file.string(),
+                    arguments.runs.size() == 1 ? "; trainer report RUN RUN compares runs" : ""));
   }
   return kDone;
 }
@@ -40,15 +54,16 @@ int report(const ReportArguments& arguments) {
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "report",
-                     "Write one page of one or several runs, to draw conclusions from", report);
-  command.add_option("run", arguments.runs, "folders of runs; also of one that trains or crashed")
+  auto [command, arguments] = add_subcommand(
+      app, action, "report",
+      "Write one page of one or several runs, or of a study, to draw conclusions from", report);
+  command
+      .add_option("run", arguments.runs,
+                  "folders of runs, also of one that trains or crashed; or the folder of a study")
       ->required()
       ->type_name("RUN");
   command
-      .add_option("--out", arguments.out,
-                  "the page; without it report.html in the first run's folder")
+      .add_option("--out", arguments.out, "the page; without it report.html in the first folder")
       ->type_name("FILE");
   command
       .add_option("--bootstrap", arguments.draws,
@@ -58,7 +73,8 @@ void add_report(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 100000));
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer report runs/maskrcnn-1",
-                         "trainer report runs/before-1 runs/after-1 --out compared.html"});
+                         "trainer report runs/before-1 runs/after-1 --out compared.html",
+                         "trainer report studies/lr-width"});
 }
 
 }  // namespace millrace::cli

@@ -8,9 +8,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/page_pictures.h"
+#include "millrace/cli/inspect/object_shapes.h"
 #include "millrace/coco/drawing/draw.h"
-#include "millrace/coco/drawing/page_picture.h"
 #include "millrace/dataflow/detection/geometry.h"
 
 namespace millrace::cli {
@@ -51,20 +50,20 @@ std::vector<coco::Overlay> overlays_of(const Batch& batch, std::size_t i) {
   return overlays;
 }
 
-page::Picture picture_of(const Batch& batch, std::size_t i, std::int64_t number) {
+report::Picture picture_of(const Batch& batch, std::size_t i, std::int64_t number) {
   const auto& image = batch.images[i];
   const cv::Size slot(batch.width, batch.height);
   const auto own = std::int64_t{image.width} * image.height;
   const double padding = 1 - static_cast<double>(own) / slot.area();
   const auto crowds = std::ranges::count(batch.objects[i].crowd, 1);
-  page::Picture picture{
+  report::Picture picture{
       .title = fmt::format("batch {}, image {}", number, i),
       .caption = fmt::format("image {} of {} x {} as {} x {}", image.image_id, image.original_width,
                              image.original_height, image.width, image.height),
       .width = slot.width,
       .height = slot.height,
-      .jpeg = coco::thumbnail(slot_of(batch, i), kBatchBytes, kBatchThumbnail),
-      .shapes = annotated(batch.objects[i], outline_tolerance(slot, kBatchThumbnail)),
+      .jpeg = report::thumbnail(slot_of(batch, i), kBatchBytes, kBatchThumbnail),
+      .shapes = shapes_of(batch.objects[i], report::outline_tolerance(slot, kBatchThumbnail)),
       .figures = {{"objects", static_cast<double>(std::ssize(batch.objects[i].boxes) - crowds)},
                   {"% padding", 100 * padding}},
       .tags = {fmt::format("batch {}", number)}};

@@ -9,7 +9,7 @@
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/doctor/object_statistics.h"
 #include "millrace/engine/dataflow.h"
-#include "millrace/page/gallery.h"
+#include "millrace/report/gallery.h"
 
 namespace millrace::cli {
 
@@ -19,7 +19,7 @@ struct BatchesWanted {
 };
 
 struct DrawnBatches {
-  std::vector<page::Picture> pictures;         // of the batches that are drawn, kMostShown at most
+  std::vector<report::Picture> pictures;       // of the batches that are drawn, kMostShown at most
   std::vector<std::filesystem::path> files;    // a PNG of each of these batches
   SeenData seen;                               // all that were counted: size, `seen`, objects
   std::int64_t batches = 0;                    // that were counted

@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/cli/page_pictures.h"
-#include "millrace/coco/drawing/page_picture.h"
+#include "millrace/cli/inspect/object_shapes.h"
 #include "millrace/dataflow/detection/decode.h"
 
 namespace millrace::cli {
@@ -125,23 +124,24 @@ class Choice {
   std::map<std::size_t, std::vector<std::string>> tags_;
 };
 
-page::Picture picture_of(const Source<Sample>& source, const SeenData& data,
-                         const std::vector<ObjectCoverage>& coverage, const ChosenImage& chosen,
-                         std::int64_t max_pixels) {
+report::Picture picture_of(const Source<Sample>& source, const SeenData& data,
+                           const std::vector<ObjectCoverage>& coverage, const ChosenImage& chosen,
+                           std::int64_t max_pixels) {
   const auto& image = data.images[chosen.image];
-  page::Picture picture{.title = fmt::format("image {}", image.image_id),
-                        .width = image.original.width,
-                        .height = image.original.height,
-                        .tags = chosen.tags};
+  report::Picture picture{.title = fmt::format("image {}", image.image_id),
+                          .width = image.original.width,
+                          .height = image.original.height,
+                          .tags = chosen.tags};
   try {
     auto sample = source[image.sample];
     if (!sample.path.empty())
       picture.title = std::filesystem::path(sample.path).filename().string();
-    picture.shapes = annotated(sample.objects, outline_tolerance(image.original, kPhotoThumbnail));
+    picture.shapes =
+        shapes_of(sample.objects, report::outline_tolerance(image.original, kPhotoThumbnail));
     const Decode decode{.strict = false, .max_pixels = max_pixels, .short_side = kPhotoThumbnail};
     const auto decoded = decode(std::move(sample));
     const auto pixels = decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.held();
-    picture.jpeg = coco::thumbnail(pixels, kThumbnailBytes, kPhotoThumbnail);
+    picture.jpeg = report::thumbnail(pixels, kThumbnailBytes, kPhotoThumbnail);
   } catch (const DataError& problem) {
     picture.caption = sentence_of(problem.what());
     picture.tags.emplace_back("cannot be read");
@@ -177,10 +177,11 @@ std::vector<ChosenImage> choose_images(const SeenData& data,
   return Choice(data, coverage, most).make();
 }
 
-page::Gallery split_gallery(std::string id, const Source<Sample>& source, const SeenData& data,
-                            const std::vector<ObjectCoverage>& coverage,
-                            const std::vector<ChosenImage>& chosen, std::int64_t max_pixels) {
-  page::Gallery gallery{.id = std::move(id), .categories = data.classes};
+report::Gallery split_gallery(const Source<Sample>& source, const SeenData& data,
+                              const std::vector<ObjectCoverage>& coverage,
+                              const std::vector<ChosenImage>& chosen,
+                              std::int64_t max_pixels) {
+  report::Gallery gallery{.categories = data.classes};
   gallery.pictures.resize(chosen.size());
   tbb::parallel_for(std::size_t{0}, chosen.size(), [&](std::size_t k) {
     gallery.pictures[k] = picture_of(source, data, coverage, chosen[k], max_pixels);

@@ -7,7 +7,7 @@
 
 #include "millrace/doctor/anchor_coverage.h"
 #include "millrace/doctor/object_statistics.h"
-#include "millrace/page/gallery.h"
+#include "millrace/report/gallery.h"
 
 namespace millrace::cli {
 
@@ -25,9 +25,9 @@ std::vector<ChosenImage> choose_images(const SeenData& data,
                                        std::size_t most);
 
 /// Reads and decodes the images, by all threads of the caller's arena. One that cannot be read, or
-/// has more than `max_pixels` (0 = unlimited), has a grey field and a tag that says so.
-page::Gallery split_gallery(std::string id, const Source<Sample>& source, const SeenData& data,
-                            const std::vector<ObjectCoverage>& coverage,
-                            const std::vector<ChosenImage>& chosen, std::int64_t max_pixels);
+/// has more than `max_pixels` (0 = unlimited), has no picture and a tag that says so.
+report::Gallery split_gallery(const Source<Sample>& source, const SeenData& data,
+                              const std::vector<ObjectCoverage>& coverage,
+                              const std::vector<ChosenImage>& chosen, std::int64_t max_pixels);
 
 }  // namespace millrace::cli

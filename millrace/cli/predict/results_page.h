@@ -2,14 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "millrace/cli/predict/photo_results.h"
 #include "millrace/cli/predict/prediction.h"
 #include "millrace/cli/predict/video.h"
-#include "millrace/page/gallery.h"
+#include "millrace/report/gallery.h"
 
 namespace millrace::cli {
 
@@ -35,18 +35,21 @@ class ResultsPage {
   };
 
   /// `scores`: of all that the page can show, the best first.
-  page::Picture picture(const PhotoResult& photo, std::vector<page::Shape> shapes,
-                        const std::vector<double>& scores) const;
-  std::string html(const std::vector<page::Picture>& shown) const;
-  std::string counts_html() const;
-  std::string videos_html() const;
+  report::Picture picture(const PhotoResult& photo, std::vector<report::Shape> shapes,
+                          const std::vector<double>& scores) const;
+  /// What the annotations have of a photo; none without annotations.
+  std::vector<report::Shape> annotated(const PhotoResult& photo) const;
+  /// The page with some of the pictures.
+  std::string page(const std::vector<report::Picture>& shown) const;
+  nlohmann::ordered_json photos_json(const std::vector<report::Picture>& shown) const;
+  nlohmann::ordered_json videos_json() const;
 
   const Prediction& prediction_;
   std::vector<Count> counts_;  // by class
   std::int64_t photos_ = 0, objects_ = 0, empty_ = 0;
   std::vector<std::string> failed_;
   std::int64_t failed_count_ = 0;
-  std::vector<page::Picture> pictures_;
+  std::vector<report::Picture> pictures_;
   std::vector<VideoResult> videos_;
 };
 

@@ -1,0 +1,324 @@
+// An evaluation's analysis: what `trainer coco-eval --analyze --json` prints (docs/analysis.md).
+
+import {bars, heatMap, intervals, leaning, shareBar, spark} from "./bars.js";
+import {details, h, section, soft, tiles, verdict} from "./dom.js";
+import {change, counted, DASH, interval, percent} from "./format.js";
+import {lineCharts} from "./lines.js";
+import {BACKGROUND, confusions} from "./matching.js";
+import {table} from "./table.js";
+
+const KINDS = ["class", "location", "both", "duplicate", "background", "missed"];
+// Positions in COCO's figures.
+const TILES = {
+  1: "AP50",
+  2: "AP75",
+  3: "AP small",
+  4: "AP medium",
+  5: "AP large",
+  8: "AR"
+};
+const NAMED_PAIRS = 12, DRAWN_CLASSES = 30;
+const SCORE_DIGITS = 4;  // of scores in pictures
+
+export function scoreTiles(analysis) {
+  const ap = analysis.bootstrap?.AP;
+  const sure = ap && Number.isFinite(ap.low) ?
+      `95 % interval ${percent(ap.low)} to ${percent(ap.high)}` :
+      "IoU .50 to .95";
+  return tiles([
+    [`${percent(analysis.stats[0])} AP`, sure],
+    ...Object.entries(TILES).map(([i, name]) => [percent(analysis.stats[i]), name])
+  ]);
+}
+
+export function differences(analysis) {
+  const {versus, per_class: classes} = analysis;
+  const rows = versus.category_ap.map((one, k) => ({name: classes[k].name, ...one}))
+                   .filter((one) => Number.isFinite(one.value) && one.value !== 0)
+                   .sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const all = counted(classes.length, "class", "classes");
+  const drawn = rows.slice(0, DRAWN_CLASSES).sort((a, b) => b.value - a.value);
+  if (Number.isFinite(versus.difference.AP.value))
+    drawn.unshift({name: "all classes", ...versus.difference.AP});
+  return [
+    h("figure", {}, intervals(drawn, "Difference of AP of each class"),
+      h("figcaption", {}, "Difference of AP with its 95 % interval, ",
+        `of the ${drawn.length - 1} of ${all} that differ `,
+        `most: ${versus.draws} draws of the images, the same for both. Of classes that do not `,
+        "differ, about one in twenty is coloured by chance.")),
+    details("Each class as a table", false, table({
+              rows,
+              search: "class",
+              sort: {column: 1, down: true},
+              columns: [
+                {name: "class", get: (one) => one.name},
+                {
+                  name: "difference of AP",
+                  get: (one) => one.value,
+                  show: (value, one) => h("span", {class: leaning(one)}, change(value))
+                },
+                {name: "95 % interval", get: (one) => one.low, show: (_, one) => interval(one)},
+                {name: "p", get: (one) => one.p, show: (value) => value.toFixed(3)},
+              ]
+            })),
+  ];
+}
+
+function versusSection(analysis, name) {
+  const {versus} = analysis;
+  const style = !versus.significant ? "" : versus.difference.AP.value > 0 ? "better" : "worse";
+  return section(
+      "versus", `Compared with ${name}`, verdict(style, versus.sentence), ...differences(analysis));
+}
+
+export function errorParts({errors}) {
+  const rows =
+      KINDS.map((kind) => ({
+                  name: kind,
+                  value: errors[kind].cost,
+                  text: percent(errors[kind].cost),
+                  note: counted(errors[kind].count, kind === "missed" ? "object" : "detection")
+                }));
+  rows.push(
+      {
+        name: "all wrong",
+        value: errors.false_positives.cost,
+        text: percent(errors.false_positives.cost),
+        other: true
+      },
+      {
+        name: "all unfound",
+        value: errors.false_negatives.cost,
+        text: percent(errors.false_negatives.cost),
+        other: true
+      });
+  return [
+    soft(
+        "AP50 that would be gained if the errors of one kind alone were mended (TIDE, arXiv ",
+        "2008.08115). They do not add up."),
+    bars(rows, "AP50 that each kind of error costs")
+  ];
+}
+
+export function curveParts({curves, operating_point: best}) {
+  const precision = curves.mean.map(
+      ({iou, precision: values}, t) => ({
+        name: `IoU ${iou.toFixed(2)}`,
+        opacity: 1 - 0.75 * t / (curves.mean.length - 1),
+        points: values.flatMap((value, r) => (value < 0 ? [] : [[curves.recall[r], value]]))
+      }));
+  const charts = [{
+    title: "Precision over recall, mean over classes",
+    x: "recall",
+    y: "precision",
+    xRange: [0, 1],
+    yRange: [0, 1],
+    series: precision
+  }];
+  if (curves.score?.length) {
+    const scores = curves.score.map((point) => point[0]);
+    charts.push({
+      title: "Precision, recall and F1 of all classes together, at IoU .50",
+      x: "least score",
+      y: "share",
+      xRange: [Math.min(0, ...scores), Math.max(1, ...scores)],
+      yRange: [0, 1],
+      series: ["precision", "recall", "F1"].map(
+          (name, i) => ({
+            name,
+            colour: i,
+            points:
+                curves.score.map((point) => [point[0], point[i + 1]]).sort((a, b) => a[0] - b[0])
+          })),
+      marks: [{
+        x: best.score,
+        y: best.f1,
+        title: `best F1 ${best.f1.toFixed(3)} at score ${best.score.toFixed(3)}`
+      }]
+    });
+  }
+  return [
+    lineCharts(charts),
+    soft(
+        `F1 is best at score ${best.score.toFixed(3)}: ${best.f1.toFixed(3)}, ` +
+        `precision ${best.precision.toFixed(3)}, recall ${best.recall.toFixed(3)}.`)
+  ];
+}
+
+function dearest(errors) {
+  const kind = KINDS.reduce((most, one) => (errors[one].cost > errors[most].cost ? one : most));
+  return errors[kind].cost > 0 ? {kind, cost: errors[kind].cost} : null;
+}
+
+/** AP of each class and size. `show(class)` opens its images, if there are any. */
+export function classParts({per_class: classes, bootstrap}, show = null) {
+  const share = (name) => (one) => (one.stats[name] < 0 ? null : one.stats[name]);
+  const stat = (name, key) => ({name, get: share(key), show: (value) => percent(value)});
+  const rows = classes.map(
+      (one, k) => ({...one, k, interval: bootstrap?.category_ap[k], worst: dearest(one.errors)}));
+  return [
+    soft(
+        "Weakest first; a click on a head sorts. ",
+        bootstrap ? "The line in the bar is the 95 % interval. " : "",
+        "The curve is precision over recall at IoU .50; the dearest error is the kind that costs ",
+        "the class most AP50."),
+    table({
+      rows,
+      search: "class",
+      sort: {column: 3, down: false},
+      columns: [
+        {
+          name: "class",
+          get: (one) => one.name,
+          show: (name, one) =>
+              (show ?
+                   h("button", {type: "button", class: "link", onclick: () => show(one.k)}, name) :
+                   name)
+        },
+        {name: "objects", get: (one) => one.objects},
+        {name: "detections", get: (one) => one.detections},
+        stat("AP", "AP"),
+        {
+          name: "",
+          words: true,
+          get: share("AP"),
+          show: (value, one) => shareBar(value ?? 0, one.interval)
+        },
+        stat("AP50", "AP50"),
+        stat("AP75", "AP75"),
+        stat("small", "APs"),
+        stat("medium", "APm"),
+        stat("large", "APl"),
+        stat("AR", "AR100"),
+        {
+          name: "curve",
+          words: true,
+          get: share("AP50"),
+          show: (_, one) => (one.precision50 ? spark(one.precision50, 1) : "")
+        },
+        {
+          name: "dearest error",
+          words: true,
+          get: (one) => one.worst?.kind ?? null,
+          show: (kind) => kind ?? ""
+        },
+        {
+          name: "costs",
+          get: (one) => one.worst?.cost ?? null,
+          show: (cost) => (cost === null ? "" : percent(cost))
+        },
+      ]
+    }),
+  ];
+}
+
+/** Which class is taken for which. A cell opens its images in the gallery, if there is one. */
+export function confusionParts({confusion, per_class: classes}, gallery = null) {
+  const names = [...classes.map((one) => one.name), "background"];
+  const status = h("p", {class: "soft", role: "status"});
+  const parts = [soft(
+      `Detections of score ${confusion.score.toFixed(3)} and more (the best F1), each with the `,
+      "object that it overlaps most at IoU .50. Background as object: nothing is there. ",
+      "Background as class: not found.", gallery ? " A cell opens its images." : "")];
+  const pairs = confusion.pairs ?? pairsOf(confusion.matrix);
+  const score = Number(confusion.score.toPrecision(SCORE_DIGITS));
+
+  function open(truth, found) {
+    const pair = [truth, found].map((k) => (k === classes.length ? BACKGROUND : k));
+    const title = `${names[truth]} taken for ${names[found]}`;
+    const count = confusion.matrix?.[truth][found] ??
+        pairs.find((one) => one.truth === truth && one.found === found).count;
+    const holds = (image) =>
+        confusions(image, score).some(([a, b]) => a === pair[0] && b === pair[1]);
+    const there = gallery?.images.filter(holds).length ?? 0;
+    const lost = gallery && there === 0 ? "; none of its images is in this page" : "";
+    status.textContent = `${title}: ${counted(count, "time")}${lost}.`;
+    if (there > 0) gallery.only(`${title}: ${counted(count, "time")} in all images.`, holds);
+  }
+
+  const named = pairs.slice(0, NAMED_PAIRS);
+  if (named.length > 0)
+    parts.push(table({
+      rows: named,
+      style: "narrow",
+      columns: [
+        {name: "object", get: (one) => names[one.truth]},
+        {
+          name: "taken for",
+          words: true,
+          get: (one) => names[one.found],
+          show: (name, one) =>
+              (gallery ?
+                   h("button",
+                     {type: "button", class: "link", onclick: () => open(one.truth, one.found)},
+                     name) :
+                   name)
+        },
+        {name: "times", get: (one) => one.count},
+        {name: "of its objects", get: (one) => one.share, show: (value) => `${percent(value)} %`},
+      ]
+    }));
+  parts.push(status);
+  if (confusion.matrix && classes.length > 1)
+    parts.push(
+        h("figure", {}, heatMap(names, confusion.matrix, open),
+          h("figcaption", {},
+            "Rows are what is there, columns what was found; strength is the share of the row.")));
+  return parts;
+}
+
+/** Objects that were taken for another class, the most frequent first. */
+function pairsOf(matrix) {
+  const pairs = [];
+  matrix.slice(0, -1).forEach((row, truth) => {
+    const objects = row.reduce((a, b) => a + b, 0);
+    row.slice(0, -1).forEach((count, found) => {
+      if (count > 0 && truth !== found) pairs.push({truth, found, count, share: count / objects});
+    });
+  });
+  return pairs.sort((a, b) => b.count - a.count || b.share - a.share);
+}
+
+export function notes({bootstrap, images}) {
+  const name = (text) => h("b", {}, text);
+  return section(
+      "notes", "How to read this",
+      h("p", {},
+        "AP, AR and their parts are COCO's, in per cent, equal to pycocotools. A wrong detection ",
+        "is a ", name("class"), " error where it fits an object of another class (IoU .5), a ",
+        name("location"), " error where it overlaps an object of its class too little (.1 to .5), ",
+        name("both"), " where it is near an object of another class, a ", name("duplicate"),
+        " where a better score has the object already, ", name("background"),
+        " where nothing is near. An object is ", name("missed"),
+        " where no detection would find it with its class or location mended."),
+      bootstrap ? h("p", {}, "Intervals are basic bootstrap intervals from ",
+                    `${counted(bootstrap.draws, "draw")} of `,
+                    `${counted(images, "image")} with replacement.`) :
+                  null);
+}
+
+const IOUS = {
+  bbox: "Boxes",
+  segm: "Masks",
+  boundary: "Boundaries"
+};
+
+/** The page of kind "analysis". */
+export function analysisPage({analysis, truth, detections, versus}) {
+  const sum = (key) => analysis.per_class.reduce((total, one) => total + one[key], 0);
+  return {
+    title: `${detections}: evaluation`,
+    subtitle:
+        `${IOUS[analysis.iou] ?? DASH} against ${truth}: ${counted(analysis.images, "image")}, ` +
+        `${counted(sum("objects"), "object")}, ${counted(sum("detections"), "detection")}`,
+    top: [scoreTiles(analysis)],
+    sections: [
+      analysis.versus ? versusSection(analysis, versus) : null,
+      section("errors", "What the errors cost", ...errorParts(analysis)),
+      section("curves", "Precision and recall", ...curveParts(analysis)),
+      section("classes", "Classes", ...classParts(analysis)),
+      section("confusions", "Confusions", ...confusionParts(analysis)),
+      notes(analysis),
+    ],
+  };
+}

@@ -1,0 +1,496 @@
+// Runs: one, or several that are compared with the first (docs/report.md).
+
+import {classParts, confusionParts, curveParts, differences, errorParts, notes, scoreTiles} from "./analysis.js";
+import {bars, spark} from "./bars.js";
+import {details, h, pair, section, soft, verdict} from "./dom.js";
+import {change, counted, duration, interval, percent} from "./format.js";
+import {Gallery} from "./gallery.js";
+import {lineCharts} from "./lines.js";
+import {table} from "./table.js";
+
+const LEVELS = [0.5, 0.75, 0.9, 0.95, 1];  // shares of the best AP
+const code = (text) => h("code", {}, text);
+
+/** The page of kind "runs". */
+export function runsPage({runs}) {
+  const scored = runs.filter((run) => run.scores);
+  const one = runs.length === 1 ? runs[0] : null;
+  const parts =
+      scored.map((run, i) => ({run, parts: partsOf(run, one ? "pictures" : `pictures-${i + 1}`)}));
+  return {
+    title: one ? one.name : `Runs ${runs.map((run) => run.name).join(", ")}`,
+    top: [...runs.map(standing), ...runs.map(reason), one?.scores ? scoresOf(one) : null],
+    sections: [
+      one ? null : comparison(runs),
+      overTime(runs),
+      losses(runs),
+      speed(runs),
+      heads(runs),
+      ...(one ?
+              parts.flatMap(
+                  (of) => of.parts.map(({id, title, content}) => section(id, title, ...content))) :
+              parts.map(
+                  ({run, parts: all}) => section(
+                      `run-${runs.indexOf(run) + 1}`, run.name, scoresOf(run),
+                      all.map(({title, content}) => details(title, false, ...content))))),
+      configuration(runs),
+      environment(runs),
+      scored.length > 0 ? notes(scored[0].scores.boxes) : null,
+    ],
+  };
+}
+
+function standing(run) {
+  return h(
+      "div", {},
+      verdict(
+          run.standing === "broken" ? "warning" : "", h("b", {}, run.name),
+          `: ${run.standing_text}.`),
+      run.log_end ? details("The end of its log.txt", true, h("pre", {tabindex: 0}, run.log_end)) :
+                    null,
+      run.remarks.length ? h("ul", {}, run.remarks.map((remark) => h("li", {}, `${remark}.`))) :
+                           null);
+}
+
+function reason(run) {
+  return run.no_scores ? verdict("warning", h("b", {}, run.name), `: ${run.no_scores}.`) : null;
+}
+
+/** The newest scores in large digits, and where they are from. */
+function scoresOf({scores: {step, weights, detections, boxes, masks, contradiction}}) {
+  return h(
+      "div", {},
+      soft(
+          `Scores of step ${step}`, weights ? `, weights of ${weights}` : "",
+          ` over ${counted(boxes.images, "image")}, ${counted(detections, "detection")}`,
+          masks ? "; boxes, then masks." : "."),
+      scoreTiles(boxes), masks ? scoreTiles(masks) : null, contradictionText(step, contradiction));
+}
+
+/** What a run wrote when it was evaluated, if that is something else. */
+function contradictionText(step, contradiction) {
+  if (!contradiction) return null;
+  const {logged, now} = contradiction;
+  return verdict(
+      "warning", `metrics.jsonl says AP ${percent(logged, 2)} at step ${step}, but its detections `,
+      `now score ${percent(now, 2)}: the annotations have changed since, or some images could not `,
+      "be read then.");
+}
+
+/** What a run's newest detections say, as parts with a title. */
+function partsOf({scores}, id) {
+  const {boxes, masks, pictures} = scores;
+  const gallery = new Gallery(id, pictures);
+  const show = (k) => gallery.only(
+      `${boxes.per_class[k].name}.`,
+      (image) => [...image.found, ...image.truth].some((one) => one.class === k));
+  const of = (parts, ...more) => (
+      masks ?
+          [
+            h("h3", {}, "Boxes"), ...parts(boxes, ...more), details("Masks", false, ...parts(masks))
+          ] :
+          parts(boxes, ...more));
+  return [
+    {id: "errors", title: "What the errors cost", content: of(errorParts)},
+    {id: "curves", title: "Precision and recall", content: of(curveParts)},
+    {id: "classes", title: "Classes", content: of(classParts, show)},
+    {id: "confusions", title: "Confusions", content: of(confusionParts, gallery)},
+    {
+      id: "images",
+      title: "Best and worst images",
+      content: [
+        soft(
+            `${gallery.images.length} of ${counted(boxes.images, "image")}, worst first, at the `,
+            "score of the best F1. Each object and each detection is judged at IoU .50: a ",
+            "detection is right, or one of the kinds of errors of this page; an object is missed ",
+            "where no detection with at least the chosen score finds it."),
+        pictures.problem ? verdict("warning", pictures.problem) : null, gallery.element
+      ]
+    },
+  ];
+}
+
+// Metrics over steps
+
+function metricNames(runs, wanted) {
+  return [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))].filter(wanted).sort();
+}
+
+/** Of one run a chart with a line a metric; of several a chart a metric with a line a run. */
+function charts(runs, names, like) {
+  const there = names.filter((name) => runs.some((run) => run.metrics[name]));
+  if (there.length === 0) return [];
+  if (runs.length === 1)
+    return [{
+      x: "step",
+      ...like,
+      series: there.map(
+          (name, i) => ({name, colour: i, dash: Math.floor(i / 8), points: runs[0].metrics[name]}))
+    }];
+  return there.map((name) => ({
+                     x: "step",
+                     ...like,
+                     title: name,
+                     series: runs.flatMap(
+                         (run, r) => (
+                             run.metrics[name] ?
+                                 [{name: run.name, colour: r, dash: r, points: run.metrics[name]}] :
+                                 []))
+                   }));
+}
+
+/** Charts, folded where several runs have one for each metric. */
+function folded(runs, title, all) {
+  if (all.length === 0) return null;
+  return runs.length === 1 ? lineCharts(all) : details(title, false, lineCharts(all));
+}
+
+const isScore = (name, ...scores) =>
+    scores.some((score) => name.endsWith(`bbox/${score}`) || name.endsWith(`segm/${score}`));
+
+function overTime(runs) {
+  const of = (...scores) => metricNames(runs, (name) => isScore(name, ...scores));
+  const main = of("AP");
+  const title = "Scores over time";
+  if (main.length === 0)
+    return section(
+        "scores", title,
+        h("p", {}, "No evaluation has ended yet: [callbacks.evaluate] says when the next is due."));
+  const like = {title: "AP", y: "per cent", factor: 100};
+  const sizes = charts(runs, of("APs", "APm", "APl"), {...like, title: "AP by size of objects"});
+  const shown = runs.length === 1 ?
+      [lineCharts([...charts(runs, of("AP", "AP50", "AP75"), like), ...sizes])] :
+      [
+        lineCharts(charts(runs, main, like)),
+        folded(
+            runs, "AP50, AP75, and AP by size of objects",
+            [...charts(runs, of("AP50", "AP75"), like), ...sizes])
+      ];
+  const metric = main.includes("bbox/AP") ? "bbox/AP" : main[0];
+  return section(
+      "scores", title,
+      runs.filter((run) => run.limited)
+          .map((run) => verdict("warning", runs.length > 1 ? `${run.name}: ` : "", run.limited)),
+      ...shown, timeToAccuracy(runs, metric), runs.map((run) => classesOverTime(runs, run)));
+}
+
+/** When levels of AP were first reached: shares of the best AP that all runs reach. */
+function timeToAccuracy(runs, metric) {
+  const series =
+      runs.map((run) => run.evaluations.filter((one) => one.values[metric] !== undefined));
+  const bests = series.filter((all) => all.length > 0)
+                    .map((all) => Math.max(...all.map((one) => one.values[metric] ?? -1)));
+  const common = Math.min(...bests);
+  if (!(common > 0 && common < Infinity)) return null;
+  const hasPrice = series.flat().some((one) => one.price !== null);
+  const rows = LEVELS.map(
+      (share) => ({
+        share,
+        first: series.map((all) => all.find((one) => one.values[metric] >= share * common))
+      }));
+  const columns = [{
+    name: "AP",
+    get: (row) => row.share * common,
+    show: (value, row) =>
+        h("span", {}, `${percent(value)} `,
+          h("span", {class: "soft"},
+            `(${100 * row.share} % of the best${runs.length > 1 ? " that all reach" : ""})`))
+  }];
+  runs.forEach((run, r) => {
+    const whose = runs.length > 1 ? `${run.name}: ` : "";
+    const column = (name, key, show) =>
+        columns.push({name: whose + name, get: (row) => row.first[r]?.[key] ?? null, show});
+    column("step", "step");
+    column("epoch", "epoch", (value) => value?.toFixed(2) ?? "");
+    column("time", "seconds", (value) => duration(value));
+    if (hasPrice) column("price", "price", (value) => value?.toFixed(2) ?? "");
+  });
+  return h(
+      "div", {}, h("h3", {}, "Time to accuracy"),
+      soft(
+          `The first evaluation whose ${metric} is at least so high. Time is that of training and `,
+          "evaluation since the start; pauses between the starts of a resumed run are left out."),
+      table({columns, rows, style: "narrow"}));
+}
+
+function classesOverTime(runs, run) {
+  return Object.entries(run.class_scores).filter(([, all]) => all.length > 1).map(([iou, all]) => {
+    const rows = Object.keys(all.at(-1).ap)
+                     .map((id) => {
+                       const values = all.map((one) => one.ap[id] ?? -1);
+                       const [before, last] = values.slice(-2), known = last >= 0 && before >= 0;
+                       return {
+                         name: run.class_names[id] ?? `category ${id}`,
+                         values,
+                         last,
+                         before,
+                         change: known ? last - before : null,
+                         best: Math.max(...values)
+                       };
+                     })
+                     .filter((row) => row.best >= 0);
+    const share = (name, key) => ({name, get: (row) => row[key], show: (value) => percent(value)});
+    const whose = runs.length > 1 ? `${run.name}: each` : "Each";
+    return details(
+        `${whose} class over time (${iou === "bbox" ? "boxes" : "masks"}, ` +
+            `${counted(all.length, "evaluation")}, steps ${all[0].step} to ${all.at(-1).step})`,
+        rows.length <= 20, table({
+          rows,
+          search: "class",
+          sort: {column: 1, down: false},
+          columns: [
+            {name: "class", get: (row) => row.name}, share("AP now", "last"),
+            share("one evaluation before", "before"), {
+              name: "change",
+              get: (row) => row.change,
+              show: (value) => (value === null ? "" : change(value, 1))
+            },
+            share("best", "best"), {
+              name: "over time",
+              words: true,
+              get: (row) => row.last,
+              show: (_, row) => spark(row.values)
+            }
+          ]
+        }));
+  });
+}
+
+function losses(runs) {
+  const names = metricNames(runs, (name) => name.startsWith("loss") || name.startsWith("val/"));
+  if (names.length === 0)
+    return section(
+        "losses", "Losses",
+        h("p", {}, "No losses yet: the first line of metrics.jsonl brings them."));
+  const like = {title: "Losses", log: true};
+  const norm = charts(runs, ["gradient_norm"], {title: "Norm of the gradient", log: true});
+  const rate = charts(runs, ["lr"], {title: "Learning rate"});
+  const shown =
+      runs.length === 1 ? [lineCharts([...charts(runs, names, like), ...rate, ...norm])] : [
+        lineCharts([...charts(runs, ["loss"], like), ...rate]),
+        folded(
+            runs, "Each loss, and the norm of the gradient",
+            [...charts(runs, names.filter((name) => name !== "loss"), like), ...norm])
+      ];
+  const bad = runs.map((run) => [run.name, run.metrics.bad_steps?.at(-1)[1] ?? 0])
+                  .filter(([, count]) => count > 0);
+  return section(
+      "losses", "Losses", ...shown,
+      bad.map(
+          ([name, count]) => verdict(
+              "warning",
+              `${name}: ${count} steps had a gradient that is not finite and changed nothing.`)));
+}
+
+function speed(runs) {
+  const rate = charts(runs, ["time/images_per_s"], {title: "Images per second", y: "images/s"});
+  const parts = charts(
+      runs, ["time/data_wait_s", "time/step_s", "time/sync_s", "time/callbacks_s"],
+      {title: "Seconds per step", y: "s", log: true});
+  const went = runs.filter((run) => run.time_parts.length > 0).map((run) => {
+    const sum = run.time_parts.reduce((total, [, seconds]) => total + seconds, 0);
+    const about = runs.length > 1 ? `Where the time of ${run.name} went` : "Where the time went";
+    return h(
+        "figure", {}, h("figcaption", {class: "title"}, about),
+        bars(
+            run.time_parts.map(([name, seconds]) => ({
+                                 name,
+                                 value: seconds,
+                                 text: `${percent(seconds / sum)} %`,
+                                 note: duration(seconds)
+                               })),
+            about));
+  });
+  const memory = metricNames(runs, (name) => name.startsWith("time/") && name.endsWith("_mib"));
+  const devices = [
+    ...charts(runs, memory, {title: "Memory", y: "MiB"}),
+    ...charts(
+        runs, metricNames(runs, (name) => name.endsWith("_busy")),
+        {title: "GPUs busy", y: "per cent", factor: 100})
+  ];
+  const shown = runs.length === 1 ?
+      [lineCharts([...rate, ...parts, ...devices]), pair(went)] :
+      [lineCharts([...rate, ...devices]), pair(went), folded(runs, "Seconds per step", parts)];
+  const peaks =
+      runs.filter((run) => run.peak_memory_mib > 0)
+          .map((run) => `${run.name} used ${Math.round(run.peak_memory_mib)} MiB at its peak.`);
+  return section(
+      "speed", "Speed and memory",
+      rate.length + parts.length + went.length === 0 ?
+          h("p", {}, "No rates yet: the first line of metrics.jsonl brings them.") :
+          null,
+      ...shown,
+      memory.length === 0 ?
+          soft(["Memory was not measured step by step: [callbacks.resources] does.", ...peaks].join(
+              " ")) :
+          soft(peaks.join(" ")));
+}
+
+function heads(runs) {
+  const groups = new Map();
+  for (const name of metricNames(
+           runs, (one) => one.includes("/") && !/^(time|val)\/|bbox\/|segm\//.test(one))) {
+    const counts = runs.some((run) => run.metrics[name]?.some((point) => point[1] > 1.5));
+    const key = `${name.split("/")[0]}, ${counts ? "counts" : "shares"}`;
+    groups.set(key, [...groups.get(key) ?? [], name]);
+  }
+  if (groups.size === 0) return null;
+  const all = [...groups].sort().flatMap(
+      ([title, names]) =>
+          charts(runs, names, {title, y: title.endsWith("counts") ? "count" : "share"}));
+  return section(
+      "heads", "Heads",
+      details("Accuracies, recall and counts of the heads", false, lineCharts(all)));
+}
+
+// Several runs
+
+/** Final scores of several runs, and what differs from the first. */
+function comparison(runs) {
+  const verdicts = runs.flatMap(
+      (run) =>
+          (run.verdicts ?? [])
+              .map(
+                  ({of, text, leaning: style}) => verdict(
+                      style, h("b", {}, `${run.name}, ${of} against ${runs[0].name}. `), text)));
+  const stat = (name, i) => ({
+    name,
+    get: (run) => {
+      const value = run.scores?.boxes.stats[i];
+      return value >= 0 ? value : null;
+    },
+    show: (value) => percent(value)
+  });
+  const difference = (run) => run.scores?.boxes.versus?.difference.AP;
+  return section(
+      "comparison", "Comparison",
+      verdicts.length ?
+          verdicts :
+          verdict(
+              "warning",
+              "No verdict: that takes detections of two runs on the same images and classes."),
+      table({
+        rows: runs,
+        columns: [
+          {name: "run", get: (run) => run.name},
+          stat("AP", 0),
+          {
+            name: "difference",
+            get: (run) => difference(run)?.value ?? null,
+            show: (value) => (value === null ? "" : change(value))
+          },
+          {
+            name: "95 % interval",
+            get: (run) => difference(run)?.low ?? null,
+            show: (_, run) => (difference(run) ? interval(difference(run)) : "")
+          },
+          {
+            name: "p",
+            get: (run) => run.scores?.boxes.versus?.p ?? null,
+            show: (value) => value?.toFixed(3) ?? ""
+          },
+          stat("AP50", 1),
+          stat("AP75", 2),
+          stat("small", 3),
+          stat("medium", 4),
+          stat("large", 5),
+          stat("AR", 8),
+          {
+            name: "mask AP",
+            get: (run) => run.scores?.masks?.stats[0] ?? null,
+            show: (value) => (value === null ? "" : percent(value))
+          },
+          {name: "step", get: (run) => run.scores?.step ?? run.step},
+          {name: "time", get: (run) => run.seconds, show: (value) => duration(value)},
+          {
+            name: "device-hours",
+            get: (run) => run.device_hours,
+            show: (value) => (value > 0 ? value.toFixed(2) : "")
+          },
+        ]
+      }),
+      soft(
+          "A verdict covers the choice of the validation images: whether other images of the same ",
+          "kind could turn the difference round. It does not cover the chance in training itself: ",
+          "two runs that differ in their seed alone may differ by as much. Where a decision hangs on ",
+          "a small difference, train each side with a few seeds."),
+      runs.filter((run) => run.scores?.boxes.versus)
+          .map(
+              (run) => details(
+                  `${run.name} against ${runs[0].name}, class by class`, runs.length === 2,
+                  ...differences(run.scores.boxes))));
+}
+
+// Configurations and machines
+
+/** Values that are not the same in all runs. */
+function configurationDifferences(runs) {
+  const values = runs.map((run) => new Map(run.config.map(([key, value]) => [key, value])));
+  const keys = [...new Set(values.flatMap((one) => [...one.keys()]))].sort();
+  const rows = keys.filter((key) => new Set(values.map((one) => one.get(key))).size > 1);
+  if (rows.length === 0) return h("p", {}, "The configurations are the same.");
+  return h(
+      "div", {}, h("p", {}, `Values that differ: ${rows.length}.`), table({
+        rows,
+        style: "wrapped",
+        columns: [
+          {name: "key", get: (key) => key},
+          ...runs.map((run, r) => ({
+                        name: run.name,
+                        words: true,
+                        get: (key) => values[r].get(key) ?? null,
+                        show: (value) =>
+                            (value === null ? h("span", {class: "soft"}, "not there") : code(value))
+                      }))
+        ]
+      }));
+}
+
+/** Values with where they came from: those that were set, then the defaults. */
+function values({config}) {
+  const isDefault = ([, , from]) => !from || from === "default";
+  const recorded = config.some(([, , from]) => from);
+  const columns = [
+    {name: "key", get: ([key]) => key},
+    {name: "value", words: true, get: (one) => one[1], show: code},
+    {name: "from", words: true, get: (one) => one[2], show: (from) => from ?? ""}
+  ];
+  const given = config.filter((one) => !isDefault(one)), others = config.filter(isDefault);
+  return [
+    given.length ? table({columns, rows: given, style: "wrapped"}) : null,
+    others.length ?
+        details(
+            recorded ?
+                counted(others.length, "value of default", "values of default") :
+                `${counted(others.length, "value")}; this run did not record where they came from`,
+            false, table({columns, rows: others, style: "wrapped", search: "key"})) :
+                null
+  ];
+}
+
+function configuration(runs) {
+  const known = runs.filter((run) => run.config.length > 0);
+  return section(
+      "configuration", "Configuration", runs.length > 1 ? configurationDifferences(runs) : null,
+      known.length === 0 ? h("p", {}, "No configuration in the run's folder.") : null,
+      known.map(
+          (run) => (runs.length > 1 ? details(run.name, false, ...values(run)) : values(run))));
+}
+
+function environment(runs) {
+  const facts = runs.map((run) => new Map(run.facts));
+  const names = [...new Set(runs.flatMap((run) => run.facts.map(([name]) => name)))];
+  return section("environment", "Environment", table({
+                   rows: names,
+                   style: "wrapped",
+                   columns: [
+                     {name: "", get: (name) => name},
+                     ...runs.map((run, r) => ({
+                                   name: run.name,
+                                   words: true,
+                                   get: (name) => facts[r].get(name) ?? null,
+                                   show: (value) => (value === null ? "" : code(value))
+                                 }))
+                   ]
+                 }));
+}
