@@ -41,7 +41,7 @@ int convert(const ConvertArguments& arguments) {
                          ? "names of its detector"
                          : fmt::format("{}, names of {} (from {})", heads, scheme.name, done.from);
   print_formatted("{}: {}, {}\n", arguments.out.string(),
-             counted(static_cast<long long>(done.tensors), "tensor"), names);
+                  counted(static_cast<long long>(done.tensors), "tensor"), names);
   suggest_next(
       fmt::format("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG "
                   "--weights {0}",

@@ -81,9 +81,8 @@ std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std
   const auto how = test_time(data);
   std::vector<NamedPixels> photos;
   for (const auto& file : files)
-    photos.push_back(
-        {file.filename().string(),
-         how.photo(file.string(), read_image_file(file.string())).image.pixels()});
+    photos.push_back({file.filename().string(),
+                      how.photo(file.string(), read_image_file(file.string())).image.pixels()});
   return photos;
 }
 
