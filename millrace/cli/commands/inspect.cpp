@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/anchor_rule.h"
 #include "millrace/cli/arguments.h"

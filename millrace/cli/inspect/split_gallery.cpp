@@ -179,8 +179,7 @@ std::vector<ChosenImage> choose_images(const SeenData& data,
 
 report::Gallery split_gallery(const Source<Sample>& source, const SeenData& data,
                               const std::vector<ObjectCoverage>& coverage,
-                              const std::vector<ChosenImage>& chosen,
-                              std::int64_t max_pixels) {
+                              const std::vector<ChosenImage>& chosen, std::int64_t max_pixels) {
   report::Gallery gallery{.categories = data.classes};
   gallery.pictures.resize(chosen.size());
   tbb::parallel_for(std::size_t{0}, chosen.size(), [&](std::size_t k) {
