@@ -182,7 +182,7 @@ TEST_F(Configs, APipeOrDeviceInPlaceOfOneIsWrongUsage) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const auto& file : {pipe, fs::path("/dev/zero")})
     expect_error(trainer({"config", file}), 2, file.string());
-  expect_error(trainer({"import-config", pipe}), 1, pipe.string());
+  expect_error(trainer({"import-config", pipe}), 2, pipe.string());
 }
 
 TEST_F(Configs, ABrokenFileAMissingOneAndAnUnknownNameAreWrongUsage) {
