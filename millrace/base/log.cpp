@@ -101,13 +101,6 @@ class PlainFlag final : public spdlog::custom_flag_formatter {
   }
 };
 
-std::unique_ptr<spdlog::formatter> formatter(const std::string& pattern) {
-  auto made = std::make_unique<spdlog::pattern_formatter>();
-  made->add_flag<NameFlag>('N').add_flag<PlainFlag>('P').add_flag<WrapFlag>('W').set_pattern(
-      pattern);
-  return made;
-}
-
 spdlog::color_mode colors() {
   const auto* unwanted = std::getenv("NO_COLOR");
   return unwanted && *unwanted != '\0' ? spdlog::color_mode::never : spdlog::color_mode::automatic;
@@ -122,6 +115,13 @@ void log_in_file(spdlog::level::level_enum level, const std::string& text) {
 
 }  // namespace
 
+std::unique_ptr<spdlog::formatter> log_formatter(const std::string& pattern) {
+  auto made = std::make_unique<spdlog::pattern_formatter>();
+  made->add_flag<NameFlag>('N').add_flag<PlainFlag>('P').add_flag<WrapFlag>('W').set_pattern(
+      pattern);
+  return made;
+}
+
 void start_logging(LogLevel level) {
   auto& [sinks, early, file, name, is_quiet] = logging();
   is_quiet = level == LogLevel::quiet;
@@ -132,7 +132,7 @@ void start_logging(LogLevel level) {
   auto logger = std::make_shared<spdlog::logger>("millrace", sinks);
   const std::string line = "%^%H:%M:%S %l%$ %N";
   logger->set_formatter(
-      formatter(stderr_is_terminal() ? std::string(kClearLine) + line + "%W" : line + "%P"));
+      log_formatter(stderr_is_terminal() ? std::string(kClearLine) + line + "%W" : line + "%P"));
   logger->set_level(level == LogLevel::verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::trace);  // a process that is killed has said what it did
   spdlog::set_default_logger(std::move(logger));
@@ -165,7 +165,7 @@ void log_to_file(const std::filesystem::path& file) {
   } catch (const spdlog::spdlog_ex& problem) {
     throw Error("cannot write the log: " + std::string(problem.what()));
   }
-  current->set_formatter(formatter("%Y-%m-%d %H:%M:%S.%e %l %N%P"));
+  current->set_formatter(log_formatter("%Y-%m-%d %H:%M:%S.%e %l %N%P"));
   if (early) {
     sinks->remove_sink(early);
     early->give_to(*current);

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ void start_logging(LogLevel level = LogLevel::usual);
 
 /// Whether it was started as quiet.
 bool log_is_quiet();
+
+/// A spdlog formatter whose %P is the message without control characters.
+std::unique_ptr<spdlog::formatter> log_formatter(const std::string& pattern);
 
 /// Logs what a command was run for, its result: shown, without time and level, even where it is
 /// quiet.

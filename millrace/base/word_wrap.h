@@ -15,7 +15,7 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
 /// "\x1b", since names in files of strangers may have them.
 std::string without_controls(std::string_view text, std::string_view escape = "\\x");
 
-/// The same of a message, of which what is longer than 256 KiB is cut off.
+/// A message without control characters, cut off after 256 KiB.
 std::string printable(std::string_view text);
 
 }  // namespace millrace

@@ -62,7 +62,7 @@ void add_json_flag(CLI::App& command, bool& json);
 /// finished work is lost; the program reports it at its end (output_fault).
 void print_text(std::string_view text);
 
-/// The same of arguments as fmt::format takes them.
+/// Formats as fmt::format does, then prints by print_text.
 template <class... Arguments>
 void print_formatted(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   print_text(fmt::format(format, std::forward<Arguments>(arguments)...));

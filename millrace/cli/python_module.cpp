@@ -49,39 +49,28 @@ fs::path package_folder(const fs::path& bin, const std::string& name) {
   return {};
 }
 
-}  // namespace
-
-std::vector<std::string> given_words(const CLI::App& command) {
-  std::vector<std::string> words, alone = {"--"};
+/// The words of this process's command line behind the name of the command, as they were given
+/// (CLI11 takes texts such as "[1, 2]" apart), with --verbose or --quiet from before it.
+std::vector<std::string> words_behind(const std::string& command) {
+  std::vector<std::string> words;
   if (log_is_quiet()) words.emplace_back("--quiet");
   if (spdlog::should_log(spdlog::level::debug)) words.emplace_back("--verbose");
-  for (const auto* option : command.get_options()) {
-    if (option->count() == 0) continue;
-    const bool is_flag = option->get_items_expected_max() == 0;
-    for (const auto& value : option->results())
-      if (option->get_positional())
-        alone.push_back(value);
-      else
-        words.push_back(is_flag ? option->get_name() : option->get_name() + "=" + value);
-  }
-  words.insert(words.end(), alone.begin(), alone.end());
-  return words;
-}
-
-std::vector<std::string> words_behind(const std::string& command) {
   std::ifstream line("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
   bool is_behind = false;
   for (std::string word; std::getline(line, word, '\0'); is_behind |= word == command)
     if (is_behind) words.push_back(word);
   return words;
 }
 
-void run_python_module(const std::string& name, const std::vector<std::string>& arguments) {
+}  // namespace
+
+void run_python_module(const std::string& module, const std::string& command) {
   const auto bin = fs::read_symlink("/proc/self/exe").parent_path();
   ::setenv("MILLRACE_TRAINER", (bin / "trainer").c_str(), /*overwrite=*/1);
   // -B: no compiled files beside those of a package
-  std::vector<std::string> words = {"python3", "-B", "-c", kStart, name, package_folder(bin, name)};
+  std::vector<std::string> words = {"python3", "-B",   "-c",
+                                    kStart,    module, package_folder(bin, module)};
+  const auto arguments = words_behind(command);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());

@@ -11,7 +11,7 @@ namespace millrace::onnx {
 /// height and width.
 Value resize_bilinear(const Value& image, const Value& size);
 
-/// The same of resize_antialiased.
+/// resize_antialiased (dataflow/image) byte for byte; arguments as for resize_bilinear.
 Value resize_antialiased(const Value& image, const Value& size);
 
 /// The images (N, H, W, 3) mirrored within their own widths, `sizes` (N, 2): height, width.

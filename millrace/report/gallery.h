@@ -21,7 +21,7 @@ struct Shape {
   Kind kind = found;
   bool crowd = false;
   std::string note;  // what is wrong with it: "duplicate", "no anchor", ...; empty: nothing known
-  /// Of an annotation: the score of the detection that finds it, 0 if none does; < 0: not known.
+  /// The score of the detection that matches this annotation; 0 = none does, negative = unknown.
   double found_at = -1;
 };
 

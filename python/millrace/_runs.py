@@ -134,25 +134,6 @@ def leaves(config: Config, above: str = "") -> Iterator[tuple[str, Any]]:
             yield above + key, value
 
 
-def toml_text(value: Any) -> str:
-    """A value as TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml_text, value))}]"
-    if isinstance(value, dict):
-        members = (f"{_key_text(key)} = {toml_text(member)}" for key, member in value.items())
-        return f"{{ {', '.join(members)} }}" if value else "{}"
-    return repr(value)
-
-
-def _key_text(key: str) -> str:
-    is_bare = key and all(c.isascii() and (c.isalnum() or c in "_-") for c in key)
-    return key if is_bare else json.dumps(key, ensure_ascii=False)
-
-
 def parse_json(text: str) -> Any:
     """As JSON is defined: without NaN. Raises ValueError."""
 

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from . import _command
 from ._command import Failure, counted, print_json, print_text
-from ._runs import Metrics, Run, at, is_number, leaves, number_at, read_runs, toml_text
+from ._runs import Metrics, Run, at, is_number, leaves, number_at, read_runs
+from ._toml import value_text
 
 Difference = dict[str, str]  # "what" differs; its value in "a" and in "b"
 Decides = Callable[[str, dict[str, Any]], bool]  # whether a key of a configuration decides results
@@ -84,7 +85,7 @@ class Facts:
             self.add(name, decides(name), a or "nothing", b or "nothing")
 
     def configuration(self, decides: Decides) -> None:
-        both = [{key: toml_text(value) for key, value in leaves(run.config)}
+        both = [{key: value_text(value) for key, value in leaves(run.config)}
                 for run in (self.a, self.b)]  # fmt: skip
         # Compared by what they name, where the records have its digest
         knows_data = all(list(data_of("train")(run)) for run in (self.a, self.b))

@@ -36,7 +36,7 @@ Seen& seen() {
   return *shared;
 }
 
-// Of this process.
+// The fault that this process makes.
 std::atomic<FileFault> fault{FileFault::none};
 std::int64_t fails_at = 0;
 std::string below;  // with a slash at its end
@@ -87,7 +87,7 @@ bool fails(Call call, const char* path) {
   return true;
 }
 
-/// The same of the file that is open as `fd`, followed by `name` unless that is absolute.
+/// Whether a call on the file open as `fd`, or on `name` relative to it, fails.
 bool fails(Call call, int fd, const char* name = nullptr) {
   if (!can(call)) return false;
   if (name && (name[0] == '/' || fd == AT_FDCWD)) return fails(call, name);

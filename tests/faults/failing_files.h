@@ -25,7 +25,7 @@ const char* name_of(FileFault fault);
 /// that can fail with `fault` does so.
 void fail_call(const std::filesystem::path& folder, FileFault fault, std::int64_t at);
 
-/// Of the last process that called fail_call, this one or a child: how many such calls it has made.
+/// The number of such calls made by the last process that called fail_call, this one or a child.
 std::int64_t calls_made();
 
 /// The call that failed: "write /tmp/run/metrics.jsonl"; empty: none did.

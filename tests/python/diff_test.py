@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from millrace._command import Failure
-from millrace._runs import Run, read_metrics, read_run, read_runs, read_toml, toml_text
+from millrace._runs import Run, read_metrics, read_run, read_runs, read_toml
+from millrace._toml import value_text
 from millrace.diff import (
     DecidingKeys, Difference, Facts, RunsDiff, facts_diff, metrics_diff, weights_diff,
 )  # fmt: skip
@@ -197,7 +198,7 @@ def test_damaged_files_of_a_run_become_remarks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["true", "-3", "1e-05", "1e+16", "0.1", "1.0", "inf", '"a\\"\\n"',
                                   "[1, 2.5]", '{ a = 1, "b c" = "x" }', "{}", "[]"])  # fmt: skip
 def test_values_are_written_as_the_program_writes_them(text: str) -> None:
-    assert toml_text(read_toml(f"x = {text}")["x"]) == text
+    assert value_text(read_toml(f"x = {text}")["x"]) == text
 
 
 def test_time_between_starts_does_not_count(tmp_path: Path) -> None:

@@ -12,12 +12,9 @@ namespace {
 struct DiffArguments {
   std::vector<std::string> runs;
   bool json = false;
-  const CLI::App* command = nullptr;
 };
 
-int diff(const DiffArguments& arguments) {
-  run_python_module("diff", given_words(*arguments.command));
-}
+int diff(const DiffArguments&) { run_python_module("diff", "diff"); }
 
 }  // namespace
 
@@ -25,7 +22,6 @@ void add_diff(CLI::App& app, Action& action) {
   auto [command, arguments] =
       add_subcommand(app, action, "diff",
                      "Tell what differs between two runs, and whether it decides results", diff);
-  arguments.command = &command;
   command
       .add_option("run", arguments.runs,
                   "two folders of runs; also of one that trains or was killed")

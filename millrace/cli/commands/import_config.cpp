@@ -16,9 +16,7 @@ struct ImportArguments {
   std::vector<std::string> overrides;
 };
 
-int import_config(const ImportArguments&) {
-  run_python_module("migrate", words_behind("import-config"));
-}
+int import_config(const ImportArguments&) { run_python_module("migrate", "import-config"); }
 
 }  // namespace
 

@@ -16,12 +16,9 @@ struct StudyArguments {
   std::string out;
   std::int64_t jobs = 1;
   bool json = false;
-  const CLI::App* command = nullptr;
 };
 
-int study(const StudyArguments& arguments) {
-  run_python_module("study", given_words(*arguments.command));
-}
+int study(const StudyArguments&) { run_python_module("study", "study"); }
 
 }  // namespace
 
@@ -30,7 +27,6 @@ void add_study(CLI::App& app, Action& action) {
       add_subcommand(app, action, "study",
                      "Train variants of a configuration with several seeds, and say what differs",
                      study, /*handles_signals=*/true);
-  arguments.command = &command;
   command
       .add_option("CONFIG", arguments.subject,
                   "the TOML file; or the folder of a study, whose table is printed")

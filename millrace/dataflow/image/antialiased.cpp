@@ -42,7 +42,7 @@ struct Filter {
   std::vector<std::int32_t> weights;
 };
 
-/// Of `to` pixels among `from`, in Pillow's arithmetic.
+/// The weights with which `to` pixels are made of `from` pixels, in Pillow's arithmetic.
 Filter triangles(int from, int to) {
   Filter filter;
   const double scale = static_cast<double>(from) / to, reach = std::max(scale, 1.0),

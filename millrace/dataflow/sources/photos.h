@@ -37,8 +37,8 @@ class Photos final : public Source<Sample> {
   /// A file's pixels, by TestTime::photo. Throws DataError. Any thread.
   Sample read(std::int64_t index) const;
 
-  /// The same of a sample's file. If it cannot be used the sample has no pixels, and the
-  /// outcome says why; nothing throws. Any thread.
+  /// Reads the file of a sample. If it cannot be used, the returned sample has no pixels and the
+  /// outcome has the reason; does not throw. Any thread.
   Sample decoded(Sample sample) const;
 
   const std::filesystem::path& file(std::int64_t index) const {

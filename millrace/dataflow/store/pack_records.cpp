@@ -51,7 +51,7 @@ struct PackedImage {
 
 std::string image_file(const Sample& sample) {
   if (!sample.image.empty())
-    throw DataError(sample.path, "was generated: there is no image file to pack");
+    throw DataError(sample.path, "is a generated image; only images in files can be packed");
   if (!sample.encoded.owner) return read_image_file(sample.path);
   return std::string(checked_bytes(sample.encoded, sample.path));
 }

@@ -22,8 +22,8 @@ namespace millrace {
 void give_up_diverged_checkpoints(const std::filesystem::path& folder, const Position& diverged,
                                   const TrainOptions& train);
 
-/// The same for a training that does not return: removes none if there is no such checkpoint.
-/// Returns a sentence about where --resume goes on.
+/// Removes the same checkpoints after a training that ended with its divergence, or none if no
+/// checkpoint would be left. Returns a sentence about where --resume goes on.
 std::string give_up_for_resume(const std::filesystem::path& folder, const Position& diverged);
 
 /// Makes the position of a checkpoint one from which the next divergence, unless training passes

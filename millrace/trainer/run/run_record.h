@@ -57,7 +57,7 @@ class RunStart {
   /// Whether the last start was done, at that step.
   bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
 
-  /// Where the last start diverged; 0: it did not.
+  /// The step at which the last start diverged; 0 = it did not.
   std::int64_t diverged_at() const;
 
   /// The start before; null without one.

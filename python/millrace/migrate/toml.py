@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Union
 
+from millrace._toml import key_text, value_text
 from millrace.migrate.errors import printable
 
 Scalar = Union[bool, int, float, str]
@@ -54,26 +53,11 @@ def to_toml(table: dict[str, Setting]) -> str:
     return "".join(_lines(table, "")).removeprefix("\n")
 
 
-def value_text(data: object) -> str:
-    """A value in one line."""
-    if isinstance(data, bool):
-        return "true" if data else "false"
-    if isinstance(data, str):
-        return json.dumps(data, ensure_ascii=False)
-    if isinstance(data, list):
-        return f"[{', '.join(map(value_text, data))}]"
+def _plain(data: object) -> object:
+    """Values without where they come from."""
     if isinstance(data, dict):
-        parts = [f"{_key_text(key)} = {value_text(_data_of(one))}" for key, one in data.items()]
-        return f"{{ {', '.join(parts)} }}" if parts else "{}"
-    return repr(data)
-
-
-def _data_of(value: object) -> object:
-    return value.data if isinstance(value, Setting) else value
-
-
-def _key_text(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else value_text(key)
+        return {key: _plain(one.data) for key, one in data.items()}
+    return [_plain(one) for one in data] if isinstance(data, list) else data
 
 
 def _is_table_list(data: Data) -> bool:
@@ -84,10 +68,10 @@ def _lines(table: dict[str, Setting], path: str) -> list[str]:
     lines = []
     for key, one in table.items():
         if not isinstance(one.data, dict) and not _is_table_list(one.data):
-            line = f"{_key_text(key)} = {value_text(one.data)}"
+            line = f"{key_text(key)} = {value_text(_plain(one.data))}"
             lines.append(f"{line:<44}  # {printable(one.origin)}\n")
     for key, one in table.items():
-        name = f"{path}.{_key_text(key)}" if path else _key_text(key)
+        name = f"{path}.{key_text(key)}" if path else key_text(key)
         if isinstance(one.data, dict):
             lines += [f"\n[{name}]\n", *_lines(one.data, name)]
         elif isinstance(one.data, list) and _is_table_list(one.data):

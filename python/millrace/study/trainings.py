@@ -16,7 +16,8 @@ from typing import IO, Any
 
 from .. import _command
 from .._command import Failure, WrongUse, counted, log, trainer
-from .._runs import leaves, read_run, read_toml, toml_text
+from .._runs import leaves, read_run, read_toml
+from .._toml import value_text
 from .plan import Plan, Study, StudyRun, Variant
 from .text import duration_text
 
@@ -98,7 +99,7 @@ def complete_configuration(plan: Plan, variant: Variant) -> dict[str, str]:
     out, err = config.communicate()
     if failure := failure_of(config):
         raise WrongUse(last_words(err) or f"trainer config: {failure}")
-    values = {key: toml_text(value) for key, value in leaves(read_toml(out))}
+    values = {key: value_text(value) for key, value in leaves(read_toml(out))}
     return {key: values[key] for key in values if key not in ("train.seed", "train.output")}
 
 

@@ -4,7 +4,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -13,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "millrace/base/log.h"
 #include "millrace/base/registry.h"
-#include "millrace/base/word_wrap.h"
 #include "millrace/coco/sample/sample.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
@@ -31,27 +30,12 @@
 namespace millrace::python {
 namespace {
 
-/// %P: the message without control characters.
-class MessageFlag final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& out) override {
-    const auto text = printable({message.payload.data(), message.payload.size()});
-    out.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<MessageFlag>();
-  }
-};
-
 /// Warnings go to standard error: standard output belongs to the user's program.
 void log_to_stderr() {
   auto logger = std::make_shared<spdlog::logger>("millrace",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(spdlog::level::warn);
-  auto line = std::make_unique<spdlog::pattern_formatter>();
-  line->add_flag<MessageFlag>('P').set_pattern("millrace: %l: %P");
-  logger->set_formatter(std::move(line));
+  logger->set_formatter(log_formatter("millrace: %l: %P"));
   spdlog::set_default_logger(std::move(logger));
 }
 
