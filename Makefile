@@ -59,7 +59,7 @@ test-all: all ## run all tests, also beside peers in Python
 sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer, that of models, too
 	@scripts/setup_tsan
 	for preset in tsan asan; do \
-	  rooms='base engine coco dataflow formats doctor advice report'; \
+	  rooms='base engine coco dataflow formats data advice report'; \
 	  test $$preset = tsan || rooms="$$rooms python"; \
 	  cmake --preset $$preset && \
 	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target $$(printf ' tests_%s' $$rooms) && \

@@ -6,7 +6,7 @@ include_guard(DIRECTORY)  # its variables are those of the folder that includes 
 # Beside this file where it is installed.
 set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR})
 if(NOT EXISTS ${MILLRACE_PLUGIN_FILES}/plugin.cpp)
-  set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR}/../millrace/plugins)
+  set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR}/../plugins)
 endif()
 set(MILLRACE_BUILD_ID ${CMAKE_CURRENT_LIST_DIR}/build_id.cmake)
 

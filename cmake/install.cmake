@@ -1,6 +1,6 @@
 # cmake --install: both programs, their manual page, completions and schema, the CMake package that
 # plug-ins are built with, recipes and pages.
-# Included after the rooms; millrace/plugins installs the headers.
+# Included after the rooms; plugins installs the headers.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 include(public_headers)
@@ -17,7 +17,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cma
 configure_file(cmake/plugins.cmake.in ${PROJECT_BINARY_DIR}/plugins.cmake @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/plugins.cmake
               cmake/add_plugin.cmake cmake/build_id.cmake cmake/libtorch.cmake cmake/opencv.cmake
-              millrace/plugins/plugin.cpp millrace/plugins/build_id.h.in
+              plugins/plugin.cpp plugins/build_id.h.in
         DESTINATION ${package_folder})
 # The predictor, by itself with `cmake --install BUILD --component predict`.
 install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake
@@ -26,11 +26,11 @@ install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake
 install(TARGETS millrace_predict_library LIBRARY DESTINATION lib COMPONENT predict
                                          NAMELINK_COMPONENT predict)
 install(TARGETS millrace_image_readers DESTINATION lib/millrace COMPONENT predict)
-install(FILES millrace/predict/millrace_predict.h DESTINATION include COMPONENT predict)
+install(FILES models/predict/millrace_predict.h DESTINATION include COMPONENT predict)
 foreach(header millrace/base/errors.h millrace/coco/masks/masks.h
-               millrace/detector/detected_object.h ${predict_headers})
+               millrace/models/detector/detected_object.h ${predict_headers})
   get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${header} DESTINATION include/${folder} COMPONENT predict)
+  install(FILES ${MILLRACE_INCLUDE}/${header} DESTINATION include/${folder} COMPONENT predict)
 endforeach()
 install(DIRECTORY configs DESTINATION share/millrace)
 set(shell ${PROJECT_BINARY_DIR}/shell)

@@ -39,7 +39,7 @@ function(add_room name)
   endif()
   add_library(millrace::${name} ALIAS millrace_${name})
   set_target_properties(millrace_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-  target_include_directories(millrace_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_include_directories(millrace_${name} PUBLIC ${MILLRACE_INCLUDE})
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
 endfunction()
 
@@ -68,10 +68,11 @@ function(add_test_program name)
                        PROPERTIES LABELS ${label} ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
-# add_unit_test(ROOM/NAME LINKS ... [SLOW]): tests/ROOM/NAME_test.cpp as one test program.
+# add_unit_test(ROOM/NAME LINKS ... [SLOW]): NAME_test.cpp of this folder as one test program.
 function(add_unit_test name)
   string(REPLACE "/" "_" target ${name}_test)
-  add_test_program(${target} SOURCES ${PROJECT_SOURCE_DIR}/tests/${name}_test.cpp ${ARGN})
+  get_filename_component(file ${name} NAME)
+  add_test_program(${target} SOURCES ${file}_test.cpp ${ARGN})
 endfunction()
 
 # add_cluster_test(NAME RANKS SOURCES ... LINKS ...): a test program whose tests are run by each of

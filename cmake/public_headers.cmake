@@ -7,12 +7,12 @@ set(public_headers
   millrace/base/options.h
   millrace/base/random.h
   millrace/base/registry.h
-  millrace/engine/dataflow.h
-  millrace/engine/message.h
-  millrace/engine/pipeline.h
-  millrace/engine/plan.h
-  millrace/engine/source.h
-  millrace/engine/stage.h
+  millrace/dataflow/engine/dataflow.h
+  millrace/dataflow/engine/message.h
+  millrace/dataflow/engine/pipeline.h
+  millrace/dataflow/engine/plan.h
+  millrace/dataflow/engine/source.h
+  millrace/dataflow/engine/stage.h
   millrace/coco/data/annotations.h
   millrace/coco/data/detections.h
   millrace/coco/evaluation/evaluate.h
@@ -22,18 +22,18 @@ set(public_headers
   millrace/dataflow/detection/transforms.h
   millrace/dataflow/image/lazy_image.h
   millrace/dataflow/sources/detection_sources.h
-  millrace/onnx/detection.h
-  millrace/onnx/graph.h
-  millrace/onnx/operations.h
-  millrace/weights/parameters.h
-  millrace/weights/safetensors.h
+  millrace/models/onnx/detection.h
+  millrace/models/onnx/graph.h
+  millrace/models/onnx/operations.h
+  millrace/models/weights/parameters.h
+  millrace/models/weights/safetensors.h
   millrace/trainer/appended_file.h
   millrace/trainer/callback.h
   millrace/trainer/callback_roles.h
   millrace/trainer/cluster/cluster.h
-  millrace/detector/detected_object.h
-  millrace/detector/detector.h
-  millrace/detector/knows_totals.h
+  millrace/models/detector/detected_object.h
+  millrace/models/detector/detector.h
+  millrace/models/detector/knows_totals.h
   millrace/trainer/checkpoint/position.h
   millrace/trainer/metrics.h
   millrace/trainer/optimizer/hyper_parameters.h
@@ -58,5 +58,5 @@ set(public_headers
 # Those of the component predict, besides what they include of the above. millrace_predict.h is
 # installed beside the folder millrace/.
 set(predict_headers
-  millrace/predict/predictor.h
+  millrace/models/predict/predictor.h
 )

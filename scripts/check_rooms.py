@@ -11,7 +11,7 @@ import sys
 
 MOST_FILES = 40  # in a folder, those of its folders not counted
 
-# The folders of millrace/ and those of the Python modules, lowest first, each with those it stands
+# The folders of the rooms and those of the Python modules, lowest first, each with those it stands
 # on. A folder may include these and whatever they may include. What is named stands above, so that
 # arrows form no circle.
 FOLDERS = {
@@ -19,9 +19,6 @@ FOLDERS = {
     "base/disk": ["base"],
     "base/events": ["base/disk"],
     "base/process": ["base/events"],
-    "storage/http": [],
-    "storage": ["base/disk", "base/process", "storage/http"],
-    "engine": ["base/events"],
     "coco/masks": ["base"],
     "coco/data": ["base/disk", "coco/masks"],
     "coco/picture": ["base"],
@@ -29,53 +26,56 @@ FOLDERS = {
     "coco/evaluation": ["coco/data"],
     "coco/analysis": ["coco/evaluation"],
     "coco/sample": ["base/disk", "coco/masks", "coco/picture"],
+    "dataflow/store/remote/http": [],
+    "dataflow/store/remote": ["base/disk", "base/process", "dataflow/store/remote/http"],
+    "dataflow/engine": ["base/events"],
     "dataflow/image_readers": [],
     "dataflow/image": ["base/process", "coco/masks", "dataflow/image_readers"],
-    "dataflow/detection": ["engine", "coco/drawing", "coco/sample", "dataflow/image"],
-    "dataflow/store": ["dataflow/detection", "storage"],
+    "dataflow/detection": ["coco/drawing", "coco/sample", "dataflow/engine", "dataflow/image"],
+    "dataflow/store": ["dataflow/detection", "dataflow/store/remote"],
     "dataflow/sources": ["dataflow/store"],
     "dataflow/serving": ["dataflow/sources"],
     "dataflow/stages": ["dataflow/store"],
     "dataflow": ["dataflow/serving", "dataflow/stages"],
-    "report": ["coco/analysis", "dataflow/detection"],
-    "doctor": ["coco/evaluation", "dataflow/stages"],
-    "advice": ["doctor"],
-    "formats/files": ["coco/data", "dataflow/image"],
-    "formats": ["formats/files"],
-    "formats/writers": ["formats"],
-    "weights": ["base/disk"],
-    "onnx": ["weights"],
-    "detector": ["dataflow/detection", "onnx"],
-    "export": ["detector"],
-    "models/ops": ["onnx"],
-    "models/layers": ["detector", "models/ops"],
+    "models/weights": ["base/disk"],
+    "models/onnx": ["models/weights"],
+    "models/detector": ["dataflow/detection", "models/onnx"],
+    "models/export": ["models/detector"],
+    "models/ops": ["models/onnx"],
+    "models/layers": ["models/detector", "models/ops"],
     "models/backbones": ["models/layers"],
     "models": ["models/backbones"],
     "models/maskrcnn": ["models"],
     "models/retinanet": ["models"],
-    "predict": ["detector"],
-    "trainer/cluster": ["base/process", "detector"],
-    "trainer/optimizer": ["detector"],
+    "models/predict": ["models/detector"],
+    "trainer/cluster": ["base/process", "models/detector"],
+    "trainer/optimizer": ["models/detector"],
     "trainer/checkpoint": ["trainer/cluster", "trainer/optimizer"],
     "trainer": ["coco/analysis", "dataflow", "trainer/checkpoint"],
     "trainer/evaluation": ["trainer"],
     "trainer/status": ["trainer"],
     "trainer/run": ["trainer/evaluation", "trainer/status"],
+    "tools/report": ["coco/analysis", "dataflow/detection"],
+    "tools/data": ["coco/evaluation", "dataflow/stages"],
+    "tools/data/advice": ["tools/data"],
+    "tools/formats/files": ["coco/data", "dataflow/image"],
+    "tools/formats": ["tools/formats/files"],
+    "tools/formats/writers": ["tools/formats"],
+    "tools/video/files": [],
+    "tools/video": ["base", "tools/video/files"],
     "callbacks/common": ["trainer/evaluation"],
-    "callbacks": ["callbacks/common", "report"],
+    "callbacks": ["callbacks/common", "tools/report"],
     "plugins": ["base/disk"],
     "plugins/cuda": ["models/ops", "plugins", "trainer/cluster"],
     "plugins/rtdetr": ["models"],
     "plugins/yolox": ["models"],
-    "video/files": [],
-    "video": ["base", "video/files"],
-    "cli": ["doctor", "export", "formats", "models/maskrcnn", "models/retinanet",
-            "plugins", "report", "trainer/run", "video"],
+    "cli": ["models/export", "models/maskrcnn", "models/retinanet", "plugins", "tools/data",
+            "tools/formats", "tools/report", "tools/video", "trainer/run"],
     "cli/bench": ["cli"],
     "cli/describe": ["cli"],
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench"],
-    "cli/init": ["advice", "cli"],
+    "cli/init": ["cli", "tools/data/advice"],
     "cli/inspect": ["cli"],
     "cli/predict": ["cli"],
     "cli/status": ["cli"],
@@ -87,6 +87,8 @@ FOLDERS = {
 
 # As plug-ins from elsewhere, these include public headers and their own alone.
 PUBLIC_ALONE = ("plugins/rtdetr", "plugins/yolox")
+
+ROOMS = ("base", "coco", "dataflow", "models", "trainer", "tools", "callbacks", "plugins", "cli")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]((?:millrace|python)/[^">]+/[^">/]+)[">]')
 
@@ -111,17 +113,17 @@ def public_headers(root: pathlib.Path) -> set:
 
 def problems(root: pathlib.Path):
     below = reachable()
-    for top in ("millrace", "python", "tests"):
+    for top in (*ROOMS, "python", "tests"):
         for folder in sorted({path.parent for path in (root / top).rglob("*") if path.is_file()}):
             count = sum(path.is_file() for path in folder.iterdir())
             if count > MOST_FILES:
                 yield f"{folder.relative_to(root)}: {count} files; divide it ({MOST_FILES} at most)"
     public = public_headers(root)
-    for file in sorted([*(root / "millrace").rglob("*"), *(root / "python").rglob("*")]):
+    for file in sorted(file for top in (*ROOMS, "python") for file in (root / top).rglob("*")):
         if file.suffix not in (".h", ".cpp", ".cu", ".cuh"):
             continue
         name = file.relative_to(root)
-        folder = name.parent.as_posix().removeprefix("millrace/")
+        folder = name.parent.as_posix()
         if folder not in below:
             yield f"{name}:1: its folder is not listed in scripts/check_rooms.py"
             continue
@@ -132,7 +134,7 @@ def problems(root: pathlib.Path):
                 yield f"{name}:{number}: '{folder}' may not include '{target}' (check_rooms.py)"
             if found and folder in PUBLIC_ALONE and found[1] not in public:
                 yield f"{name}:{number}: includes '{found[1]}', which is not public"
-            if found and name.as_posix() in public and found[1] not in public:
+            if found and f"millrace/{name}" in public and found[1] not in public:
                 yield f"{name}:{number}: a public header includes '{found[1]}', which is not public"
 
 

@@ -35,4 +35,4 @@ if __name__ == "__main__":
     prefix = pathlib.Path(sys.argv[1]).absolute()
     pages_root = prefix / "share/doc/millrace"
     for page in pages_root.rglob("*.md"):
-        relink(page, pages_root, [prefix / "include", prefix / "share/millrace"])
+        relink(page, pages_root, [prefix / "include/millrace", prefix / "share/millrace"])

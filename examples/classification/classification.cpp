@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/dataflow/engine/pipeline.h>
+#include <millrace/dataflow/engine/source.h>
 #include <millrace/dataflow/image/image_file.h>
-#include <millrace/engine/pipeline.h>
-#include <millrace/engine/source.h>
 
 namespace fs = std::filesystem;
 using namespace millrace;

@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 #include <oneapi/tbb/global_control.h>
 
-#include "millrace/engine/pipeline.h"
+#include "millrace/dataflow/engine/pipeline.h"
 
 namespace millrace {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/predict/predictor.h"
+#include "millrace/models/predict/predictor.h"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/dataflow/sources/train_data.h"
-#include "millrace/detector/precision.h"
+#include "millrace/models/detector/precision.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "millrace/base/config.h"
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/run/recipe.h"
 #include "tests/models/small_batch.h"
 

@@ -21,7 +21,7 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
-#include "millrace/detector/restore.h"
+#include "millrace/models/detector/restore.h"
 #include "millrace/trainer/run/run.h"
 
 namespace millrace {

@@ -7,8 +7,8 @@ Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared
 square, and start from the same weights, which the package writes: random, with scores that give
 hundreds of detections. Training: 4 images of 416, SGD, fp32, two threads. Detection: one image of
 640, until the boxes after NMS. The package is run by MILLRACE_PEERS_PYTHON, an interpreter that has
-torch, torchvision and `yolox` (see tests/yolox/reference.py); without it there is nothing to
-compare.
+torch, torchvision and `yolox` (see tests/plugins/yolox/reference.py); without it there is nothing
+to compare.
 
 The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
 """

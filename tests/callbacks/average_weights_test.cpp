@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "millrace/weights/weights.h"
+#include "millrace/models/weights/weights.h"
 #include "tests/callbacks/training.h"
 
 namespace millrace::testing {

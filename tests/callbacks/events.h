@@ -12,7 +12,7 @@
 
 #include "millrace/base/files.h"
 #include "millrace/callbacks/common/event_records.h"
-#include "millrace/storage/tf_record.h"
+#include "millrace/dataflow/store/remote/tf_record.h"
 
 namespace millrace::testing {
 

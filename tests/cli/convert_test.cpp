@@ -1,8 +1,8 @@
 // trainer convert: the real program, with files that torch has written and will read.
 #include <ATen/ops/zeros.h>
 
-#include "millrace/weights/formats.h"
-#include "millrace/weights/model_card.h"
+#include "millrace/models/weights/formats.h"
+#include "millrace/models/weights/model_card.h"
 #include "tests/cli/trainer.h"
 #include "tests/support/python.h"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "millrace/engine/dataflow.h"
+#include "millrace/dataflow/engine/dataflow.h"
 
 namespace millrace::testing {
 

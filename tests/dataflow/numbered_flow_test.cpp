@@ -1,5 +1,5 @@
 // Items by number are those of the plain flow, whoever makes them and in whatever order.
-#include "millrace/engine/dataflow.h"
+#include "millrace/dataflow/engine/dataflow.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/engine/group_plan.h"
-#include "millrace/engine/pipeline.h"
+#include "millrace/dataflow/engine/group_plan.h"
+#include "millrace/dataflow/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 

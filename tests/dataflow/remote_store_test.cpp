@@ -18,7 +18,7 @@
 #include "millrace/dataflow/store/index_shards.h"
 #include "millrace/dataflow/store/pack_records.h"
 #include "millrace/dataflow/store/record_store.h"
-#include "millrace/storage/remote.h"
+#include "millrace/dataflow/store/remote/remote.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/python.h"

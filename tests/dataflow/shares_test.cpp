@@ -16,8 +16,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/engine/order.h"
-#include "millrace/engine/pipeline.h"
+#include "millrace/dataflow/engine/order.h"
+#include "millrace/dataflow/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 

@@ -3,14 +3,14 @@
 #include <cmath>
 
 #include "millrace/base/errors.h"
-#include "millrace/formats/files/base64.h"
-#include "millrace/formats/files/csv_table.h"
-#include "millrace/formats/files/image_size.h"
-#include "millrace/formats/files/labelme_file.h"
-#include "millrace/formats/files/png_values.h"
-#include "millrace/formats/files/value_masks.h"
-#include "millrace/formats/files/voc_file.h"
-#include "millrace/formats/files/yolo_labels.h"
+#include "millrace/tools/formats/files/base64.h"
+#include "millrace/tools/formats/files/csv_table.h"
+#include "millrace/tools/formats/files/image_size.h"
+#include "millrace/tools/formats/files/labelme_file.h"
+#include "millrace/tools/formats/files/png_values.h"
+#include "millrace/tools/formats/files/value_masks.h"
+#include "millrace/tools/formats/files/voc_file.h"
+#include "millrace/tools/formats/files/yolo_labels.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {

@@ -1,8 +1,8 @@
 // Pickles: any bytes are a tree or an Error; each tensor in it is a view within its storage.
-#include "millrace/weights/pickle.h"
+#include "millrace/models/weights/pickle.h"
 
 #include "millrace/base/errors.h"
-#include "millrace/weights/pickled_state.h"
+#include "millrace/models/weights/pickled_state.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {

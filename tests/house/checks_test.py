@@ -16,7 +16,7 @@ class Checks(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
         (self.root / "tests").mkdir()
-        self.write("millrace/base/files.h", "#include <string>\n")
+        self.write("base/files.h", "#include <string>\n")
 
     def tearDown(self):
         self.folder.cleanup()
@@ -31,21 +31,21 @@ class Checks(unittest.TestCase):
         return ended.returncode, ended.stdout
 
     def test_an_arrow_that_points_down_passes(self):
-        self.write("millrace/trainer/run/run.cpp", '#include "millrace/base/files.h"\n')
+        self.write("trainer/run/run.cpp", '#include "millrace/base/files.h"\n')
         self.assertEqual(self.check("check_rooms.py")[0], 0)
 
     def test_an_include_that_may_not_be_is_reported_with_its_place(self):
         self.write("cmake/public_headers.cmake",
-                   "set(public_headers\n  millrace/engine/plan.h\n)\n")
+                   "set(public_headers\n  millrace/dataflow/engine/plan.h\n)\n")
         for name, text, wanted in (
-            ("millrace/base/files.h", '#include <string>\n#include "millrace/engine/plan.h"\n',
-             "millrace/base/files.h:2: 'base' may not include 'engine'"),
-            ("millrace/coco/masks/rle.cpp", "#include <millrace/coco/data/json.h>\n",
+            ("base/files.h", '#include <string>\n#include "millrace/dataflow/engine/plan.h"\n',
+             "base/files.h:2: 'base' may not include 'dataflow/engine'"),
+            ("coco/masks/rle.cpp", "#include <millrace/coco/data/json.h>\n",
              "rle.cpp:1: 'coco/masks' may not include 'coco/data'"),
-            ("millrace/engine/plan.h", '#include "millrace/base/files.h"\n',
-             "millrace/engine/plan.h:1: a public header includes 'millrace/base/files.h'"),
-            ("millrace/attic/old.cpp", "\n",
-             "millrace/attic/old.cpp:1: its folder is not listed"),
+            ("dataflow/engine/plan.h", '#include "millrace/base/files.h"\n',
+             "dataflow/engine/plan.h:1: a public header includes 'millrace/base/files.h'"),
+            ("base/attic/old.cpp", "\n",
+             "base/attic/old.cpp:1: its folder is not listed"),
         ):
             with self.subTest(name):
                 self.write(name, text)
@@ -57,12 +57,12 @@ class Checks(unittest.TestCase):
         self.write("tools/report/viewer/modules.txt", "dom\n")
         self.write("tools/report/viewer/dom.js", "export function h() {}\nexport const s = 1;\n")
         self.write("tools/report/viewer.js", 'import {h, t} from "./viewer/dom.js";\nh(t);\n')
-        self.write("millrace/base/files.h", 'const char* a = "<td>";\n')
+        self.write("base/files.h", 'const char* a = "<td>";\n')
         code, said = self.check("check_viewer.py")
         self.assertEqual(code, 1)
         for wanted in ("viewer.js: imports 't', which dom does not export",
                        "dom.js: exports 's', which nobody imports",
-                       "millrace/base/files.h:1: HTML in C++"):
+                       "base/files.h:1: HTML in C++"):
             self.assertIn(wanted, said)
 
     def test_a_folder_that_has_grown_too_large_is_reported(self):

@@ -11,7 +11,7 @@ using Package = Installed;
 TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
   for (const auto* file :
        {"bin/trainer", "bin/trainer-torch", "include/millrace/trainer/callback.h",
-        "include/millrace/detector/detector.h",
+        "include/millrace/models/detector/detector.h",
         "include/millrace/dataflow/detection/detection_stages.h",
         "include/millrace/models/pyramid_detector.h", "include/millrace/plugins/build_id.h",
         "lib/cmake/millrace/millraceConfig.cmake", "lib/cmake/millrace/millraceConfigVersion.cmake",

@@ -1,7 +1,7 @@
 // The component `predict` alone, in a fresh folder: programs in C, C++ and Python detect with it.
 #include <algorithm>
 
-#include "tests/predict/trained.h"
+#include "tests/models/predict/trained.h"
 
 namespace millrace::testing {
 namespace {
@@ -57,7 +57,7 @@ class InstalledPredict : public Trained {
 TEST_F(InstalledPredict, HasTheLibraryAndNoProgram) {
   for (const auto* file :
        {"lib/libmillrace_predict.so", "lib/millrace/image_readers.so", "include/millrace_predict.h",
-        "include/millrace/predict/predictor.h", "lib/cmake/millrace/millraceConfig.cmake"})
+        "include/millrace/models/predict/predictor.h", "lib/cmake/millrace/millraceConfig.cmake"})
     EXPECT_TRUE(fs::exists(moved() / file)) << file;
   for (const auto* file : {"bin", "share", "include/millrace/trainer"})
     EXPECT_FALSE(fs::exists(moved() / file)) << file;
@@ -99,7 +99,7 @@ TEST_F(InstalledPredict, AProgramInCppDetects) {
              "target_compile_features(program PRIVATE cxx_std_20)\n"
              "target_link_libraries(program PRIVATE millrace::predict)\n");
   write_text(in_folder("program/program.cpp"), R"(#include <cstdio>
-#include <millrace/predict/predictor.h>
+#include <millrace/models/predict/predictor.h>
 #include <millrace_predict.h>
 
 int main(int, char** argv) try {

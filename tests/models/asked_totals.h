@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/detector/knows_totals.h"
+#include "millrace/models/detector/knows_totals.h"
 
 namespace millrace::testing {
 

@@ -5,7 +5,7 @@
 #include <opencv2/core.hpp>
 
 #include "millrace/dataflow/detection/batch_padding.h"
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 #include "tests/models/small_batch.h"
 
 namespace millrace::testing {

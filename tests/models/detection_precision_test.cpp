@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "millrace/detector/make_detector.h"
-#include "millrace/detector/precision.h"
+#include "millrace/models/detector/make_detector.h"
+#include "millrace/models/detector/precision.h"
 #include "tests/models/small_batch.h"
 
 namespace millrace::testing {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "millrace/base/errors.h"
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/pyramid_detector.h"
 #include "tests/models/small_batch.h"

@@ -9,8 +9,8 @@
 
 #include <limits>
 
-#include "millrace/detector/device_pixels.h"
-#include "millrace/detector/restore.h"
+#include "millrace/models/detector/device_pixels.h"
+#include "millrace/models/detector/restore.h"
 #include "millrace/trainer/running_statistics.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/other_device.h"

@@ -4,9 +4,9 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
-#include "millrace/detector/device_pixels.h"
-#include "millrace/detector/make_detector.h"
 #include "millrace/models/backbones/pyramid.h"
+#include "millrace/models/detector/device_pixels.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/upload.h"
 #include "millrace/trainer/run/device.h"

@@ -1,7 +1,7 @@
 // What detectors say of a step: laws of their figures.
 #include <map>
 
-#include "millrace/detector/figures.h"
+#include "millrace/models/detector/figures.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/maskrcnn/box_head.h"
 #include "millrace/models/maskrcnn/rpn.h"

@@ -12,7 +12,7 @@
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/renamed_keys.h"
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 #include "tests/support/thrown.h"
 
 namespace millrace::testing {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "millrace/base/random.h"
-#include "millrace/detector/detector.h"
-#include "millrace/weights/safetensors.h"
+#include "millrace/models/detector/detector.h"
+#include "millrace/models/weights/safetensors.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "millrace/detector/device_pixels.h"
+#include "millrace/models/detector/device_pixels.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/other_device.h"
 #include "tests/models/small_batch.h"

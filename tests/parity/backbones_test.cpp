@@ -14,8 +14,8 @@
 #include "millrace/models/backbones/hrnet.h"
 #include "millrace/models/backbones/resnet.h"
 #include "millrace/models/maskrcnn/regions.h"
-#include "millrace/weights/safetensors.h"
-#include "millrace/weights/weights.h"
+#include "millrace/models/weights/safetensors.h"
+#include "millrace/models/weights/weights.h"
 #include "tests/support/python.h"
 #include "tests/support/tensors.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/weights/safetensors.h"
+#include "millrace/models/weights/safetensors.h"
 
 namespace millrace::testing {
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "millrace/base/files.h"
-#include "millrace/weights/safetensors.h"
+#include "millrace/models/weights/safetensors.h"
 #include "tests/support/data.h"
 
 namespace millrace::testing {

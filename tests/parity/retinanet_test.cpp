@@ -12,7 +12,7 @@
 
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/retinanet/options.h"
-#include "millrace/weights/safetensors.h"
+#include "millrace/models/weights/safetensors.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/python.h"
 #include "tests/support/tensors.h"

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "millrace/dataflow/detection/transforms.h"
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/parity/training_parts.h"
 

@@ -9,7 +9,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/regions.h"
 #include "tests/parity/training_parts.h"

@@ -92,7 +92,7 @@ def test_differences_are_shown_as_often_as_the_power_says(noise: Noise, n: int) 
 
 
 def test_random_numbers_are_those_of_the_program() -> None:
-    """Recorded from millrace/base/random.h: Rng{2022, 3}, below(5) and below(2^64 - 1)."""
+    """Recorded from base/random.h: Rng{2022, 3}, below(5) and below(2^64 - 1)."""
     few, words = random_below(5, 2022, 3), random_below(2**64 - 1, 2022, 3)
     assert [next(few) for _ in range(8)] == [0, 1, 0, 0, 2, 1, 2, 4]
     assert next(words) == 3649759788650780373

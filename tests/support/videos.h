@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "millrace/video/open_video.h"
+#include "millrace/tools/video/open_video.h"
 
 namespace millrace::testing {
 

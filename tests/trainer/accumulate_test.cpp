@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "millrace/base/errors.h"
-#include "millrace/detector/figures.h"
+#include "millrace/models/detector/figures.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"

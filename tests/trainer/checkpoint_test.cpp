@@ -7,10 +7,10 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/base/files.h"
+#include "millrace/models/weights/formats.h"
+#include "millrace/models/weights/sealed_folder.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/run/run_folder.h"
-#include "millrace/weights/formats.h"
-#include "millrace/weights/sealed_folder.h"
 #include "tests/support/reflink_disk.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"

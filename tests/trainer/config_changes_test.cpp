@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "millrace/base/errors.h"
-#include "millrace/detector/restore.h"
+#include "millrace/models/detector/restore.h"
 #include "tests/support/fake_training.h"
 
 namespace millrace::testing {

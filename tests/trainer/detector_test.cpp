@@ -1,6 +1,6 @@
 // What a detector may not give: an error with its name, instead of a library's words or a wrong
 // score.
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>

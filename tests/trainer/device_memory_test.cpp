@@ -1,4 +1,4 @@
-#include "millrace/detector/device_memory.h"
+#include "millrace/models/detector/device_memory.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
 #include <gtest/gtest.h>

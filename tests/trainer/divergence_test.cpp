@@ -4,7 +4,7 @@
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
 
-#include "millrace/detector/restore.h"
+#include "millrace/models/detector/restore.h"
 #include "millrace/trainer/failed_steps.h"
 #include "tests/trainer/fixture.h"
 

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "millrace/base/files.h"
-#include "millrace/detector/detector.h"
+#include "millrace/models/detector/detector.h"
+#include "millrace/models/weights/formats.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
-#include "millrace/weights/formats.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 

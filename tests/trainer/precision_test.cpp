@@ -1,6 +1,6 @@
 // fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted
 // as bad.
-#include "millrace/detector/precision.h"
+#include "millrace/models/detector/precision.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/full.h>

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "millrace/base/errors.h"
-#include "millrace/detector/restore.h"
+#include "millrace/models/detector/restore.h"
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/support/ranks_main.h"

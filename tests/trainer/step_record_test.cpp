@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "millrace/base/files.h"
-#include "millrace/detector/restore.h"
+#include "millrace/models/detector/restore.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"

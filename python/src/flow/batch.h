@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/engine/dataflow.h"
+#include "millrace/dataflow/engine/dataflow.h"
 
 namespace millrace::python {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "millrace/base/config.h"
-#include "millrace/engine/dataflow.h"
+#include "millrace/dataflow/engine/dataflow.h"
 
 namespace millrace::python {
 

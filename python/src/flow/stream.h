@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/engine/dataflow.h"
 #include "millrace/dataflow/serving/messages.h"
-#include "millrace/engine/dataflow.h"
 #include "python/src/flow/stage.h"
 
 namespace millrace::python {

@@ -19,7 +19,7 @@
 #include "millrace/base/log.h"
 #include "millrace/cli/replay/gradient_hooks.h"
 #include "millrace/dataflow/sources/train_data.h"
-#include "millrace/detector/make_detector.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/run/session.h"
 #include "tests/bench/scaling/published.h"
 

@@ -6,7 +6,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/detector/detector.h"
+#include "millrace/models/detector/detector.h"
 #include "millrace/trainer/callback.h"
 
 namespace {

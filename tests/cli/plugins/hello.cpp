@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/detector/detector.h"
+#include "millrace/models/detector/detector.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-#include "millrace/detector/device_tools.h"
+#include "millrace/models/detector/device_tools.h"
 
 namespace {
 

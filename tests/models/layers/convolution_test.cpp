@@ -17,7 +17,7 @@
 #include <array>
 #include <vector>
 
-#include "millrace/detector/precision.h"
+#include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/support/tensors.h"

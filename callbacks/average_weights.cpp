@@ -1,0 +1,93 @@
+// [callbacks.average_weights]: an exponential moving average of the weights, which detects better
+// than the last ones while the learning rate is high. Checkpoints keep it as
+// callback.NAME.safetensors, a file of weights.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/_foreach_lerp.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "millrace/models/detector/restore.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct AverageWeightsOptions {
+  double decay = 0.9998;
+  bool warm_up = true;
+  std::int64_t ramp = 0;
+  bool buffers = false;
+
+  void describe(Options& o) {
+    o.add("decay", decay, "weight of the average before a step in that after it",
+          {.min = 0, .max = 1});
+    o.add("warm_up", warm_up, "the decay is no more than (1 + steps) / (10 + steps)");
+    o.add("ramp", ramp,
+          "> 0: the decay is multiplied by 1 - exp(-steps / ramp) instead, as in timm and YOLOX",
+          {.min = 0, .unit = "steps"});
+    o.add("buffers", buffers, "running statistics are averaged, too");
+  }
+
+  void check(const Config& table) const {
+    if (ramp > 0)
+      refuse_unused<AverageWeightsOptions>(table, {"warm_up"}, "with a ramp, which is another one");
+  }
+
+  double decay_at(double step) const {
+    if (ramp > 0) return decay * (1 - std::exp(-step / static_cast<double>(ramp)));
+    return warm_up ? std::min(decay, (1 + step) / (10 + step)) : decay;
+  }
+};
+
+/// average = decay average + (1 - decay) value after each step, with the warm-up of
+/// tf.train.ExponentialMovingAverage or the ramp of timm's ModelEma. Frozen parameters, and running
+/// statistics unless `buffers` says otherwise, are the model's own.
+class AverageWeights final : public Callback, public KeepsWeights {
+ public:
+  using Options = AverageWeightsOptions;
+
+  explicit AverageWeights(const AverageWeightsOptions& options) : options_(options) {}
+
+  void before_train(TrainState& state) override {
+    const auto loaded = std::exchange(all_, {});
+    for (const auto& parameter : state.model.parameters()) {
+      const auto value = parameter.value.detach();
+      const bool is_statistic = parameter.kind == ParameterKind::buffer;
+      const bool averaged = parameter.trainable() || (options_.buffers && is_statistic);
+      const auto kept = averaged ? value.clone() : value;
+      all_.emplace_back(parameter.name, kept);
+      if (!averaged) continue;
+      values_.push_back(value);
+      averages_.push_back(kept);
+    }
+    if (loaded.empty()) return;
+    // The model has the rest from the checkpoint already.
+    restore(all_, loaded, "callback '" + state.caller + "'");
+  }
+
+  void after_step(TrainState& state) override {
+    const c10::NoGradGuard no_graph;
+    const auto decay = options_.decay_at(static_cast<double>(state.at.step));
+    at::_foreach_lerp_(averages_, values_, at::Scalar(1 - decay));
+  }
+
+  /// Every rank may evaluate them.
+  bool chief_only() const override { return false; }
+
+  NamedTensors save_tensors() const override { return all_; }
+  void load_tensors(TrainState&, const NamedTensors& tensors) override { all_ = tensors; }
+
+ private:
+  AverageWeightsOptions options_;
+  NamedTensors all_;                           // averages, and the model's other tensors
+  std::vector<at::Tensor> values_, averages_;  // of what is averaged
+};
+
+MILLRACE_REGISTER(register_callback<AverageWeights>(
+    "average_weights", "keeps an exponential moving average of the weights"));
+
+}  // namespace
+}  // namespace millrace

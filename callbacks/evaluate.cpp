@@ -1,0 +1,406 @@
+// [callbacks.evaluate]: COCO's twelve scores for boxes and masks over the validation split, while
+// training waits or in the background.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/callbacks/common/evaluation_files.h"
+#include "millrace/callbacks/common/pending_evaluation.h"
+#include "millrace/callbacks/common/score_history.h"
+#include "millrace/models/detector/restore.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/trainer/checkpoint/checkpoint_holds.h"
+#include "millrace/trainer/checkpoint/shared_checkpoint.h"
+#include "millrace/trainer/evaluation/detector_evaluation.h"
+#include "millrace/trainer/evaluation/running_ap.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kApPause = 30;  // seconds between two looks at AP so far
+
+enum class EvaluationMode { waiting, score_in_background, background };
+std::vector<std::string> value_names(EvaluationMode) {
+  return {"inline", "score_in_background", "background"};
+}
+
+/// The names of COCO's scores, then those that LVIS has besides.
+std::vector<std::string> all_score_names() {
+  auto names = score_names(/*federated=*/false);
+  for (auto& name : score_names(/*federated=*/true))
+    if (std::ranges::count(names, name) == 0) names.push_back(std::move(name));
+  return names;
+}
+
+struct EvaluateOptions {
+  std::string every = "1 epoch";
+  std::int64_t images = 0;
+  std::int64_t max_detections = 0;
+  EvaluationMode mode = EvaluationMode::waiting;
+  Options::Table targets;
+  std::string weights = "trained";
+  bool results = true;
+  bool boundary = false;
+  bool proposals = false;
+
+  void describe(Options& o) {
+    o.add("every", every, "how often; also after the last step").decides(Decides::evaluation);
+    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"})
+        .decides(Decides::evaluation);
+    o.add("max_detections", max_detections,
+          "maximum detections per image and class (LVIS: per image) that AP counts, for scenes "
+          "with more objects; 0: COCO's 100, LVIS's 300",
+          {.min = 0, .max = 1e5, .unit = "detections"})
+        .decides(Decides::evaluation);
+    o.add("mode", mode,
+          "training waits for the scores, for the detections alone, or for nothing while a copy "
+          "of the weights is evaluated")
+        .decides(Decides::run);
+    o.add("targets", targets, "training ends once all of these scores are reached",
+          all_score_names(), {.min = 0, .max = 1});
+    o.add("weights", weights,
+          "whose scores: the trained ones, or the name of a callback that keeps others, such as "
+          "average_weights; its name then stands before those of the scores")
+        .decides(Decides::evaluation);
+    o.add("results", results, "also write the detections, as COCO results, into detections/")
+        .decides(Decides::run);
+    o.add("boundary", boundary, "also score masks by their boundaries: boundary/AP ...")
+        .decides(Decides::evaluation);
+    o.add("proposals", proposals,
+          "also score the regions that a second stage looks at: proposals/AR@100 ...")
+        .decides(Decides::evaluation);
+  }
+
+  void check(const Config& table) const {
+    require(table, "max_detections", max_detections == 0 || max_detections >= 100,
+            "takes 0 or a number from 100 on, COCO's limit");
+  }
+};
+
+/// Runs `work`; what it throws becomes an Error naming the step of the evaluation.
+template <class Work>
+decltype(auto) naming(const Moment& of, Work work) try {
+  return work();
+} catch (const std::exception& problem) {
+  throw Error(fmt::format("evaluation of step {}: {}", of.step, problem.what()));
+}
+
+/// At most one evaluation runs. Its scores are taken when the next one is due or training ends,
+/// never earlier, so that nothing depends on its speed. The checkpoint of its step is held until
+/// then, for a resumed run to evaluate again and to be kept as the best. Each rank detects in its
+/// share; the chief scores all and broadcasts the scores.
+class EvaluateDetector final : public Callback,
+                               public PublishesMetrics,
+                               public UsesWeights,
+                               public NeedsValidation,
+                               public SavesState {
+ public:
+  using Options = EvaluateOptions;
+  static constexpr bool kByDefault = true;
+
+  explicit EvaluateDetector(Options options) : options_(std::move(options)) {}
+
+  void before_train(TrainState& state) override {
+    if (!state.validation) {
+      spdlog::warn("no validation split (data.val): nothing will be evaluated");
+      return;
+    }
+    if (!are_trained()) state.kept_by(options_.weights);  // throws if there is no such callback
+    gives_masks_ = state.model.gives_masks();
+    federated_ = coco::is_federated(*state.validation->split.annotations);
+    if (options_.boundary && !gives_masks_)
+      throw ConfigError(fmt::format("callbacks.evaluate.boundary: {} gives no masks: leave it out",
+                                    state.model.title));
+    if (options_.proposals && !state.model.gives_notes())
+      throw ConfigError(fmt::format(
+          "callbacks.evaluate.proposals: {} has no second stage, or merges several views of "
+          "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
+          state.model.title));
+    check_targets(state.model);
+    if (state.is_chief)
+      if (const auto text = coco::text(limit_cost(state.validation->split, run_of()));
+          !text.empty())
+        spdlog::warn("{}; callbacks.evaluate.max_detections counts more", text);
+    if (!state.make_model &&
+        (options_.mode == EvaluationMode::background || !are_trained() || !owed_.empty()))
+      throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
+    if (stop_at_targets(state)) return;
+    for (const auto& [of, held] : std::exchange(owed_, {})) {
+      if (of.step == state.at.step || is_saved(state, of))
+        evaluate(state, of);
+      else
+        spdlog::error("the evaluation of step {} is lost: there is no {}", of.step,
+                      checkpoint(state, of).string());
+    }
+  }
+
+  void after_step(TrainState& state) override {
+    if (pending_ && pending_->has_failed()) collect(state);
+  }
+
+  void trigger(TrainState& state) override {
+    if (!state.validation) return;
+    evaluate(state, state.now());
+    if (pending_) state.save_checkpoint();
+  }
+
+  void after_train(TrainState& state) override {
+    // Scores taken now would depend on how fast they came: a resumed run evaluates again.
+    if (state.is_interrupted()) pending_.reset();
+    if (!state.failure.empty() && state.cluster->size() > 1) return pending_.reset();
+    if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
+    if (!state.failure.empty() || history_.last().empty()) return;
+    const auto whose = are_trained() ? "" : " of " + options_.weights;
+    log_result(history_.last_text(whose));
+    log_info_in_file("all figures\n" + history_.last_tables());
+    spdlog::info(
+        "{}{}", history_.best_text(whose),
+        options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
+  }
+
+  bool chief_only() const override { return false; }
+
+  std::string weights_of() const override { return are_trained() ? "" : options_.weights; }
+
+  std::vector<std::string> publishes() const override {
+    auto names = federated_ ? score_names(*federated_, most()) : all_score_names();
+    if (!gives_masks_) std::erase_if(names, is_of_masks);
+    if (options_.boundary)
+      std::ranges::copy(boundary_score_names(federated_.value_or(false), most()),
+                        std::back_inserter(names));
+    if (options_.proposals) std::ranges::copy(proposal_score_names(), std::back_inserter(names));
+    for (auto& name : names) name.insert(0, prefix());
+    names.push_back(seconds_name("evaluate_s"));
+    names.push_back(seconds_name("evaluate_wait_s"));
+    return names;
+  }
+
+  nlohmann::json save_state() const override {
+    auto owed = nlohmann::json::array();
+    for (const auto& [of, held] : owed_) owed.push_back({of.step, of.progress});
+    return {{"owed", owed}, {"history", history_.state()}};
+  }
+  void load_state(TrainState&, const nlohmann::json& saved) override {
+    for (const auto& of : saved.at("owed")) owed_.push_back({{of.at(0), of.at(1)}, nullptr});
+    history_.load(saved.at("history"));
+  }
+
+ private:
+  /// An evaluation that is due or was started, and has no scores yet.
+  struct Owed {
+    Moment of;
+    CheckpointHold checkpoint;
+  };
+
+  static fs::path checkpoint(const TrainState& state, const Moment& of) {
+    return checkpoint_of(state.folder / "checkpoints", of.step);
+  }
+
+  /// Whether the chief still has it.
+  static bool is_saved(const TrainState& state, const Moment& of) {
+    return !state.cluster
+                ->broadcast("checkpoint to evaluate",
+                            fs::exists(checkpoint(state, of)) ? "yes" : "")
+                .empty();
+  }
+
+  EvaluationFiles files_of(const TrainState& state, const Moment& of) const {
+    const fs::path name = fs::path(prefix()) / fmt::format("step-{:06}.json", of.step);
+    return {options_.results ? state.folder / "detections" / name : fs::path(),
+            state.folder / "scores" / name};
+  }
+
+  /// Takes the scores of the evaluation before, then starts that of `of`.
+  void evaluate(TrainState& state, const Moment& of) {
+    owed_.push_back({of, state.hold_checkpoint(of.step)});
+    if (pending_ && !collect(state)) return;
+    if (stop_at_targets(state)) return;
+    const bool waits = options_.mode == EvaluationMode::waiting || state.is_last;
+    const auto began = Clock::now();
+    naming(of, [&] { start(state, of, waits); });
+    stood_still_s_ = seconds_since(began);
+    if (pending_ && waits) collect(state);
+  }
+
+  void start(TrainState& state, const Moment& of, bool waits) {
+    const auto& data = *state.validation;
+    const auto& cluster = *state.cluster;
+    auto run = run_of();
+    const auto files = files_of(state, of);
+    const bool of_now = of.step == state.at.step;
+    if (of_now && !waits && options_.mode == EvaluationMode::score_in_background) {
+      run.watch = state.pass_watch();
+      const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
+      auto& model = are_trained() ? state.model : copy_of(state, of);
+      const bool whole = evaluation->detect(model, data.start(share_of(cluster)));
+      if (!evaluation->join(cluster, whole)) return;
+      pending_ =
+          std::make_unique<PendingEvaluation>(of, std::launch::async, [=, &cluster](const auto&) {
+            return std::optional(scored(*evaluation, cluster, files));
+          });
+      return;
+    }
+    auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
+    // In the background no rank waits for another: parts are joined when the scores are taken.
+    const bool joins = waits || cluster.size() == 1;
+    pending_ = std::make_unique<PendingEvaluation>(
+        of, waits ? std::launch::deferred : std::launch::async,
+        [=, this, &model, &data, &state,
+         &cluster](const auto& cancelled) mutable -> std::optional<DetectorScores> {
+          run.watch = {.cancelled = cancelled, .leftovers = state.cancelled_flows.get()};
+          if (waits) run.watch.moves = [&state] { state.moves(); };
+          if (waits && state.is_chief)
+            run.so_far = RunningApLog(images_of(data, cluster), kApPause);
+          auto part = std::make_unique<DetectorEvaluation>(data.split, run);
+          const bool whole = part->detect(model, data.start(share_of(cluster)));
+          if (joins)
+            return part->join(cluster, whole) ? std::optional(scored(*part, cluster, files))
+                                              : std::nullopt;
+          part_ = std::move(part);
+          return whole ? std::optional(DetectorScores()) : std::nullopt;
+        });
+  }
+
+  /// The joined scores, written to `files`; empty except on the chief.
+  static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
+                               const EvaluationFiles& files) {
+    return cluster.is_chief() ? written(joined.scores(), files) : DetectorScores();
+  }
+
+  /// The scores of `pending`, from all ranks. Nothing if one was cancelled.
+  std::optional<DetectorScores> taken(const TrainState& state, const PendingEvaluation& pending) {
+    auto scores = pending.scores();
+    const auto part = std::exchange(part_, nullptr);
+    if (!part) return scores;
+    if (!part->join(*state.cluster, scores.has_value())) return std::nullopt;
+    return scored(*part, *state.cluster, files_of(state, pending.of()));
+  }
+
+  /// A second model with the weights to be scored, as they were at `of`.
+  Detector& copy_of(TrainState& state, const Moment& of) {
+    if (!copy_) copy_ = state.make_model();
+    restore(*copy_, weights(state, of));
+    return *copy_;
+  }
+
+  NamedTensors weights(TrainState& state, const Moment& of) const {
+    if (of.step == state.at.step)
+      return are_trained() ? named_values(state.model) : state.kept_by(options_.weights);
+    auto saved = read_checkpoint(checkpoint(state, of), *state.cluster);
+    return are_trained() ? saved.model : saved.callback_tensors[options_.weights];
+  }
+
+  EvaluationRun run_of() const {
+    return {.max_images = options_.images,
+            .keep_detections = options_.results,
+            .max_detections = most(),
+            .boundary = options_.boundary,
+            .proposals = options_.proposals};
+  }
+  std::uint32_t most() const { return static_cast<std::uint32_t>(options_.max_detections); }
+
+  bool are_trained() const { return options_.weights == "trained"; }
+
+  /// Of the names of scores.
+  std::string prefix() const { return are_trained() ? "" : options_.weights + "/"; }
+  std::string seconds_name(const char* what) const { return "time/" + prefix() + what; }
+
+  static bool is_of_masks(const std::string& score) { return score.starts_with("segm/"); }
+
+  /// How many this rank detects in.
+  std::int64_t images_of(const EvalData& data, const Cluster& cluster) const {
+    auto all = std::ssize(data.split.annotations->images);
+    if (options_.images > 0) all = std::min(all, options_.images);
+    return (all + cluster.size() - 1) / cluster.size();
+  }
+
+  void check_targets(const Detector& model) const {
+    for (const auto& [name, target] : options_.targets) {
+      if (std::ranges::count(score_names(*federated_, most()), name) == 0)
+        throw ConfigError(fmt::format(
+            "targets: '{}' will never come: the validation split is {}", name,
+            *federated_ ? "scored by LVIS's rules" : "scored by COCO's rules, not LVIS's"));
+      if (!gives_masks_ && is_of_masks(name))
+        throw ConfigError(
+            fmt::format("targets: '{}' will never come, since {} gives no masks: leave "
+                        "it out, or train a model with masks",
+                        name, model.title));
+    }
+  }
+
+  /// False if the process was asked to stop before there were scores.
+  bool collect(TrainState& state) {
+    const auto pending = std::exchange(pending_, nullptr);
+    const auto began = Clock::now();
+    const auto of = pending->of();
+    const auto scores = naming(of, [&] { return taken(state, *pending); });
+    if (!scores) return false;
+    stood_still_s_ += seconds_since(began);
+    const auto held = state.hold_checkpoint(of.step);  // until the targets are looked at
+    std::erase_if(owed_, [&](const Owed& owed) { return owed.of.step == of.step; });
+    if (state.is_chief) history_.add(of, *scores);
+    if (state.cluster->size() > 1)
+      history_.load(nlohmann::json::parse(
+          state.cluster->broadcast("scores", state.is_chief ? history_.state().dump() : "")));
+    auto figures = history_.last();
+    for (auto& [name, value] : figures) name.insert(0, prefix());
+    figures.emplace_back(seconds_name("evaluate_s"), scores->seconds);
+    figures.emplace_back(seconds_name("evaluate_wait_s"), stood_still_s_);
+    state.publish(of, figures);
+    if (state.is_chief) tell(of, *scores);
+    if (stop_at_targets(state)) {
+      reached_ = held;
+      spdlog::info("the checkpoint that reached the targets is {}", checkpoint(state, of).string());
+    }
+    return true;
+  }
+
+  void tell(const Moment& of, const DetectorScores& scores) const {
+    const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
+    spdlog::info("step {}: {}box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
+                 are_trained() ? "" : options_.weights + ", ", scores.boxes.stats[0], masks,
+                 counted(scores.images, "image"), duration_text(scores.seconds),
+                 duration_text(stood_still_s_));
+  }
+
+  /// Ends training, with a checkpoint, if the last scores reach all targets.
+  bool stop_at_targets(TrainState& state) const {
+    const auto reached = history_.reach(options_.targets);
+    if (!reached) return false;
+    state.stop(fmt::format("the targets that it reached ({})", *reached));
+    state.save_checkpoint();
+    return true;
+  }
+
+  EvaluateOptions options_;
+  ScoreHistory history_;
+  bool gives_masks_ = true;
+  std::optional<bool> federated_;               // the validation split; nothing: not known yet
+  std::vector<Owed> owed_;                      // seldom two
+  CheckpointHold reached_;                      // the targets
+  std::unique_ptr<Detector> copy_;              // outlives pending_
+  std::unique_ptr<DetectorEvaluation> part_;    // of this rank, to be joined after pending_
+  std::unique_ptr<PendingEvaluation> pending_;  // of the first that is owed
+  double stood_still_s_ = 0;                    // training, for pending_
+};
+
+MILLRACE_REGISTER(register_callback<EvaluateDetector>(
+    "evaluate", "scores the detector over the validation split"));
+
+}  // namespace
+}  // namespace millrace

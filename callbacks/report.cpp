@@ -1,0 +1,141 @@
+// [callbacks.report]: report.html in the run's folder, made anew after every evaluation.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <future>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/log.h"
+#include "millrace/callbacks/common/scalar_writer.h"
+#include "millrace/tools/report/report.h"
+#include "millrace/tools/report/view.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/evaluation/evaluation.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+constexpr auto kPage = "report.html";
+constexpr int kNice = 19;  // of its thread: training goes first
+
+/// While training goes on, the page is made in a thread of its own of the lowest priority, from
+/// the files of the run's folder; an evaluation that ends meanwhile is in the next page. The last
+/// page is made when training ends. For a process that reads it the page is the old or the new one.
+class WriteReport final : public Callback, public ReadsMetrics {
+ public:
+  static constexpr bool kByDefault = true;
+
+  ~WriteReport() override {
+    if (page_.valid()) page_.wait();
+  }
+
+  void before_train(TrainState&) override { has_begun_ = true; }
+
+  void before_step(TrainState& state) override {
+    if (!is_due_ || is_writing()) return;
+    is_due_ = false;  // every callback has written what belongs to the scores
+    page_ = std::async(std::launch::async, [job = job_of(state)] {
+      setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
+      write(job);
+    });
+  }
+
+  void after_train(TrainState&) override { ends_ = true; }
+
+  void on_scalars(TrainState& state, const Moment& of, const Scalars& published) override {
+    is_due_ |= std::ranges::any_of(published, [](const auto& one) {
+      return std::string_view(one.first).ends_with("bbox/AP");
+    });
+    if (!ends_ || !has_begun_ || state.folder.empty()) return;
+    last_.emplace_back(of, published);
+    if (of.step != state.at.step) return;
+    if (page_.valid()) page_.wait();
+    Job job = job_of(state);
+    job.ending = ending_of(state);
+    job.last = std::exchange(last_, {});
+    write(job);
+    spdlog::info("the report is {}", (state.folder / kPage).string());
+  }
+
+ private:
+  /// What a page is made from beside the folder's files.
+  struct Job {
+    std::string caller;
+    std::filesystem::path folder;
+    std::optional<DataSplit> split;  // its annotations are in memory
+    std::optional<std::pair<report::Standing, std::string>> ending;  // record.json does not say yet
+    std::vector<std::pair<Moment, Scalars>> last;  // perhaps not yet in metrics.jsonl
+  };
+
+  static Job job_of(const TrainState& state) {
+    Job job{state.caller, state.folder, {}, {}, {}};
+    if (state.validation) job.split = state.validation->split;
+    return job;
+  }
+
+  static std::pair<report::Standing, std::string> ending_of(const TrainState& state) {
+    const auto at = fmt::format("after step {}", state.at.step);
+    if (!state.failure.empty())
+      return {report::Standing::broken, fmt::format("ended {} by an error: {}", at, state.failure)};
+    if (!state.stop_reason().empty())
+      return {report::Standing::stopped, fmt::format("stopped by {} {}", state.stop_reason(), at)};
+    return {report::Standing::done, "done " + at};
+  }
+
+  bool is_writing() const {
+    return page_.valid() && page_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  }
+
+  /// An observer's failure ends no training.
+  static void write(const Job& job) try {
+    report::RunFiles run = report::read_run_files(job.folder);
+    for (const auto& [of, scalars] : job.last) add_missing(run.metrics, of, scalars);
+    if (job.ending) std::tie(run.standing, run.standing_text) = *job.ending;
+    report::ReportOptions options;
+    // Intervals are the dearest part of a page: only a training that is done waits for them
+    if (!job.ending || job.ending->first != report::Standing::done) options.draws = 0;
+    if (!job.ending) options.threads = 1;
+    if (job.split)
+      options.truth = [&](const report::RunFiles& files) {
+        return report::Truth{report::evaluated_part(job.split->annotations, job.split->category_ids,
+                                                    report::evaluated_images(files)),
+                             job.split->images};
+      };
+    report::write_view(job.folder / kPage, "runs", "trainer report",
+                       report::runs_view({&run, 1}, options));
+  } catch (const std::exception& problem) {
+    spdlog::warn("callback '{}': no new {}: {}", job.caller, (job.folder / kPage).string(),
+                 problem.what());
+  }
+
+  /// Callbacks are called in any order: the log may write these after this.
+  static void add_missing(report::MetricsLog& metrics, const Moment& of, const Scalars& scalars) {
+    for (const auto& [name, value] : scalars) {
+      auto& values = metrics.by_name[name];
+      if (std::ranges::count(values, of.step, &report::MetricValue::step) > 0) continue;
+      values.push_back({of.step, of.progress, seconds_since_1970(), value});
+      std::ranges::stable_sort(values, {}, &report::MetricValue::step);
+    }
+    metrics.last_step = std::max(metrics.last_step, of.step);
+    metrics.last_epoch = std::max(metrics.last_epoch, of.progress);
+  }
+
+  bool has_begun_ = false;
+  bool is_due_ = false;  // scores have come since the last page was begun
+  bool ends_ = false;    // in after_train
+  std::vector<std::pair<Moment, Scalars>> last_;
+  std::future<void> page_;
+};
+
+MILLRACE_REGISTER(register_callback<WriteReport>(
+    "report", "writes report.html after every evaluation and at the end"));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,103 @@
+// [callbacks.resources]: memory of the process and the GPUs, and how busy the GPUs are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/log.h"
+#include "millrace/base/process/process_usage.h"
+#include "millrace/callbacks/common/gpu_meter.h"
+#include "millrace/callbacks/common/ticker.h"
+#include "millrace/models/detector/device_memory.h"
+#include "millrace/models/detector/make_detector.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+constexpr auto kSampling = std::chrono::seconds(1);  // of the GPUs, by a thread of its own
+constexpr double kMebibyte = 1 << 20;
+
+struct ResourcesOptions {
+  std::string every = "20 steps";
+  void describe(Options& o) {
+    o.add("every", every,
+          "how often; GPU use is a mean over so long, where that is a second or more")
+        .decides(Decides::run);
+  }
+};
+
+class MeasureResources final : public Callback, public PublishesMetrics {
+ public:
+  using Options = ResourcesOptions;
+
+  void before_train(TrainState&) override {
+    sample();
+    if (samples_.empty())
+      spdlog::info(
+          "resources: no NVIDIA GPU is to be seen here, so only the host's memory is measured");
+    else
+      ticker_ = std::make_unique<Ticker>(kSampling, [this] { sample(); });
+  }
+
+  void trigger(TrainState& state) override {
+    const auto mebibytes = [](std::int64_t bytes) {
+      return static_cast<double>(bytes) / kMebibyte;
+    };
+    const auto resident = rss_bytes();  // may exceed the reported peak by some pages
+    Scalars figures = {{"time/memory_mib", mebibytes(resident)},
+                       {"time/memory_peak_mib", mebibytes(std::max(resident, peak_rss_bytes()))}};
+    if (const auto peak = peak_memory(device_of(state.model))) {
+      figures.emplace_back("time/device_memory_peak_mib", mebibytes(peak->tensors_bytes));
+      figures.emplace_back("time/device_reserved_peak_mib", mebibytes(peak->reserved_bytes));
+    }
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+      const auto gpu = std::exchange(samples_[i], {});
+      if (gpu.count == 0) continue;
+      figures.emplace_back(fmt::format("time/gpu{}_busy", i), gpu.busy / gpu.count);
+      figures.emplace_back(fmt::format("time/gpu{}_memory_mib", i), mebibytes(gpu.memory_bytes));
+    }
+    state.publish(figures);
+  }
+
+  void after_train(TrainState&) override { ticker_.reset(); }
+
+  std::vector<std::string> publishes() const override {
+    return {"time/memory_mib", "time/memory_peak_mib", "time/device*", "time/gpu*"};
+  }
+
+ private:
+  struct Gpu {
+    double busy = 0;  // sum of so many samples
+    double count = 0;
+    std::int64_t memory_bytes = 0;  // the last one
+  };
+
+  void sample() {
+    const auto now = meter_.read();
+    const std::scoped_lock lock(mutex_);
+    if (samples_.empty()) samples_.resize(now.size());
+    for (std::size_t i = 0; i < std::min(now.size(), samples_.size()); ++i) {
+      samples_[i].busy += now[i].busy;
+      samples_[i].count += 1;
+      samples_[i].memory_bytes = now[i].memory_bytes;
+    }
+  }
+
+  GpuMeter meter_;
+  std::mutex mutex_;
+  std::vector<Gpu> samples_;  // since the last trigger; by GPU
+  std::unique_ptr<Ticker> ticker_;
+};
+
+MILLRACE_REGISTER(register_callback<MeasureResources>(
+    "resources", "memory of the process, memory and use of the GPUs"));
+
+}  // namespace
+}  // namespace millrace

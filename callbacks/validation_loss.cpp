@@ -1,0 +1,143 @@
+// [callbacks.validation_loss]: the losses over the validation split, as val/loss and val/NAME.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/stack.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/models/detector/make_detector.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/cluster/gather_values.h"
+#include "millrace/trainer/device_numbers.h"
+#include "millrace/trainer/evaluation/evaluation.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct ValidationLossOptions {
+  std::string every = "1 epoch";
+  std::int64_t images = 0;
+
+  void describe(Options& o) {
+    o.add("every", every, "how often; also after the last step").decides(Decides::evaluation);
+    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"})
+        .decides(Decides::evaluation);
+  }
+};
+
+using BatchLosses = std::tuple<std::int64_t, Scalars>;  // images, mean losses
+
+/// Means of the detector's losses over images; each rank measures its share. Random draws are the
+/// same every time, by the number of the batch among those of all ranks. If a signal to stop comes
+/// meanwhile, training ends there and a resumed one measures first.
+class ValidationLoss final : public Callback,
+                             public PublishesMetrics,
+                             public NeedsValidation,
+                             public SavesState {
+ public:
+  using Options = ValidationLossOptions;
+
+  explicit ValidationLoss(const Options& options) : images_(options.images) {}
+
+  void before_train(TrainState& state) override {
+    if (!state.validation)
+      spdlog::warn("no validation split (data.val): callback '{}' does nothing", state.caller);
+    if (owed_) trigger(state);
+  }
+
+  void trigger(TrainState& state) override {
+    if (!state.validation) return;
+    const c10::NoGradGuard no_graph;
+    const auto began = Clock::now();
+    std::vector<BatchLosses> own;
+    std::int64_t seen = 0;
+    const auto share = share_of(*state.cluster);
+    const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
+    const auto measure = [&](const Batch& batch) {
+      const auto number = std::ssize(own) * share.ranks + share.rank;
+      const auto losses = losses_of(state.model, batch, {.step = number, .measured_only = true});
+      std::vector<at::Tensor> values;
+      for (const auto& [name, loss] : losses) values.push_back(loss.reshape({}));
+      DeviceNumbers numbers(at::stack(values));
+      auto next = numbers.get().begin();
+      auto& [count, of_batch] = own.emplace_back();
+      count = std::ssize(batch.images);
+      for (const auto& [name, loss] : losses) of_batch.emplace_back(name, *next++);
+      seen += count;
+      return images_ == 0 || seen < wanted;
+    };
+    owed_ = (images_ == 0 || wanted > 0) &&
+            !go_through(state.validation->start(share), state.pass_watch(), measure);
+    const auto all = of_all_ranks(*state.cluster, own);
+    if (owed_) {
+      state.stop(StopSignals::received());
+      return state.save_checkpoint();
+    }
+    std::map<std::string, double> sums;  // over images
+    seen = 0;
+    for (const auto& [count, losses] : all) {
+      seen += count;
+      for (const auto& [name, loss] : losses) {
+        const auto value = loss * static_cast<double>(count);
+        sums["val/" + name] += value;
+        sums["val/loss"] += value;
+      }
+    }
+    if (seen == 0) return;
+    Scalars means;
+    for (const auto& [name, sum] : sums) means.emplace_back(name, sum / static_cast<double>(seen));
+    state.publish(means);
+    const auto took = seconds_since(began);
+    state.publish({{"time/validation_loss_s", took}});
+    spdlog::info("step {}: validation loss {:.4f} ({} in {})", state.at.step,
+                 sums["val/loss"] / static_cast<double>(seen), counted(seen, "image"),
+                 duration_text(took));
+  }
+
+  bool chief_only() const override { return false; }
+
+  std::vector<std::string> publishes() const override {
+    return {"val/loss", "val/*", "time/validation_loss_s"};
+  }
+
+  nlohmann::json save_state() const override { return owed_ ? nlohmann::json(true) : nullptr; }
+  void load_state(TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
+
+ private:
+  /// The batches of all ranks in the order of one process; a signal to one is one to all.
+  std::vector<BatchLosses> of_all_ranks(const Cluster& cluster,
+                                        const std::vector<BatchLosses>& own) {
+    using Seen = std::tuple<int, std::vector<BatchLosses>>;
+    const auto all =
+        gather_values(cluster, "validation loss", Seen(owed_ ? StopSignals::number() : 0, own));
+    std::vector<BatchLosses> batches;
+    std::size_t longest = 0;
+    for (const auto& [signal, theirs] : all) {
+      if (signal != 0 && !std::exchange(owed_, true)) StopSignals::note(signal);
+      longest = std::max(longest, theirs.size());
+    }
+    for (std::size_t i = 0; i < longest; ++i)
+      for (const auto& [signal, theirs] : all)
+        if (i < theirs.size()) batches.push_back(theirs[i]);
+    return batches;
+  }
+
+  std::int64_t images_;
+  bool owed_ = false;  // the measurement of this step was cut short
+};
+
+MILLRACE_REGISTER(register_callback<ValidationLoss>(
+    "validation_loss", "measures the losses over the validation split"));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,23 @@
+// The anchors of a configured detector, for those who have no detector.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/config.h"
+#include "millrace/tools/data/anchor_coverage.h"
+
+namespace millrace::cli {
+
+/// The anchors of the detector `type` with the options `model`, a complete [model] table, over
+/// inputs of multiples of `divisor` pixels. With `sizes`, with these instead of anchors.sizes.
+/// Nothing for a detector that is not built in or has no anchors. Throws ConfigError.
+std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& model,
+                                      std::int64_t divisor, const std::vector<double>& sizes = {});
+
+/// The list of numbers at a path of a [model] table, "anchors.sizes"; empty: it has none.
+std::vector<double> numbers(const Config& model, std::string_view path);
+
+}  // namespace millrace::cli

@@ -1,0 +1,96 @@
+#include "millrace/cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "millrace/base/config.h"
+#include "millrace/base/errors.h"
+#include "millrace/models/detector/detector.h"
+#include "millrace/models/weights/formats.h"
+#include "millrace/models/weights/sealed_folder.h"
+#include "millrace/plugins/loader.h"
+#include "millrace/trainer/run/trained_model.h"
+
+namespace millrace::cli {
+namespace {
+
+/// Loads the plug-in that comes with Millrace for the detector of `tree`, if it is not built in.
+/// For any other detector it throws ConfigError that names the plug-ins of the training, in whose
+/// checkpoint `file` is: those of strangers are not loaded, since a model is data.
+void provide_detector(const std::string& file, const Config& tree) {
+  const auto* type = tree.find_path("model.type");
+  const auto* name = type ? std::get_if<std::string>(&type->data) : nullptr;
+  if (!name || detectors().entries().contains(*name) || load_own_plugin(*name)) return;
+  const auto origin = origin_of(weight_file(file));
+  if (!origin) return;
+  const auto trained = parse_config(origin->config, file);
+  const auto* plugins = trained.find("plugins");
+  const auto* files = plugins ? std::get_if<Config::Array>(&plugins->data) : nullptr;
+  if (!files || files->empty()) return;
+  throw ConfigError(fmt::format(
+      "{}: unknown detector '{}': plug-ins of its training have it, and what a model names is not "
+      "loaded unasked: add --set 'plugins={}'",
+      type->origin.text(), *name, value_text(*plugins)));
+}
+
+}  // namespace
+
+Recipe ConfigArguments::load() const {
+  auto tree = this->tree();
+  load_plugins(tree);
+  return resolve(std::move(tree));
+}
+
+void add_force_flag(CLI::App& command, bool& force) {
+  command.add_flag("--force-weights", force,
+                   "use weights although they contradict the configuration, or are not finite");
+}
+
+Insistence insistence(bool force) { return {force, "--force-weights"}; }
+
+void ModelArguments::add_to(CLI::App& command) {
+  command
+      .add_option("MODEL", model,
+                  "model.safetensors, a checkpoint's or a run's folder; or, with --weights, a TOML "
+                  "file such as configs/maskrcnn.toml")
+      ->required();
+  add_overrides(command, overrides);
+  command
+      .add_option("--weights", weights,
+                  "with a TOML file: a checkpoint folder, .safetensors, .pth, .pkl or .npz")
+      ->type_name("W");
+  add_force_flag(command, force);
+}
+
+ModelArguments::Loaded ModelArguments::load(const std::function<void(Config&)>& change,
+                                            const Cluster& cluster) const {
+  if (!std::filesystem::exists(model)) throw ConfigError(model + ": not found");
+  const bool alone = names_model(model);
+  if (alone && !weights.empty())
+    throw ConfigError(fmt::format(
+        "{} is a model, and has weights of its own: leave out --weights, or give the configuration "
+        "(a TOML file) of {} in its place",
+        model, weights));
+  if (!alone && weights.empty())
+    throw ConfigError(fmt::format(
+        "{} is a configuration: say with --weights which weights to use, or give a "
+        "model.safetensors or a run's folder in its place, which needs no configuration",
+        model));
+  auto file = weights;
+  Config tree;
+  if (alone) {
+    const auto opened = open_model(model, cluster);
+    file = opened.file;
+    tree = opened.config();
+    apply_overrides(tree, overrides);
+  } else {
+    tree = load_config(model, overrides);
+  }
+  if (change) change(tree);
+  load_plugins(tree);
+  if (alone) provide_detector(file, tree);
+  return {resolve(std::move(tree)), {file, insistence(force)}};
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,285 @@
+// trainer bench model: the seconds that a training step or a detection takes on batches in memory,
+// where they go, and its memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/process/process_usage.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
+#include "millrace/cli/bench/machine_peaks.h"
+#include "millrace/cli/bench/op_profile.h"
+#include "millrace/cli/bench/ready_batches.h"
+#include "millrace/cli/command.h"
+#include "millrace/dataflow/sources/train_data.h"
+#include "millrace/models/detector/device_memory.h"
+#include "millrace/models/detector/make_detector.h"
+#include "millrace/models/detector/precision.h"
+#include "millrace/trainer/device_numbers.h"
+#include "millrace/trainer/run/session.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr std::int64_t kWarmUp = 2;     // steps that are not timed
+constexpr std::int64_t kBatches = 16;   // maximum number of different batches
+constexpr std::size_t kOperators = 15;  // maximum number printed
+
+struct BenchModelArguments {
+  ConfigArguments config;
+  std::int64_t steps = 10;
+  bool inference = false, roofline = false, json = false;
+};
+
+/// Measures steps, from the (kWarmUp + 1)th on. On a device the operators are those of as many
+/// steps more, since watching them makes the host wait for each.
+struct Measurement {
+  Measurement(at::Device on, const BenchModelArguments& arguments)
+      : computes_on(on), steps(arguments.steps), counts_work(arguments.roofline) {}
+
+  at::Device computes_on;
+  std::int64_t steps;  // that are timed
+  bool counts_work;    // of operators
+  std::vector<double> step_s;
+  double watched_s = 0;  // of the steps whose operators were watched
+  double cpu_s = 0;      // of the process, over all timed steps
+  double images = 0;     // likewise
+  std::int64_t peak_rss_bytes = 0;
+  std::optional<DeviceMemory> device;    // its peaks
+  std::optional<MachinePeaks> peaks;     // if work is counted
+  std::vector<OpTime> kinds, operators;  // over all watched steps
+  StepFigures first;                     // losses of the first step, to compare weights and data by
+
+  /// All that are taken: to warm up, timed, and watched besides.
+  std::int64_t all_steps() const { return kWarmUp + (computes_on == at::kCPU ? 1 : 2) * steps; }
+
+  void begin() {
+    // Before a place where the way of measuring changes, what is queued ends. Within, a step may
+    // overlap the next, as it does in training.
+    if (done_ == kWarmUp || done_ == kWarmUp + steps) wait_for(computes_on);
+    if (done_ == (computes_on == at::kCPU ? kWarmUp : kWarmUp + steps))
+      profile_ = std::make_unique<OpProfile>(computes_on, counts_work);
+    start_cpu_ = cpu_seconds();
+    start_ = Clock::now();
+  }
+  void end(std::size_t count) {
+    if (done_ + 1 == kWarmUp + steps || profile_) wait_for(computes_on);
+    const double took = seconds_since(start_);
+    if (done_++ < kWarmUp) return;
+    if (profile_) {
+      watched_s += took;
+      profile_->add_step();
+    }
+    if (done_ > kWarmUp + steps) return;
+    step_s.push_back(took);
+    cpu_s += cpu_seconds() - start_cpu_;
+    images += static_cast<double>(count);
+  }
+  void stop() {
+    if (profile_) {
+      kinds = profile_->kinds();
+      operators = profile_->operators();
+    }
+    profile_.reset();
+    peak_rss_bytes = millrace::peak_rss_bytes();
+  }
+
+  double median_s() const {
+    auto sorted = step_s;
+    std::ranges::sort(sorted);
+    const auto n = sorted.size();
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  }
+  double whole_s() const { return std::accumulate(step_s.begin(), step_s.end(), 0.0); }
+  double per_step(double sum) const { return sum / static_cast<double>(step_s.size()); }
+
+ private:
+  std::int64_t done_ = 0;
+  Clock::time_point start_;
+  double start_cpu_ = 0;
+  std::unique_ptr<OpProfile> profile_;
+};
+
+/// Measures a trainer's steps.
+class TimeSteps final : public Callback {
+ public:
+  explicit TimeSteps(Measurement& result) : result_(result) {}
+
+  void before_step(TrainState& state) override {
+    seen_ = state.at.images;
+    result_.begin();
+  }
+  void after_step(TrainState& state) override {
+    result_.end(static_cast<std::size_t>(state.at.images - seen_));
+    if (result_.first.empty()) result_.first = state.scalars;
+  }
+  void after_train(TrainState&) override { result_.stop(); }
+
+ private:
+  Measurement& result_;
+  std::int64_t seen_ = 0;
+};
+
+Measurement measure_training(const Session& session, const BenchModelArguments& arguments) {
+  const auto data = open_train_data(session.recipe().data, session.recipe().sources);
+  const auto detector = session.make_initial_detector(data.classes);
+  Measurement result(session.device(), arguments);
+  CallbackList callbacks;
+  callbacks.add("time", std::make_unique<TimeSteps>(result));
+  auto plan = session.plan(*detector, data, [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
+    return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + arguments.steps));
+  });
+  plan.train.max_steps = result.all_steps();
+  plan.train.epochs = 1e9;
+  Trainer(std::move(plan), std::move(callbacks)).run();
+  return result;
+}
+
+Measurement measure_inference(const Session& session, const BenchModelArguments& arguments) {
+  const auto& options = session.recipe().data;
+  const auto validation = session.passes_over(
+      open_split(options, options.val), [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
+        return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + arguments.steps));
+      });
+  const auto detector = session.make_initial_detector(validation.split.classes);
+  const auto batches = validation.start({});
+  Measurement result(session.device(), arguments);
+  for (std::int64_t step = 0; step < result.all_steps(); ++step) {
+    result.begin();
+    const auto batch = batches->next();
+    std::size_t found = 0;
+    for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
+    result.end(batch->value.size());
+    if (step == 0) result.first = {{"detections", static_cast<double>(found)}};
+  }
+  result.stop();
+  return result;
+}
+
+/// Adds the time outside operators: our own arithmetic and bookkeeping.
+void add_rest(Measurement& m) {
+  OpTime rest{.name = "outside operators", .seconds = m.watched_s};
+  for (const auto& kind : m.kinds) rest.seconds -= kind.seconds;
+  m.kinds.push_back(rest);
+  std::ranges::stable_sort(m.kinds, std::greater<>(), &OpTime::seconds);
+}
+
+Json to_json(const std::vector<OpTime>& times, const Measurement& m) {
+  Json list = Json::array();
+  for (const auto& time : times) {
+    auto& one = list.emplace_back(Json{{"name", time.name},
+                                       {"step_s", m.per_step(time.seconds)},
+                                       {"share", time.seconds / m.watched_s},
+                                       {"calls", m.per_step(static_cast<double>(time.calls))}});
+    if (!m.counts_work) continue;
+    one["flops"] = m.per_step(time.work.flops);
+    one["bytes"] = m.per_step(time.work.bytes);
+  }
+  return list;
+}
+
+Json to_json(const Measurement& m) {
+  Json first = Json::object();
+  for (const auto& [name, value, kind] : m.first) first[name] = value;
+  Json all = {{"step_s", m.median_s()},
+              {"cpu_s", m.per_step(m.cpu_s)},
+              {"images_per_s", m.images / m.whole_s()},
+              {"peak_rss_bytes", m.peak_rss_bytes},
+              {"steps_s", m.step_s},
+              {"first", std::move(first)},
+              {"profile", to_json(m.kinds, m)},
+              {"operators", to_json(m.operators, m)}};
+  if (m.peaks)
+    all["peaks"] = {{"flops_per_s", m.peaks->flops_per_s}, {"bytes_per_s", m.peaks->bytes_per_s}};
+  if (m.device) {
+    all["peak_device_bytes"] = m.device->tensors_bytes;
+    all["peak_device_reserved_bytes"] = m.device->reserved_bytes;
+  }
+  return all;
+}
+
+void print_table(const std::string& title, const std::vector<OpTime>& times, const Measurement& m) {
+  print_formatted("\n  {:<44}{:>10}{:>9}{:>9}\n", title, "ms a step", "share", "calls");
+  for (const auto& time : times)
+    print_formatted("  {:<44}{:>10.2f}{:>7.1f} %{:>9.0f}\n", time.name,
+                    1e3 * m.per_step(time.seconds), 100 * time.seconds / m.watched_s,
+                    m.per_step(static_cast<double>(time.calls)));
+}
+
+/// Each operator beside what the machine can do: a product beside the peak of products, others
+/// beside the memory's.
+void print_roofline(const Measurement& m) {
+  print_formatted("\n  the machine at best: {:.0f} GFLOP/s, {:.1f} GB/s\n",
+                  1e-9 * m.peaks->flops_per_s, 1e-9 * m.peaks->bytes_per_s);
+  print_formatted("  {:<44}{:>10}{:>10}{:>10}{:>9}{:>10}\n", "operator", "ms a step", "GFLOP/s",
+                  "of best", "GB/s", "of best");
+  for (const auto& [name, seconds, calls, work] : m.operators) {
+    const auto flops = work.flops / seconds, bytes = work.bytes / seconds;
+    const auto products = flops > 0 ? fmt::format("{:>10.0f}{:>8.0f} %", 1e-9 * flops,
+                                                  100 * flops / m.peaks->flops_per_s)
+                                    : fmt::format("{:>20}", "");
+    print_formatted("  {:<44}{:>10.2f}{}{:>9.1f}{:>8.0f} %\n", name, 1e3 * m.per_step(seconds),
+                    products, 1e-9 * bytes, 100 * bytes / m.peaks->bytes_per_s);
+  }
+}
+
+int bench_model(const BenchModelArguments& arguments) {
+  const Session session(arguments.config.load());
+  auto m = arguments.inference ? measure_inference(session, arguments)
+                               : measure_training(session, arguments);
+  m.device = peak_memory(session.device());
+  if (arguments.roofline)
+    m.peaks = measure_peaks(
+        session.device(), precision_type(arguments.inference ? session.recipe().train.eval_precision
+                                                             : session.recipe().train.precision));
+  add_rest(m);
+  if (m.operators.size() > kOperators) m.operators.resize(kOperators);
+  if (arguments.json) return print(to_json(m)), kDone;
+  print_formatted(
+      "{}: median {:.1f} ms of {} ({:.1f} ms of CPU), {:.2f} images/s, peak memory {}\n",
+      arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
+      counted(std::ssize(m.step_s), "step"), 1e3 * m.per_step(m.cpu_s), m.images / m.whole_s(),
+      byte_text(static_cast<double>(m.peak_rss_bytes)));
+  if (m.device)
+    print_formatted("peak memory of the device: {} in tensors, {} reserved\n",
+                    byte_text(static_cast<double>(m.device->tensors_bytes)),
+                    byte_text(static_cast<double>(m.device->reserved_bytes)));
+  print_table("kind", m.kinds, m);
+  print_table("operator", m.operators, m);
+  if (m.peaks) print_roofline(m);
+  suggest_next(fmt::format("trainer bench dataflow {}: the slower of the two decides",
+                           arguments.config.file));
+  return kDone;
+}
+
+}  // namespace
+
+void add_bench_model(CLI::App& bench, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      bench, action, "model",
+      "Seconds of a training step or a detection, where they go, and the memory they take",
+      bench_model);
+  arguments.config.add_to(command);
+  command.add_option("--steps", arguments.steps, "that are timed, after two to warm up")
+      ->capture_default_str()
+      ->check(positive());
+  command.add_flag("--inference", arguments.inference,
+                   "detect in the validation images, up to run-length masks, instead of training");
+  command.add_flag(
+      "--roofline", arguments.roofline,
+      "arithmetic and bytes of each operator, beside the best of this machine, which "
+      "is measured; those of millrace::winograd are of the direct sum over whole maps, 4 times "
+      "its own or more");
+  add_json_flag(command, arguments.json);
+  add_examples(command, {"trainer bench model configs/maskrcnn.toml --steps 20",
+                         "trainer bench model configs/maskrcnn.toml --roofline",
+                         "trainer bench model configs/maskrcnn.toml --inference --set "
+                         "data.test_batch_size=1 --json"});
+}
+
+}  // namespace millrace::cli

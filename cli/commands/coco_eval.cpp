@@ -1,0 +1,258 @@
+// trainer coco-eval: the evaluator alone.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <tbb/global_control.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/analysis_output.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/voc_output.h"
+#include "millrace/coco/analysis/analysis_json.h"
+#include "millrace/coco/data/results_fit.h"
+#include "millrace/coco/evaluation/evaluate.h"
+#include "millrace/coco/evaluation/limit_cost.h"
+#include "millrace/tools/report/analysis_view.h"
+#include "millrace/tools/report/view.h"
+
+namespace millrace::cli {
+namespace {
+
+struct CocoEvalArguments {
+  std::string truth, detections, iou = "bbox";
+  std::string style;  // empty: that of the annotations
+  bool class_agnostic = false, voc = false, json = false;
+  std::vector<std::uint32_t> max_detections;  // none: the usual ones
+  int threads = 0;
+
+  // Beyond the twelve figures
+  bool analyze = false;
+  std::size_t draws = 0;  // of the bootstrap; 0: none, or the usual number with `versus`
+  std::string versus, csv, html;
+
+  bool analyzes() const {
+    return analyze || draws > 0 || !versus.empty() || !csv.empty() || !html.empty();
+  }
+};
+
+coco::Analysis analyze(const CocoEvalArguments& arguments, const coco::Dataset& truth,
+                       const coco::Detections& detections, const coco::EvaluateOptions& options) {
+  if (arguments.versus.empty()) return coco::analyze(truth, detections, options, arguments.draws);
+  constexpr std::size_t kUsualDraws = 1000;
+  const auto others = coco::read_detections(arguments.versus, &truth);
+  coco::require_fit(others, truth, arguments.versus);
+  return coco::analyze(truth, detections, options,
+                       arguments.draws > 0 ? arguments.draws : kUsualDraws, &others);
+}
+
+void write_files(const CocoEvalArguments& arguments, const coco::Analysis& analysis,
+                 coco::IouType iou) {
+  if (!arguments.csv.empty()) write_file_atomically(arguments.csv, analysis_csv(analysis));
+  if (arguments.html.empty()) return;
+  const auto name = [](const std::filesystem::path& file) { return file.filename().string(); };
+  report::write_view(arguments.html, "analysis", "trainer coco-eval",
+                     {{"truth", name(arguments.truth)},
+                      {"detections", name(arguments.detections)},
+                      {"versus", name(arguments.versus)},
+                      {"analysis", report::analysis_view(analysis, iou)}});
+}
+
+const std::map<std::string, coco::IouType>& iou_types() {
+  static const std::map<std::string, coco::IouType> types = {
+      {"bbox", coco::IouType::box},
+      {"segm", coco::IouType::mask},
+      {"boundary", coco::IouType::boundary},
+      {"keypoints", coco::IouType::keypoints}};
+  return types;
+}
+
+/// Why an --iou is refused; empty for a possible one.
+std::string check_iou(const std::string& iou) {
+  return iou_types().contains(iou) ? "" : iou + " not in {bbox,segm,boundary,keypoints}";
+}
+
+/// LVIS's where the command line or the annotations ask for it. Throws ConfigError for what does
+/// not go with that.
+coco::EvaluateOptions evaluate_options(const CocoEvalArguments& arguments,
+                                       const coco::Dataset& truth) {
+  const auto iou = iou_types().at(arguments.iou);
+  if (arguments.style == "lvis" && iou == coco::IouType::keypoints)
+    throw ConfigError("--style lvis: LVIS scores boxes and masks, not keypoints");
+  coco::EvaluateOptions options = arguments.style == "coco"   ? coco::usual_options(iou)
+                                  : arguments.style == "lvis" ? coco::lvis_options(iou)
+                                                              : coco::options_for(truth, iou);
+  options.class_agnostic = arguments.class_agnostic;
+  if (!arguments.max_detections.empty()) options.max_detections = arguments.max_detections;
+  options.threads = arguments.threads;
+  if (!options.federated) return options;
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError(fmt::format(
+        "{}{}", what,
+        arguments.style.empty() ? fmt::format("; {} is LVIS's (neg_category_ids): --style coco "
+                                              "scores it by COCO's rules",
+                                              arguments.truth)
+                                : ""));
+  };
+  if (arguments.analyzes())
+    refuse("errors, intervals and comparisons are of COCO's figures, not of LVIS's");
+  if (options.max_detections.size() > 1)
+    refuse("--max-dets: LVIS has one limit, of an image over all categories");
+  return options;
+}
+
+/// Throws ConfigError unless annotations and detections have keypoints.
+void check_keypoints(const CocoEvalArguments& arguments, const coco::Dataset& truth,
+                     const coco::Detections& detections) {
+  const auto refuse = [](const std::string& file) {
+    throw ConfigError(fmt::format("--iou keypoints: {} has no keypoints", file));
+  };
+  if (std::ranges::none_of(truth.annotations,
+                           [](const auto& one) { return one.keypoint_count > 0; }))
+    refuse(arguments.truth);
+  std::size_t i = 0;
+  while (i < detections.size() && detections.keypoints_of(detections[i]).empty()) ++i;
+  if (i == detections.size() && i > 0) refuse(arguments.detections);
+}
+
+/// Warns of detections that the figures leave out.
+void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
+  if (result.unknown_images > 0)
+    spdlog::warn("{} of images that {} lacks: left out",
+                 counted(result.unknown_images, "detection"), truth);
+  if (result.unknown_categories > 0)
+    spdlog::warn("{} of categories that {} lacks: left out",
+                 counted(result.unknown_categories, "detection"), truth);
+}
+
+int coco_eval(const CocoEvalArguments& arguments) {
+  const auto iou = iou_types().at(arguments.iou);
+  if (iou == coco::IouType::keypoints && arguments.analyzes())
+    throw ConfigError(
+        "--iou keypoints: keypoints are scored; errors, intervals and comparisons "
+        "are of bbox and segm");
+  if (iou != coco::IouType::box && arguments.voc)
+    throw ConfigError("--voc: Pascal VOC scores boxes; it takes --iou bbox");
+  const auto began = Clock::now();
+  std::optional<tbb::global_control> limit;  // threads that read and score
+  if (arguments.threads > 0)
+    limit.emplace(tbb::global_control::max_allowed_parallelism,
+                  static_cast<std::size_t>(arguments.threads));
+  const auto truth = coco::read_dataset(arguments.truth);
+  auto options = evaluate_options(arguments, *truth);
+  const auto detections = coco::read_detections(arguments.detections, truth.get());
+  coco::require_fit(detections, *truth, arguments.detections);
+  if (iou == coco::IouType::keypoints) check_keypoints(arguments, *truth, detections);
+  options.area = coco::area_from(detections);
+  std::optional<coco::Analysis> analysis;
+  if (arguments.analyzes()) analysis = analyze(arguments, *truth, detections, options);
+  const coco::Evaluation result =
+      analysis ? analysis->evaluation : coco::evaluate(*truth, detections, options);
+  std::optional<coco::VocEvaluation> voc;
+  if (arguments.voc) voc = coco::evaluate_voc(*truth, detections);
+  const double seconds = seconds_since(began);
+
+  tell_left_out(result, arguments.truth);
+  if (iou != coco::IouType::keypoints && result.stats.front() >= 0)
+    if (const auto text = coco::text(coco::limit_cost(*truth, options)); !text.empty())
+      spdlog::warn("{}; --max-dets N, one number, counts more", text);
+  if (analysis) write_files(arguments, *analysis, iou);
+  if (!arguments.json) {
+    print_formatted("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",
+                    analysis ? analysis_text(*analysis, arguments.analyze) : "");
+    suggest_next(!arguments.html.empty() ? "open " + arguments.html
+                 : result.federated      ? "--json has the AP of each category, too"
+                 : arguments.analyzes()
+                     ? "--html FILE writes this as a page; --versus OTHER.json compares two results"
+                     : "--analyze says what kind of error costs how much; --bootstrap 1000 how far "
+                       "the figures would move");
+    return kDone;
+  }
+  Json json = {
+      {"iou", arguments.iou},
+      {"class_agnostic", arguments.class_agnostic},
+      {"max_dets", result.max_detections},
+      {"style", result.federated ? "lvis" : "coco"},
+      {"stat_names", result.stat_names},
+      {"stats", result.stats},
+      {"images", truth->images.size()},
+      {"detections", detections.size()},
+      {"left_out", {{"images", result.unknown_images}, {"categories", result.unknown_categories}}},
+      {"category_ids", result.category_ids},
+      {"category_ap", result.category_ap},
+      {"seconds", seconds}};
+  if (voc) json["voc"] = voc_json(*voc);
+  if (analysis) coco::add_analysis(json, *analysis, arguments.analyze);
+  print(json);
+  return kDone;
+}
+
+}  // namespace
+
+void add_coco_eval(CLI::App& app, Action& action) {
+  auto [command, arguments] =
+      add_subcommand(app, action, "coco-eval",
+                     "Score detections against annotations: the COCO or LVIS figures", coco_eval);
+  command.add_option("--gt", arguments.truth, "annotations, as COCO's instances_*.json")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--dt", arguments.detections, "detections, as a COCO results file")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--iou", arguments.iou,
+                  "what overlaps are measured on: boxes, masks, masks and their boundaries, or "
+                  "keypoints")
+      ->required()
+      ->check(CLI::Validator(check_iou, "{bbox,segm,boundary,keypoints}"));
+  command
+      .add_option("--style", arguments.style,
+                  "whose rules and figures: COCO's or LVIS's (federated: 300 detections per image, "
+                  "APr, APc, APf); LVIS's where images have neg_category_ids or "
+                  "not_exhaustive_category_ids")
+      ->check(CLI::IsMember({"coco", "lvis"}))
+      ->default_str("by images");
+  command.add_flag("--class-agnostic", arguments.class_agnostic, "all categories count as one");
+  add_voc_flag(command, arguments.voc);
+  command
+      .add_option("--max-dets", arguments.max_detections,
+                  "maximum detections per image and category: AP uses 100, the three AR the first "
+                  "three, all else the third; of LVIS one, per image")
+      ->delimiter(',')
+      ->default_str("1,10,100, of keypoints 20, of LVIS 300")
+      ->check(positive());
+  command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
+  command.add_flag("--analyze", arguments.analyze,
+                   "also what kind of error costs how much, confusions, and each class");
+  command
+      .add_option("--bootstrap", arguments.draws,
+                  "95 % intervals from this many resamples of the images, such as 1000")
+      ->type_name("N")
+      ->check(CLI::Range(100, 100000));
+  command
+      .add_option("--versus", arguments.versus,
+                  "compare with another results file, by a paired test (1000 resamples unless "
+                  "--bootstrap is given)")
+      ->type_name("FILE");
+  command.add_option("--csv", arguments.csv, "write a table of the classes")->type_name("FILE");
+  command.add_option("--html", arguments.html, "write everything as one page")->type_name("FILE");
+  add_json_flag(command, arguments.json);
+  add_examples(
+      command,
+      {"trainer coco-eval --gt annotations/instances_val2017.json --dt detections.json --iou bbox",
+       "trainer coco-eval --gt gt.json --dt dt.json --iou segm --json | jq .stats[0]",
+       "trainer coco-eval --gt gt.json --dt dt.json --iou boundary",
+       "trainer coco-eval --gt lvis_v1_val.json --dt dt.json --iou segm",
+       "trainer coco-eval --gt gt.json --dt proposals.json --iou bbox --class-agnostic "
+       "--max-dets 100,300,1000",
+       "trainer coco-eval --gt gt.json --dt dt.json --iou bbox --analyze --bootstrap 1000 --html "
+       "page.html",
+       "trainer coco-eval --gt gt.json --dt new.json --iou bbox --versus old.json"});
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,79 @@
+// trainer convert: weights from one format and scheme of names into another.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
+#include "millrace/cli/command.h"
+#include "millrace/models/weights/conversion.h"
+
+namespace millrace::cli {
+namespace {
+
+struct ConvertArguments {
+  std::filesystem::path in, out;
+  std::string names = "torchvision";
+  bool force = false;
+};
+
+int convert(const ConvertArguments& arguments) {
+  const auto& scheme = scheme_named(arguments.names);
+  const auto done =
+      convert_weights(arguments.in, arguments.out, scheme, insistence(arguments.force));
+  if (done.assumed_background)
+    spdlog::warn("{} does not tell whether its background comes first or last: taken as {} has it",
+                 arguments.in.string(), done.from);
+  if (done.lost_card)
+    spdlog::info(
+        "{} cannot say for which model and classes it is, as {} does and a .safetensors can",
+        arguments.out.string(), arguments.in.string());
+  if (!done.unnamed.empty()) {
+    spdlog::warn("{} without a name of {} keep theirs, such as {}",
+                 counted(std::ssize(done.unnamed), "tensor"), scheme.name, done.unnamed.front());
+    for (const auto& name : done.unnamed) spdlog::debug("  keeps its name: {}", name);
+  }
+  const auto heads = done.classes == 0   ? "no heads"
+                     : done.classes == 1 ? "heads for 1 class"
+                                         : fmt::format("heads for {} classes", done.classes);
+  const auto names = done.from.empty()
+                         ? "names of its detector"
+                         : fmt::format("{}, names of {} (from {})", heads, scheme.name, done.from);
+  print_formatted("{}: {}, {}\n", arguments.out.string(),
+                  counted(static_cast<long long>(done.tensors), "tensor"), names);
+  suggest_next(
+      fmt::format("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG "
+                  "--weights {0}",
+                  arguments.out.string()));
+  return kDone;
+}
+
+std::string doc_of_schemes() {
+  std::string doc = "whose names and order of classes OUT gets:";
+  for (const auto& scheme : schemes()) doc += fmt::format("\n{}: {}", scheme.name, scheme.doc);
+  return doc;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "convert",
+      "Weights into another format (.safetensors, .pth, .npz) and other names", convert);
+  command
+      .add_option("IN", arguments.in,
+                  "a checkpoint folder, .safetensors, .pth, .pkl or .npz; its own names tell whose "
+                  "they are")
+      ->required();
+  command.add_option("OUT", arguments.out, "what to write: .safetensors, .pth or .npz")->required();
+  command.add_option("--names", arguments.names, doc_of_schemes())
+      ->type_name("SCHEME")
+      ->capture_default_str();
+  add_force_flag(command, arguments.force);
+  add_examples(command, {"trainer convert runs/maskrcnn-1/checkpoints/latest model.pth",
+                         "trainer convert R-50.pkl data/weights/resnet50_msra.safetensors",
+                         "trainer convert model_final.pkl model.npz --names tensorpack"});
+}
+
+}  // namespace millrace::cli

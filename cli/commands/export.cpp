@@ -1,0 +1,195 @@
+// trainer export: a trained model as an ONNX file.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/onnx_check_script.h"
+#include "millrace/dataflow/detection/test_time.h"
+#include "millrace/dataflow/image/image_file.h"
+#include "millrace/models/export/certificate.h"
+#include "millrace/models/export/export_model.h"
+#include "millrace/models/weights/formats.h"
+#include "millrace/models/weights/sealed_folder.h"
+#include "millrace/trainer/run/session.h"
+#include "millrace/trainer/run/trained_model.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ExportArguments {
+  std::string model;
+  fs::path out;
+  std::vector<std::string> overrides;
+  ExportOptions options;
+  std::string weights = "fp32";
+  std::vector<fs::path> photos;
+  fs::path check;
+  std::string python = "python3";
+};
+
+constexpr std::size_t kPhotos = 4;  // of a validation split
+
+/// The first photos of the validation split that the weights' run had.
+std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data) {
+  const auto origin = origin_of(weight_file(weights));
+  if (!origin)
+    throw ConfigError(
+        weights +
+        " is in no run's checkpoint, which would say where its validation photos lie: "
+        "name some with --photos");
+  const auto config = parse_config(origin->config, weights + ", config.toml");
+  for (const auto& [key, value] : {std::pair{"root", &data.root}, {"val", &data.val}})
+    if (const auto* own = config.section("data").find(key))
+      if (const auto* text = std::get_if<std::string>(&own->data)) *value = *text;
+  data.classes.clear();
+  const auto split = [&] {
+    try {
+      return open_split(data, data.val);
+    } catch (const Error& problem) {
+      throw ConfigError(fmt::format(
+          "the certificate needs photos, and the run's validation split is not there ({}): name "
+          "some with --photos",
+          problem.what()));
+    }
+  }();
+  std::vector<fs::path> files;
+  for (const auto& image : split.annotations->images)
+    if (files.size() < kPhotos)
+      files.push_back(split.images / split.annotations->text(image.file_name));
+  return files;
+}
+
+/// The photos of the certificate, read as `trainer predict` reads them.
+std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std::string& weights,
+                                     const DataOptions& data) {
+  std::vector<fs::path> files;
+  for (const auto& path : arguments.photos) {
+    const auto found = fs::is_directory(path) ? images_in(path) : std::vector{path};
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  if (arguments.photos.empty()) files = photos_of_run(weights, data);
+  if (files.empty()) throw ConfigError("the certificate needs photos: there is none in --photos");
+  const auto how = test_time(data);
+  std::vector<NamedPixels> photos;
+  for (const auto& file : files)
+    photos.push_back({file.filename().string(),
+                      how.photo(file.string(), read_image_file(file.string())).image.pixels()});
+  return photos;
+}
+
+int export_to_onnx(const ExportArguments& arguments) {
+  if (!names_model(arguments.model))
+    throw ConfigError(
+        arguments.model +
+        " is no model: export takes a run, a checkpoint folder or a model.safetensors");
+  const auto [loaded, weights] =
+      ModelArguments{.model = arguments.model, .overrides = arguments.overrides}.load();
+  const auto card = checked_card(weights, loaded);
+  if (card->data.table().empty())
+    throw Error(
+        weights.file +
+        " was written before model files said how their images are prepared: go on with its "
+        "run for a step, which writes a new one");
+  auto options = arguments.options;
+  options.storage = arguments.weights == "fp16" ? onnx::Storage::fp16 : onnx::Storage::fp32;
+  const Session session(loaded);
+  const auto& recipe = session.recipe();
+  const auto photos = read_photos(arguments, weights.file, recipe.data);
+  const auto detector = session.make_trained_detector(card->classes, weights);
+  round_weights(*detector, options.storage);
+  // With what --set has changed
+  const auto exported = model_card(recipe, card->classes, card->category_ids);
+  auto files = export_model(*detector, exported, recipe.data, options, arguments.out);
+  write_certificate(*detector, exported, recipe.data, options, photos, weights.file, files);
+  const CertificateFiles certificate(arguments.out);
+  files.insert(files.end(), {certificate.text, certificate.tensors});
+  for (const auto& file : files) print_text(fmt::format("{}\n", file.string()));
+  suggest_next(fmt::format("trainer export --check {}", arguments.out.string()));
+  return kDone;
+}
+
+/// Runs examples/onnx/check_onnx.py, which this program carries. Throws Error if the answers
+/// differ, ConfigError if no Python has a runtime to get any.
+int check_export(const ExportArguments& arguments) {
+  check_certificate(arguments.check);
+  print_text(
+      fmt::format("{}: the files and the certificate belong together\n", arguments.check.string()));
+  std::fflush(stdout);
+  ::setenv("MILLRACE_PYTHON", arguments.python.c_str(), 1);
+  ::setenv("MILLRACE_SCRIPT", kOnnxCheckScript, 1);
+  ::setenv("MILLRACE_MODEL", arguments.check.c_str(), 1);
+  if (std::system("\"$MILLRACE_PYTHON\" -c 'import onnxruntime' 2>/dev/null") != 0)
+    throw ConfigError(fmt::format(
+        "{} has no onnxruntime to run the model with: pip install onnxruntime numpy, or name "
+        "another Python with --python",
+        arguments.python));
+  if (std::system("exec \"$MILLRACE_PYTHON\" -c \"$MILLRACE_SCRIPT\" \"$MILLRACE_MODEL\"") != 0)
+    throw Error(arguments.check.string() +
+                ": onnxruntime does not give what the certificate says; see above");
+  suggest_next("docs/export.md shows the file in C++ and Python programs");
+  return kDone;
+}
+
+int work(const ExportArguments& arguments) {
+  if (!arguments.check.empty()) return check_export(arguments);
+  if (arguments.model.empty() || arguments.out.empty())
+    throw ConfigError("export takes a MODEL and --out FILE, or --check FILE");
+  if (arguments.out.extension() != ".onnx")
+    throw ConfigError(arguments.out.string() + ": --out takes the name of a .onnx file");
+  return export_to_onnx(arguments);
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "export", "A trained model as an ONNX file, with a certificate", work);
+  command.add_option("MODEL", arguments.model,
+                     "a run, a checkpoint folder, or a model.safetensors");
+  command
+      .add_option("--out", arguments.out, "the ONNX file to write; its certificate comes beside it")
+      ->type_name("FILE");
+  add_renamed(command, "--to", "--out");
+  command.add_flag("--padded", arguments.options.padded,
+                   "take a batch: images (N, H, W, 3), resized and padded before, and their sizes "
+                   "(N, 2); without it, one image of any size");
+  command.add_flag("--pasted", arguments.options.pasted,
+                   "masks over the whole image instead of over each box");
+  command
+      .add_option("--weights", arguments.weights,
+                  "fp32, or fp16: half the file, cast to fp32 where they are used")
+      ->check(CLI::IsMember({"fp32", "fp16"}))
+      ->capture_default_str();
+  command
+      .add_option("--set", arguments.overrides,
+                  "change a key of the model, such as model.test.score_thresh=0.3; may be repeated")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+  command
+      .add_option("--photos", arguments.photos,
+                  "images, or folders of them, for the certificate; by default the first of the "
+                  "run's validation split")
+      ->type_name("PATH");
+  command
+      .add_option("--check", arguments.check,
+                  "instead of exporting: whether onnxruntime gives what the certificate of this "
+                  "file says")
+      ->type_name("FILE");
+  command.add_option("--python", arguments.python, "with --check: a Python that has onnxruntime")
+      ->capture_default_str();
+  add_examples(command,
+               {"trainer export runs/maskrcnn-1 --out model.onnx",
+                "trainer export model.safetensors --out model.onnx --photos photos/ --weights fp16",
+                "trainer export --check model.onnx"});
+}
+
+}  // namespace millrace::cli

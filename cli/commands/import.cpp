@@ -1,0 +1,131 @@
+// trainer import: annotations of other tools into COCO's layout, and back.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "millrace/base/text.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/findings_text.h"
+#include "millrace/cli/terminal_text.h"
+#include "millrace/tools/formats/format.h"
+#include "millrace/tools/formats/import_folder.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ImportArguments {
+  fs::path source, out;
+  std::string format, to = "coco";
+  std::size_t max_examples = 5;
+  bool json = false;
+};
+
+/// Whether the first image of a new folder is the source's file, not a copy.
+bool is_linked(const formats::Imported& imported, const fs::path& out) {
+  const auto& split = imported.splits[0];
+  const auto source = split.images / split.data->text(split.data->images[0].file_name);
+  std::error_code unknown;
+  for (const auto& entry : fs::recursive_directory_iterator(out, unknown))
+    if (entry.path().filename() == source.filename() &&
+        fs::equivalent(entry.path(), source, unknown))
+      return true;
+  return false;
+}
+
+std::string split_text(const formats::Split& split) {
+  return fmt::format("  {}: {}, {}, {}\n", split.name,
+                     counted(std::ssize(split.data->images), "image"),
+                     counted(std::ssize(split.data->annotations), "object"),
+                     split.data->categories.size() == 1
+                         ? "1 class"
+                         : fmt::format("{} classes", split.data->categories.size()));
+}
+
+Json json_of_import(const formats::Imported& imported, const coco::Findings& findings,
+                    const ImportArguments& arguments) {
+  Json splits = Json::array();
+  for (const auto& split : imported.splits)
+    splits.push_back({{"name", split.name},
+                      {"images", split.data->images.size()},
+                      {"objects", split.data->annotations.size()},
+                      {"categories", split.data->categories.size()}});
+  return {{"format", imported.from->name},
+          {"to", arguments.to},
+          {"out", arguments.out.string()},
+          {"splits", std::move(splits)},
+          {"findings", findings_json(findings)}};
+}
+
+/// What to do with the new folder, of COCO's layout.
+std::string next_step(const formats::Imported& imported, const fs::path& out) {
+  const auto& splits = imported.splits;
+  if (splits.size() == 1)
+    return fmt::format("trainer init DIR --data {}, which also makes a validation split",
+                       out.string());
+  return fmt::format(
+      "trainer doctor configs/maskrcnn.toml --set data.root={} --set data.train={} --set "
+      "data.val={}",
+      out.string(), splits[0].name, splits[1].name);
+}
+
+int import_labels(const ImportArguments& arguments) {
+  coco::Findings findings(arguments.max_examples);
+  const auto imported = formats::import_folder(arguments.source, arguments.out, arguments.format,
+                                               arguments.to, findings);
+  if (arguments.json) {
+    print(json_of_import(imported, findings, arguments));
+    return kDone;
+  }
+  auto text = fmt::format("{}: read as {}{}\n", arguments.source.string(), imported.from->name,
+                          imported.why.empty() ? "" : ": " + imported.why);
+  for (const auto& split : imported.splits) text += split_text(split);
+  text += findings_text(findings);
+  text += fmt::format(
+      "\n{}: written as {}; the images are {}\n", arguments.out.string(), arguments.to,
+      is_linked(imported, arguments.out)
+          ? "hard links to those of the source, which take no space: to change one, copy it first"
+          : "copies, since the file system does not link them");
+  print_lines(text);
+  suggest_next(arguments.to == "coco" ? next_step(imported, arguments.out)
+                                      : fmt::format("trainer import {} --out DIR reads it back",
+                                                    arguments.out.string()));
+  return kDone;
+}
+
+/// "coco, csv, ..." with what each is.
+std::string format_doc() {
+  std::string doc;
+  for (const auto& one : formats::formats()) doc += fmt::format("\n{}: {}", one.name, one.title);
+  return doc;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "import",
+      "Labels of other tools into COCO's layout, or from it into theirs (docs/formats.md)",
+      import_labels);
+  command.add_option("PATH", arguments.source, "the folder with images and labels")->required();
+  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
+  command
+      .add_option("--format", arguments.format,
+                  "what PATH is, where it cannot be told or is told wrong; the names of --to")
+      ->type_name("NAME");
+  command.add_option("--to", arguments.to, "what to write:" + format_doc())
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--max", arguments.max_examples, "examples of each kind of finding")
+      ->type_name("N")
+      ->check(not_negative())
+      ->capture_default_str();
+  add_json_flag(command, arguments.json);
+  add_examples(command, {"trainer import photos --out data/photos",
+                         "trainer import VOC2012 --format voc --out data/voc",
+                         "trainer import data/photos --to yolo --out yolo"});
+}
+
+}  // namespace millrace::cli

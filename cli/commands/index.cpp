@@ -1,0 +1,78 @@
+// trainer index: a record store of shards that are there already.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/command.h"
+#include "millrace/dataflow/store/index_shards.h"
+#include "millrace/dataflow/store/remote/remote.h"
+#include "millrace/dataflow/store/shard_place.h"
+
+namespace millrace::cli {
+namespace {
+
+struct IndexArguments {
+  std::vector<std::string> shards;
+  std::filesystem::path out;
+};
+
+/// Local shards by their absolute path, so that the store may be used from any folder.
+std::vector<std::string> settled(std::vector<std::string> shards) {
+  for (auto& shard : shards)
+    if (!is_url(shard)) shard = std::filesystem::absolute(shard).lexically_normal().string();
+  return shards;
+}
+
+OpenShard opener(const std::vector<std::string>& shards) {
+  const auto remote =
+      std::ranges::any_of(shards, is_url) ? Remote::open({}) : std::shared_ptr<Remote>();
+  return [remote](const std::string& name) {
+    return is_url(name) ? in_large_pieces(remote->file(name)) : open_local_file(name);
+  };
+}
+
+/// The folders and URLs that the shards lie in, as the configuration names them.
+std::string folders_text(const std::vector<std::string>& shards) {
+  std::set<std::string> folders;
+  for (const auto& shard : shards) folders.insert(fmt::format("\"{}\"", shard_folder(shard)));
+  return joined(std::vector(folders.begin(), folders.end()));
+}
+
+int index(const IndexArguments& arguments) {
+  const auto shards = settled(arguments.shards);
+  const auto report = index_shards(shards, opener(shards), arguments.out);
+  print_formatted(
+      "{}: {} in {}, classes {}; read it with\n\n[[data.sources]]\ntype = \"records\"\n"
+      "folder = \"{}\"\nshards = [{}]\n",
+      arguments.out.string(), counted(report.images, "image"),
+      counted(std::ssize(arguments.shards), "shard"), joined(report.classes),
+      std::filesystem::absolute(arguments.out).lexically_normal().string(), folders_text(shards));
+  if (report.without_annotations > 0)
+    spdlog::warn("{} without annotations: no JSON beside them",
+                 counted(report.without_annotations, "image"));
+  if (report.without_area > 0)
+    spdlog::warn("{} left out: nothing of their box is inside the image",
+                 counted(report.without_area, "object"));
+  return kDone;
+}
+
+}  // namespace
+
+void add_index(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "index", "Make a record store of shards, which stay where they are", index);
+  command
+      .add_option("shards", arguments.shards,
+                  "paths or URLs of tar files in WebDataset's layout, or of TFRecord files of "
+                  "TensorFlow's Object Detection API")
+      ->required()
+      ->type_name("SHARD");
+  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
+  add_examples(command, {"trainer index shards/*.tar --out index",
+                         "trainer index train.tfrecord-000*-of-00010 --out index"});
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,320 @@
+// trainer init: a first configuration for a folder of photos and labels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/init/choices.h"
+#include "millrace/cli/init/data_folder.h"
+#include "millrace/cli/init/init_report.h"
+#include "millrace/cli/init/machine.h"
+#include "millrace/cli/init/source_data.h"
+#include "millrace/cli/init/step_time.h"
+#include "millrace/tools/data/advice/config_text.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kSeed = 1;  // of the division, and train.seed
+
+struct InitArguments {
+  fs::path out, data;
+  std::string format, model, weights;
+  bool json = false;
+};
+
+std::string number_of(std::size_t count, std::string_view noun) {
+  return counted(static_cast<long long>(count), noun);
+}
+
+/// A path as a file in `folder` names it: absolute ones as they are.
+std::string seen_from(const fs::path& folder, const fs::path& path) {
+  if (path.is_absolute()) return path.string();
+  const auto whole = [](const fs::path& one) { return fs::absolute(one).lexically_normal(); };
+  return whole(path).lexically_relative(whole(folder)).string();
+}
+
+/// Makes one configuration and what it trains on.
+class Init {
+ public:
+  explicit Init(const InitArguments& arguments)
+      : arguments_(arguments),
+        report_(arguments.json),
+        machine_(this_machine()),
+        data_(read_source(arguments.data, arguments.format)) {
+    const auto file = arguments.weights.empty() ? find_weights(machine_) : arguments.weights;
+    if (!file.empty()) weights_ = weight_facts(file);
+  }
+
+  /// Returns what scripts get.
+  Json run() {
+    look_at_data();
+    say_network();
+    make_choices();
+    write();
+    measure();
+    say_next();
+    return std::move(report_.json);
+  }
+
+ private:
+  void look_at_data() {
+    draft_.type = arguments_.model.empty() ? choose_type(data_, weights_) : arguments_.model;
+    report_.examine(arguments_.data, data_, /*masks=*/draft_.type == "maskrcnn");
+    if (data_.val)
+      report_.say("split", "as the folder has it: " + split_sizes() + leak_text());
+    else
+      say_division(divide(data_, kSeed));
+  }
+
+  std::string split_sizes() const {
+    return fmt::format("{} to train on, {} to evaluate on",
+                       number_of(data_.train.data->images.size(), "image"),
+                       data_.val->data->images.size());
+  }
+
+  std::string leak_text() {
+    const auto compared = leaks(data_);
+    if (!compared) return "";
+    const auto& found = *compared;
+    report_.json["leaks"] = found;
+    if (found.empty()) return "; none of these is a near-copy of one of those";
+    return fmt::format(
+        "; {} to evaluate on {} to train on ({}): scores are too good, drop one of each",
+        found.size() == 1 ? "1 image" : fmt::format("{} images", found.size()),
+        found.size() == 1 ? "is nearly the same as one" : "are nearly the same as some",
+        found.front() + (found.size() > 1 ? ", ..." : ""));
+  }
+
+  void say_division(const Division& division) {
+    if (division.same) {
+      data_.val->name = data_.train.name = "train";
+      report_.say("split",
+                  "there is too little to divide: it evaluates on what it trains on, which shows "
+                  "that it can learn these images, not how well it does on others");
+      return;
+    }
+    auto text = split_sizes();
+    if (division.copies > 0)
+      text += fmt::format("; {} with the image that they copy",
+                          number_of(division.copies, "near-copy"));
+    if (division.scenes > 0)
+      text += fmt::format("; {} with the others of the scene", number_of(division.scenes, "frame"));
+    if (division.cut > 0)
+      text += fmt::format(
+          "; {} images look alike, as frames of one video do, and were cut by the order of their "
+          "names: scores tell little of other places",
+          division.cut);
+    report_.say("split", text);
+    report_.json["classes_not_evaluated"] = division.unvalidated;
+    if (!division.unvalidated.empty())
+      report_.tell("note: to evaluate on there is no object of " + some(division.unvalidated));
+  }
+
+  static std::string some(const std::vector<std::string>& names) {
+    constexpr std::size_t kMost = 8;
+    const auto shown = std::min(names.size(), kMost);
+    return joined(std::span(names).first(shown)) +
+           (names.size() > shown ? fmt::format(" and {} more classes", names.size() - shown) : "");
+  }
+
+  void say_network() {
+    if (weights_) {
+      draft_.network = advice::network_from(*weights_, machine_);
+      report_.say("weights", fmt::format("{}{}: {}", weights_->file,
+                                         arguments_.weights.empty() ? " (found there)" : "",
+                                         draft_.network.what));
+    } else {
+      draft_.network = advice::network_from_nothing(machine_);
+      report_.say(
+          "weights",
+          "none were given or found: it starts from random values, which takes many images "
+          "and long; the head of the configuration says what to fetch, and where to put it");
+    }
+  }
+
+  void make_choices() {
+    draft_.command = command();
+    draft_.file = (arguments_.out / "config.toml").string();
+    draft_.root = data_.is_ready ? seen_from(arguments_.out, arguments_.data) : "data";
+    draft_.output = (arguments_.out / "runs").string();
+    draft_.about_root = data_.is_ready ? "in COCO's layout, as it is"
+                                       : "the images are links to " + arguments_.data.string();
+    draft_.machine = machine_;
+    choose(draft_, data_);
+    say_choices();
+  }
+
+  std::string command() const {
+    auto text =
+        fmt::format("trainer init {} --data {}", arguments_.out.string(), arguments_.data.string());
+    if (!arguments_.format.empty()) text += " --format " + arguments_.format;
+    if (!arguments_.model.empty()) text += " --model " + arguments_.model;
+    if (!arguments_.weights.empty()) text += " --weights " + arguments_.weights;
+    return text;
+  }
+
+  void say_choices() {
+    const auto& sides = draft_.sides;
+    const auto classes = draft_.classes.size();
+    report_.say("model",
+                fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
+                            classes == 1 ? "1 class" : fmt::format("{} classes", classes)));
+    report_.say(
+        "sizes",
+        fmt::format("short side {} of {} pixels: a quarter of the objects is under {:.0f}{}",
+                    sides.largest(), sides.own_side, sides.small_object,
+                    sides.too_small ? ", which is learned badly: larger images need a "
+                                      "larger machine, or cut the photos into tiles"
+                                    : ""));
+    const auto& anchors = draft_.anchors;
+    if (draft_.network.start != advice::Start::detector)
+      report_.say(
+          "anchors",
+          fmt::format("from {} pixels on: {:.3g} % of the objects overlap none by half, with "
+                      "the published ones {:.3g} %",
+                      anchors.sizes.front(), 100 * (1 - anchors.chosen.all.recall(0)),
+                      100 * (1 - anchors.published.all.recall(0))));
+    if (!draft_.limited.empty())
+      report_.say("limit", fmt::format("on '{}', {} with COCO's limit; callbacks.evaluate."
+                                       "max_detections is set to count all",
+                                       draft_.val.name, draft_.limited));
+    report_.say("schedule",
+                fmt::format("{}, {} of {}",
+                            number_of(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),
+                            number_of(static_cast<std::size_t>(draft_.plan.steps), "step"),
+                            number_of(static_cast<std::size_t>(draft_.batch), "image")));
+  }
+
+  void write() {
+    if (const auto copies = write_folder(arguments_.out, data_, draft_); copies > 0)
+      report_.say("copied",
+                  fmt::format("{}: this file system has no links", number_of(copies, "image")));
+    report_.say("wrote", data_.is_ready
+                             ? fmt::format("{}; it reads {} as it is", draft_.file, root().string())
+                             : fmt::format("{} and {}", draft_.file, root().string()));
+    report_.json["config"] = draft_.file;
+  }
+
+  void measure() {
+    const auto whole = ConfigArguments{{.file = draft_.file, .overrides = {}}}.load();
+    const auto level = spdlog::get_level();
+    spdlog::set_level(spdlog::level::err);  // the training itself will warn
+    const auto time = measure_steps(whole);
+    spdlog::set_level(level);
+    const auto& plan = draft_.plan;
+    const auto images = data_.val->data->images.size();
+    const auto whole_s = training_time(plan, time, images);
+    report_.say("time", fmt::format("{} here: a step took {:.2f} s on {} (median of {}), with {} "
+                                    "of memory; evaluation takes {} of it",
+                                    duration_text(whole_s.all), time.step_s, text_of(machine_),
+                                    time.steps, byte_text(static_cast<double>(time.memory)),
+                                    duration_text(whole_s.evaluations)));
+    const auto alone_s = time.cpu_s / static_cast<double>(machine_.cores);
+    if (!machine_.gpu && time.step_s > 2 * alone_s)
+      report_.tell(fmt::format(
+          "note: the machine is busy with other work: its processors computed "
+          "{:.2f} s for a step, so a step takes less than half the time when it is idle",
+          time.cpu_s));
+    report_.json["step_s"] = time.step_s;
+    report_.json["step_cpu_s"] = time.cpu_s;
+    report_.json["training_s"] = whole_s.all;
+    report_.say("look first at", advice::first_sign(plan, draft_.network.start, images));
+  }
+
+  void say_next() {
+    const auto run = (arguments_.out / "runs" / "config-1").string();
+    const std::vector<std::pair<std::string, std::string>> next = {
+        {"trainer inspect " + draft_.file, "what training will see"},
+        {"trainer run " + draft_.file, "trains"},
+        {fmt::format("trainer predict {} {} --out {}", run, (root() / data_.val->name).string(),
+                     (arguments_.out / "found").string()),
+         "then: detects"}};
+    report_.json["next"] = Json::array();
+    for (const auto& [command, what] : next) {
+      report_.tell_line(fmt::format("{:6}{}  # {}\n", report_.json["next"].empty() ? "next:" : "",
+                                    command, what));
+      report_.json["next"].push_back(command);
+    }
+  }
+
+  fs::path root() const { return data_.is_ready ? arguments_.data : arguments_.out / "data"; }
+
+  const InitArguments& arguments_;
+  InitReport report_;
+  const advice::Machine machine_;
+  SourceData data_;
+  std::optional<advice::WeightFacts> weights_;  // nothing: random values
+  advice::Draft draft_;
+};
+
+/// Refuses a folder that has something in it; takes an empty one.
+void check_out(const fs::path& out) {
+  std::error_code problem;
+  if (!fs::exists(out, problem)) return;
+  if (!fs::is_directory(out, problem) || !fs::is_empty(out, problem))
+    throw ConfigError(fmt::format(
+        "'{}' is there already: name a new folder; to begin anew, remove it first", out.string()));
+  fs::remove(out, problem);
+}
+
+/// Without a separator at its end.
+fs::path bare_path(const fs::path& path) {
+  return path.has_filename() || !path.has_parent_path() ? path : path.parent_path();
+}
+
+int init(const InitArguments& given) {
+  auto arguments = given;
+  arguments.out = bare_path(given.out);
+  arguments.data = bare_path(given.data);
+  check_out(arguments.out);
+  const auto json = Init(arguments).run();
+  if (arguments.json) print(json);
+  return kDone;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "init", "Write a first configuration for a folder of photos and labels", init);
+  command.add_option("DIR", arguments.out, "new folder for config.toml, data and runs")
+      ->type_name("")
+      ->required();
+  command
+      .add_option(
+          "--data", arguments.data,
+          "folder with photos and labels: COCO, Pascal VOC, YOLO, PNG masks, LabelMe or CSV")
+      ->type_name("PATH")
+      ->required();
+  command
+      .add_option(
+          "--format", arguments.format,
+          "what PATH is, where it cannot be told or is told wrong: coco, csv, labelme, masks, "
+          "voc or yolo")
+      ->type_name("NAME");
+  command
+      .add_option("--model", arguments.model,
+                  "the detector; default: maskrcnn if the objects have shapes, else fasterrcnn")
+      ->check(CLI::IsMember({"fasterrcnn", "maskrcnn", "retinanet"}));
+  command
+      .add_option("--weights", arguments.weights,
+                  "file to start from; default: one of data/weights or weights, if there is any")
+      ->type_name("FILE");
+  add_json_flag(command, arguments.json);
+  add_examples(command, {"trainer init cats --data photos",
+                         "trainer init cats --data photos --weights resnet18-f37072fd.pth",
+                         "trainer init cats --data photos --model retinanet --json"});
+}
+
+}  // namespace millrace::cli

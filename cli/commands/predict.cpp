@@ -1,0 +1,177 @@
+// trainer predict: detect in image and video files; pictures to look at, and results as COCO has
+// them.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/predict/image_ids.h"
+#include "millrace/cli/predict/photos.h"
+#include "millrace/cli/predict/results_page.h"
+#include "millrace/cli/predict/video.h"
+#include "millrace/coco/data/records.h"
+#include "millrace/dataflow/image/image_file.h"
+#include "millrace/tools/video/open_video.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PredictArguments {
+  ModelArguments model;
+  std::vector<fs::path> images;
+  fs::path out;
+  std::string truth;  // annotations whose ids are taken; empty: ids are 1, 2, ...
+  double score = 0.5;
+};
+
+/// The categories that the model's labels stand for: those of the weights' card; without one,
+/// data.classes numbered from 1 or, where data.root exists, those of the validation split.
+coco::Records categories(const std::optional<ModelCard>& card, const Recipe& recipe, bool force) {
+  const auto& asked = recipe.data.classes;
+  coco::Records result;
+  const auto add = [&](const std::vector<std::string>& names,
+                       const std::vector<std::int64_t>& ids) {
+    for (std::size_t k = 0; k < names.size(); ++k)
+      result.add_category(ids.empty() ? static_cast<std::int64_t>(k) + 1 : ids[k], names[k]);
+  };
+  if (card) {
+    const bool renamed = force && asked.size() == card->classes.size() && !asked.empty();
+    add(renamed ? asked : card->classes, card->category_ids);
+  } else if (!asked.empty() && !fs::exists(recipe.data.root)) {
+    add(asked, {});
+  } else {
+    const auto split = open_split(recipe.data, recipe.data.val);
+    add(split.classes, split.category_ids);
+  }
+  return result;
+}
+
+struct Files {
+  std::vector<fs::path> photos, videos;
+};
+
+/// The files in `paths`: files as they are, told by their extensions; folders searched for images
+/// by extension, not below. Throws Error for a path that does not exist, or where there is no image
+/// at all.
+Files find_files(const std::vector<fs::path>& paths) {
+  Files files;
+  for (const auto& path : paths) {
+    if (!fs::exists(path)) throw Error(path.string() + ": there is no such file or folder");
+    const bool is_folder = fs::is_directory(path);
+    const auto found = is_folder ? images_in(path) : std::vector{path};
+    auto& to = !is_folder && is_video(path) ? files.videos : files.photos;
+    to.insert(to.end(), found.begin(), found.end());
+  }
+  if (files.photos.empty() && files.videos.empty())
+    throw Error(paths.front().string() + ": no image in it");
+  return files;
+}
+
+/// Returns the videos that failed, wholly or in part.
+FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::path>& videos,
+                            ResultsPage& page) {
+  FailedPhotos failed;
+  std::map<std::string, int> taken;
+  for (const auto& video : videos) {
+    const auto stem = video.stem().string();
+    const auto count = ++taken[stem];
+    VideoResult result{.name = count > 1 ? fmt::format("{}-{}", stem, count) : stem};
+    try {
+      result = predict_video(prediction, video, result.name);
+    } catch (const Error& problem) {
+      result.fault = problem.what();
+    }
+    page.add_video(result);
+    if (result.fault.empty()) continue;
+    spdlog::warn("failed: {}", result.fault);
+    failed.add(video);
+  }
+  return failed;
+}
+
+void tell_of(const FailedPhotos& failed, std::size_t all, const char* noun, const fs::path& out) {
+  if (failed.count > 0)
+    throw Error(fmt::format("{} of {} failed: {}{}; what came of the others is in {}", failed.count,
+                            counted(static_cast<std::int64_t>(all), noun), joined(failed.first),
+                            failed.count > std::ssize(failed.first) ? ", ..." : "", out.string()));
+}
+
+int predict(const PredictArguments& arguments) {
+  const auto [recipe, weights] = arguments.model.load();
+  const Session session(recipe);
+  const auto [files, videos] = find_files(arguments.images);
+  const auto card = checked_card(weights, recipe);
+  std::vector<std::int64_t> ids;
+  auto split =
+      make_split(arguments.truth.empty()
+                     ? assemble(categories(card, recipe, arguments.model.force), weights.file)
+                     : read_annotations(arguments.truth, recipe.data),
+                 "", recipe.data.classes);
+  if (!arguments.truth.empty()) ids = image_ids(*split.annotations, files);
+  if (card) split = labelled_by(*card, split, recipe, weights);
+  const auto detector = session.make_trained_detector(split.classes, weights);
+  make_writable_folder(arguments.out);
+  const Prediction prediction{session,      *detector,     split,
+                              weights.file, arguments.out, arguments.score};
+  ResultsPage shown(prediction);
+  FailedPhotos photos;
+  if (!files.empty()) photos = predict_photos(prediction, files, ids, shown);
+  const auto failed = predict_videos(prediction, videos, shown);
+  if (!videos.empty()) shown.write();
+  tell_of(photos, files.size(), "image", arguments.out);
+  tell_of(failed, videos.size(), "video", arguments.out);
+  const auto page = arguments.out / "index.html";
+  suggest_next(
+      fmt::format("{}; --score draws more or less than what scores {} and above",
+                  fs::exists(page) ? "open " + page.string() : "look at " + arguments.out.string(),
+                  arguments.score));
+  return kDone;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "predict",
+      "Detect in image and video files: pictures with masks and names, and a COCO results file",
+      predict);
+  arguments.model.add_to(command);
+  command.add_option("IMAGE", arguments.images, "image files, folders of them, or videos")
+      ->required();
+  command
+      .add_option("--out", arguments.out,
+                  "folder for the pictures, index.html, detections.json and images.json; of a "
+                  "video NAME.mp4 "
+                  "and NAME.jsonl")
+      ->required()
+      ->type_name("DIR");
+  command
+      .add_option("--gt", arguments.truth,
+                  "annotations of the same photos, as COCO's instances_*.json: detections.json has "
+                  "their ids, by the names of files and categories")
+      ->type_name("FILE");
+  command
+      .add_option("--score", arguments.score,
+                  "draw what scores at least this; detections.json has everything")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  add_examples(command, {"trainer predict model.safetensors photos/ --out seen",
+                         "trainer predict model.safetensors street.mp4 --out seen",
+                         "trainer predict model.safetensors val2017 --out seen --gt "
+                         "annotations/instances_val2017.json",
+                         "trainer predict configs/maskrcnn.toml --weights "
+                         "runs/maskrcnn/checkpoints/latest data/sample/val2017 --out seen",
+                         "trainer predict configs/maskrcnn.toml --weights model.safetensors "
+                         "photo.jpg --out seen --score 0.7"});
+}
+
+}  // namespace millrace::cli

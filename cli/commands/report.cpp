@@ -1,0 +1,80 @@
+// trainer report: one page of one or several runs, or of a study.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/command.h"
+#include "millrace/tools/report/report.h"
+#include "millrace/tools/report/study_view.h"
+#include "millrace/tools/report/view.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::vector<fs::path> runs;
+  fs::path out;  // empty: report.html of the first run
+  std::size_t draws = 1000;
+  bool json = false;
+};
+
+/// The page of runs, or of a study.
+void write_page(const ReportArguments& arguments, const fs::path& file) {
+  constexpr auto kMadeBy = "trainer report";
+  if (!std::ranges::any_of(arguments.runs, report::is_study))
+    return report::write_view(
+        file, "runs", kMadeBy,
+        report::runs_view(report::read_runs(arguments.runs), {.draws = arguments.draws}));
+  if (arguments.runs.size() > 1)
+    throw ConfigError("the folder of a study stands alone: give one study, or runs");
+  report::write_view(file, "study", kMadeBy, report::study_view(arguments.runs.front()));
+}
+
+int report(const ReportArguments& arguments) {
+  const auto file = arguments.out.empty() ? arguments.runs.front() / "report.html" : arguments.out;
+  write_page(arguments, file);
+  const auto bytes = fs::file_size(file);
+  if (arguments.json) {
+    print({{"file", file.string()}, {"bytes", bytes}});
+  } else {
+    print_formatted("{} ({})\n", file.string(), byte_text(static_cast<double>(bytes)));
+    suggest_next(
+        fmt::format("open {}{}", file.string(),
+                    arguments.runs.size() == 1 ? "; trainer report RUN RUN compares runs" : ""));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "report",
+      "Write one page of one or several runs, or of a study, to draw conclusions from", report);
+  command
+      .add_option("run", arguments.runs,
+                  "folders of runs, also of one that trains or crashed; or the folder of a study")
+      ->required()
+      ->type_name("RUN");
+  command
+      .add_option("--out", arguments.out, "the page; without it report.html in the first folder")
+      ->type_name("FILE");
+  command
+      .add_option("--bootstrap", arguments.draws,
+                  "resamples of the images for intervals and verdicts; 0: none")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100000));
+  add_json_flag(command, arguments.json);
+  add_examples(command, {"trainer report runs/maskrcnn-1",
+                         "trainer report runs/before-1 runs/after-1 --out compared.html",
+                         "trainer report studies/lr-width"});
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,125 @@
+#include "millrace/cli/init/choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/cli/anchor_rule.h"
+#include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/models/detector/make_detector.h"
+#include "millrace/trainer/evaluation/evaluation.h"
+#include "millrace/trainer/run/recipe.h"
+
+namespace millrace::cli {
+namespace {
+
+/// Whether most objects have a shape.
+bool have_shapes(const coco::Dataset& data) {
+  const auto shapes = std::ranges::count_if(data.annotations, [](const coco::Annotation& one) {
+    return one.shape.kind != coco::ShapeKind::none;
+  });
+  return 2 * shapes > std::ssize(data.annotations);
+}
+
+SeenData seen_of(const DataSplit& split, const ResizeRule& resize) {
+  return seen_data(DetectionSource(split, /*filter_empty=*/true), split.classes, resize);
+}
+
+advice::SplitText text_of_split(const formats::Split& split, std::size_t images) {
+  const auto objects = std::ranges::count(split.data->annotations, false, &coco::Annotation::crowd);
+  advice::SplitText text{split.name, images, static_cast<std::size_t>(objects), ""};
+  const auto empty = split.data->images.size() - images;
+  if (empty > 0) text.about = fmt::format("{} without an object stay out", empty);
+  return text;
+}
+
+/// The configuration as it stands, complete.
+Recipe recipe(const advice::Draft& draft) {
+  auto tree = parse_config(config_text(draft), draft.file);
+  if (auto* plugins = tree.find("plugins")) plugins->data = Config::Array{};
+  return resolve(std::move(tree));
+}
+
+advice::RuleOf rule_of(const advice::Draft& draft) {
+  auto whole = recipe(draft);
+  return [type = draft.type, model = whole.model, divisor = whole.data.divisor](
+             const std::vector<double>& sizes, const std::vector<double>& ratios) {
+    auto changed = model;
+    Config::Array values;
+    for (const double ratio : ratios) values.emplace_back(ratio, Origin{});
+    changed.set_path("anchors.aspect_ratios", Config(std::move(values), Origin{}));
+    const auto rule = anchor_rule(type, changed, divisor, sizes);
+    if (!rule) throw ConfigError(fmt::format("--model {}: it has no anchors", type));
+    return *rule;
+  };
+}
+
+/// The memory of a step, by the detector's estimate.
+std::function<double(std::int64_t)> bytes_of(const advice::Draft& draft,
+                                             const std::vector<std::string>& classes) {
+  const auto whole = recipe(draft);
+  const std::shared_ptr<Detector> detector =
+      make_detector(whole.model_type, whole.model, {.classes = classes, .awaits_weights = true});
+  double weights = 0;
+  for (const auto& parameter : detector->parameters())
+    weights += 3 * static_cast<double>(parameter.value.nbytes());
+  const auto pixels =
+      static_cast<double>(draft.sides.largest()) * static_cast<double>(draft.sides.max_side);
+  return [=](std::int64_t images) {
+    const auto all = static_cast<double>(images) * pixels;
+    return weights + 15 * all + detector->activation_bytes(images, all);
+  };
+}
+
+/// For the batch as it stands.
+void choose_plan(advice::Draft& draft) {
+  draft.plan = advice::choose_plan(draft.train.images, draft.batch, draft.network.start,
+                                   draft.type == "retinanet");
+}
+
+}  // namespace
+
+std::string choose_type(const SourceData& data, const std::optional<advice::WeightFacts>& weights) {
+  const bool shapes = have_shapes(*data.train.data);
+  if (weights && !weights->type.empty())
+    return weights->type == "maskrcnn" && !shapes ? "fasterrcnn" : weights->type;
+  return shapes ? "maskrcnn" : "fasterrcnn";
+}
+
+void choose(advice::Draft& draft, const SourceData& data) {
+  std::vector<std::string> classes;
+  for (const auto& category : data.train.data->categories)
+    classes.emplace_back(data.train.data->text(category.name));
+  const DataSplit train{data.train.data, data.train.images, classes,
+                        find_categories(*data.train.data, classes)};
+  const auto original = seen_of(train, {});
+  draft.sides = advice::choose_sides(original, draft.machine);
+  const auto counts = class_counts(original);
+  for (std::size_t k = 0; k < classes.size(); ++k)
+    draft.classes.emplace_back(classes[k], counts[k].objects);
+  for (const double count : objects_per_image(original))
+    draft.most_objects = std::max(draft.most_objects, static_cast<std::size_t>(count));
+  const DataSplit val{data.val->data, data.val->images, classes,
+                      find_categories(*data.val->data, classes)};
+  for (const auto& image : val.annotations->images)
+    draft.most_objects = std::max<std::size_t>(draft.most_objects, image.count);
+  draft.limited = coco::text(limit_cost(val, {}));
+  draft.train = text_of_split(data.train, original.images.size());
+  draft.val = text_of_split(*data.val, data.val->data->images.size());
+  choose_plan(draft);
+  if (draft.network.start != advice::Start::detector) {
+    const auto resized = seen_of(train, [&](cv::Size size) { return draft.sides.of(size); });
+    draft.anchors = advice::choose_anchors(resized, rule_of(draft));
+  }
+  draft.batch =
+      advice::choose_batch(original.images.size(), draft.machine, bytes_of(draft, classes));
+  choose_plan(draft);
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,146 @@
+// The `[data]` table: which data set, how it is read, how a flow over it runs; and what it gives
+// the tables of [[data.stages]] and [[data.sources]].
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/coco/sample/sample.h"
+#include "millrace/dataflow/engine/dataflow.h"
+#include "millrace/dataflow/image/image_head.h"
+
+namespace millrace {
+
+/// Which images there are, and which objects count.
+struct DataSetOptions {
+  std::string root = "data/sample";
+  std::string train = "train2017";
+  std::string val = "val2017";
+  Options::Strings classes;
+  bool filter_empty = true;
+
+  /// [data.sample], if it belongs to this `root`: the data set that `trainer run` makes there.
+  std::optional<coco::SampleOptions> sample = {};
+
+  void describe(Options& o);
+};
+
+/// How images become batches.
+struct BatchOptions {
+  std::int64_t batch_size = 4;
+  std::int64_t test_batch_size = 1;
+  bool aspect_grouping = true;
+  std::int64_t shape_buckets = 0;
+  std::int64_t divisor = 32;
+  Options::Strings pad_shapes;
+
+  void describe(Options& o);
+};
+
+/// What shape images get, how sides become whole pixels, and how masks are resized.
+enum class ResizeStyle {
+  opencv,       // sides are rounded, polygons scaled
+  detectron2,   // the same; Pillow's arithmetic, with antialiasing, of images decoded whole
+  torchvision,  // sides are cut, masks become bitmaps first
+  yolox,        // sides are cut, polygons scaled
+  square,       // both sides become short_side, whatever the shape was (DETR's fixed input)
+};
+inline std::vector<std::string> value_names(ResizeStyle) {
+  return {"opencv", "detectron2", "torchvision", "yolox", "square"};
+}
+
+/// Whether sides are rounded to whole pixels.
+inline bool rounds(ResizeStyle style) {
+  return style == ResizeStyle::opencv || style == ResizeStyle::detectron2;
+}
+
+/// What becomes of an image.
+struct ImageOptions {
+  double flip = 0.5;
+  Options::Ints short_side = {800};
+  bool short_side_range = false;
+  std::int64_t max_side = 1333;
+  ResizeStyle resize_style = ResizeStyle::opencv;
+  bool reduced_decoding = true;        // of training
+  bool eval_reduced_decoding = false;  // of evaluation
+  bool strict_decoding = true;
+  std::int64_t max_pixels = kMaxPixels;
+  std::int64_t test_short_side = 0;
+  std::int64_t test_max_side = 0;
+
+  std::int64_t settled_test_short_side() const {
+    return test_short_side > 0 ? test_short_side : *std::ranges::max_element(short_side);
+  }
+  std::int64_t settled_test_max_side() const {
+    return test_max_side > 0 ? test_max_side : max_side;
+  }
+
+  void describe(Options& o);
+};
+
+/// How fast the flow runs, in which order, and with how much memory.
+struct PaceOptions {
+  std::int64_t threads = 0;
+  std::int64_t in_flight = 0;
+  std::int64_t memory = 2048;
+  std::int64_t shuffle_window = 0;
+
+  void describe(Options& o);
+};
+
+/// What happens to images and annotations that cannot be used.
+struct FaultOptions {
+  OnError on_error = OnError::skip;
+  double max_skipped = 0.1;
+
+  void describe(Options& o);
+};
+
+/// Data servers that make training's batches.
+struct RemoteOptions {
+  Options::Strings source;
+  Duration source_timeout = {300};
+  std::string source_key;
+  std::string source_server_key;
+
+  void describe(Options& o);
+};
+
+/// All keys of `[data]`; functions take the part that they need.
+struct DataOptions : DataSetOptions,
+                     BatchOptions,
+                     ImageOptions,
+                     PaceOptions,
+                     FaultOptions,
+                     RemoteOptions {
+  void describe(Options& o);
+
+  /// Throws ConfigError for bad addresses or shapes, contradictions, and values without effect.
+  void check(const Config& table) const;
+};
+
+/// An option of the component `type` that follows a key of [data] where its table leaves it out.
+struct DataDefault {
+  std::string_view type, option, key;
+};
+std::span<const DataDefault> stage_defaults();
+std::span<const DataDefault> source_defaults();
+
+/// The key that an option follows, "data.flip"; empty: none.
+std::string followed_key(std::span<const DataDefault> defaults, std::string_view type,
+                         std::string_view option);
+
+/// Writes the option into the table, following `key` ("data.flip"), unless the table has it
+/// already.
+void follow(Config& table, std::string_view option, Config value, std::string key);
+/// The same for all options of the component `type` in `defaults`, by the values of `data`.
+void follow_data(Config& table, std::string_view type, std::span<const DataDefault> defaults,
+                 const DataOptions& data);
+
+}  // namespace millrace

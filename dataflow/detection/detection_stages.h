@@ -1,0 +1,141 @@
+// The one header for a stage of your own, which `[[data.stages]] type = "invert"` then names:
+//
+//   /// Inverts an image's colours by chance.
+//   struct Invert {
+//     static constexpr std::string_view kName = "invert";
+//     static constexpr std::string_view kAfter = "decode";  // needs pixels
+//     double probability = 0.5;
+//
+//     Sample operator()(Sample sample, Rng& rng) const {
+//       auto& image = pixels(sample, kName);  // (H, W, 3) RGB bytes
+//       if (rng.chance(probability)) cv::bitwise_not(image, image);
+//       return sample;
+//     }
+//
+//     void describe(Options& o) {
+//       o.add("probability", probability, "chance to invert an image", {.min = 0, .max = 1});
+//     }
+//   };
+//   MILLRACE_REGISTER(register_stage<Invert>("inverts an image's colours by chance"));
+//
+// A stage is a function object. One copy is called from many threads at once: operator() is const,
+// and all that it draws comes from the Rng, so that a seed gives the same bytes for any number of
+// threads. Its members:
+//
+//   kName        the name in `type`
+//   describe(o)  its options; the member's initial value holds where a table leaves an option out
+//   operator()   what it does, in one of the four forms below; throws DataError for a sample that
+//                cannot be used
+//   kAfter       may be left out: the stage whose result it works on; a list of stages in another
+//                order is refused before anything runs
+//   kPartnersAfter, of a stage that mixes samples, may be left out: the stage after which the other
+//                samples are taken, "decode"; else all stages before it make them
+//   check()      may be left out: throws std::invalid_argument where options contradict each other.
+//                Called when a table is read; the message gets the table's file and line
+//   draws()      may be left out: false where, with these options, nothing is drawn from the Rng.
+//                Stages before a `cache` must not draw
+//
+// A stage keeps samples sound: 8-bit RGB, members of `objects` of one length, boxes and masks
+// inside the image. `resize`, `crop` and `warp` (transforms.h) change pixels and objects together.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/base/registry.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/transforms.h"
+#include "millrace/dataflow/engine/pipeline.h"
+#include "millrace/dataflow/engine/source.h"
+
+namespace millrace {
+
+/// What all stages have: a name and options, each with a default.
+template <class S>
+concept ConfiguredStage = std::default_initializable<S> && std::copy_constructible<S> &&
+    requires(S stage, Options& o) {
+  { S::kName } -> std::convertible_to<std::string_view>;
+  stage.describe(o);
+};
+
+/// Turns one In into what operator() returns. In is Sample, std::vector<Sample> (a group) or Batch.
+template <class S, class In>
+concept MapStage = ConfiguredStage<S> &&
+    (std::invocable<const S&, In, Rng&> || std::invocable<const S&, In>);
+
+/// Lets through the samples for which operator() returns true.
+template <class S>
+concept FilterStage = ConfiguredStage<S> && requires(const S& stage, const Sample& sample) {
+  { stage(sample) } -> std::same_as<bool>;
+};
+
+/// Makes one sample of each and `partners` further ones, drawn at random from the whole source.
+template <class S>
+concept MixStage = ConfiguredStage<S> &&
+    requires(const S& stage, Sample sample, std::vector<Sample> others, Rng& rng) {
+  { stage.partners(std::as_const(sample), rng) } -> std::convertible_to<std::size_t>;
+  { stage(std::move(sample), std::move(others), rng) } -> std::same_as<Sample>;
+};
+
+template <class S>
+concept DetectionStage = FilterStage<S> || MixStage<S> || MapStage<S, Sample> ||
+    MapStage<S, std::vector<Sample>> || MapStage<S, Batch>;
+
+/// What a factory may know besides its own table; most stages need nothing of it.
+struct DetectionContext {
+  SourcePtr<Sample> source;
+  std::vector<std::string> classes;       // names; class k is the k-th
+  std::span<const Config> in_front = {};  // the tables of the stages before it, complete
+  // The configuration is checked and no flow starts: make no file; `source` is empty.
+  bool only_checked = false;
+};
+
+/// Every stage by its name. A stage that must know its context registers a factory here:
+/// `detection_stages().add<MyOptions>("mine", "one line of doc", create)`, where `create(const
+/// Config& table, const DetectionContext&)` returns a Stage and reads the table by
+/// `read_options<MyOptions>(table, {"type"})`.
+using DetectionStages = Registry<StageFactory<DetectionContext>>;
+DetectionStages& detection_stages();
+
+/// The stage that a function object is, whatever its form.
+template <DetectionStage S>
+Stage detection_stage(S stage) {
+  std::string name(S::kName);
+  if constexpr (FilterStage<S>) {
+    return filter_stage<Sample>(std::move(name), std::move(stage));
+  } else if constexpr (MixStage<S>) {
+    const auto partners = [stage](const Sample& sample, Rng& rng) {
+      return stage.partners(sample, rng);
+    };
+    auto mixing = mix_stage<Sample>(std::move(name), partners, std::move(stage));
+    if constexpr (requires { S::kPartnersAfter; })
+      std::get<Mix>(mixing.work).made_by = S::kPartnersAfter;
+    return mixing;
+  } else if constexpr (MapStage<S, Sample>) {
+    return map_stage<Sample>(std::move(name), std::move(stage));
+  } else if constexpr (MapStage<S, Batch>) {
+    return map_stage<Batch>(std::move(name), std::move(stage));
+  } else {
+    return map_stage<std::vector<Sample>>(std::move(name), std::move(stage));
+  }
+}
+
+/// Registers a stage under its `kName`.
+template <DetectionStage S>
+bool register_stage(std::string doc) {
+  return detection_stages().add<S>(std::string(S::kName), std::move(doc),
+                                   [](const Config& table, const DetectionContext&) {
+                                     auto stage = detection_stage(read_options<S>(table, {"type"}));
+                                     if constexpr (requires { S::kAfter; }) stage.after = S::kAfter;
+                                     return stage;
+                                   });
+}
+
+}  // namespace millrace

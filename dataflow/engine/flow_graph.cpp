@@ -1,0 +1,395 @@
+// A plan compiled into a running oneTBB graph, with one node per declared stage:
+//
+//   line -> map ... -> sequencer -> group (serial) -> map ... -> sequencer -> deliver -> ready
+//
+// Tickets bound what is in flight: an item is issued for each ticket that comes back, from the
+// consumer when it takes a batch or from `deliver` when a group is skipped. No body ever blocks.
+//
+// The line gives the members of one planned group after the other, so that none waits incomplete.
+#include <fmt/format.h>
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/engine/forecast.h"
+#include "millrace/dataflow/engine/grouper.h"
+#include "millrace/dataflow/engine/in_flight.h"
+#include "millrace/dataflow/engine/order.h"
+#include "millrace/dataflow/engine/plan.h"
+#include "millrace/dataflow/engine/sample_keys.h"
+#include "millrace/dataflow/engine/skip_ledger.h"
+#include "millrace/dataflow/engine/source_line.h"
+#include "millrace/dataflow/engine/stage_runner.h"
+
+namespace millrace {
+namespace {
+
+namespace flow = oneapi::tbb::flow;
+
+/// The nodes that samples, or groups, go through: maps, then what restores the order.
+template <class ItemPtr>
+struct Chain {
+  std::list<flow::function_node<ItemPtr, ItemPtr>> maps;
+  std::optional<flow::sequencer_node<ItemPtr>> in_order;
+};
+
+using GroupNode = flow::multifunction_node<SamplePtr, std::tuple<GroupPtr>>;
+using DeliverNode = flow::function_node<GroupPtr>;
+using PumpNode = flow::function_node<flow::continue_msg>;
+
+/// Samples that one rank takes in so many epochs, rounded up.
+std::int64_t samples_of(double epochs, const Order& order, const FlowOptions& options) {
+  const double share = static_cast<double>(order.size()) / static_cast<double>(options.ranks);
+  return static_cast<std::int64_t>(std::ceil(epochs * share));
+}
+
+/// A graph needs a worker; with one core there is none unless the process asks for it (main does).
+std::optional<oneapi::tbb::global_control> worker_if_none() {
+  using oneapi::tbb::global_control;
+  constexpr auto kThreads = global_control::max_allowed_parallelism;
+  std::optional<global_control> control;
+  if (global_control::active_value(kThreads) < 2) control.emplace(kThreads, 2);
+  if (global_control::active_value(kThreads) < 2)
+    throw Error("a flow needs a thread of its own, but this process allows TBB only one in all");
+  return control;
+}
+
+/// Adds up the time while it lives.
+class WaitClock {
+ public:
+  explicit WaitClock(std::atomic<std::int64_t>& sum) : sum_(sum) {}
+  ~WaitClock() { sum_ += std::chrono::nanoseconds(Clock::now() - start_).count(); }
+
+ private:
+  std::atomic<std::int64_t>& sum_;
+  const Clock::time_point start_ = Clock::now();
+};
+
+/// For one consumer thread; destroying it cancels running work and leaves no thread.
+class FlowGraph final : public Flow {
+ public:
+  /// Makes all groups in order, or `by_number` those asked for. `wake` (may be empty) is called for
+  /// each item that becomes ready. REQUIRES: plan and options checked, threads and in_flight set.
+  FlowGraph(Plan plan, const FlowOptions& options, bool by_number, WakeUp wake);
+  ~FlowGraph() override;
+
+  std::optional<Delivery<Message>> next() override;
+  bool is_ready(std::chrono::milliseconds most) override;
+  void ask(std::int64_t number) override;
+  std::optional<Made<Message>> take() override;
+  std::int64_t epoch_size() const override { return order_.size(); }
+  FlowReport report() const override;
+
+ private:
+  struct Nodes;
+
+  void issue();
+  void run_stage(std::size_t k, Item& item, std::span<const Place> samples);
+  GroupPtr take_into_group(std::size_t k, SamplePtr sample);
+  void deliver(GroupPtr item);
+  Delivery<Message> hand_over(GroupItem& item);
+  void reissue(std::int64_t tickets, std::size_t bytes);
+  std::size_t expected_bytes(const Item& sample) const;
+
+  const Plan plan_;
+  const FlowOptions options_;
+  const bool by_number_;
+  const WakeUp wake_;
+  const Order order_;
+  SampleKeys keys_;  // used only by the line
+  SourceLine line_;
+  SamplePtr next_;  // of the line, for which there was no ticket yet; used only by the pump
+  StageRunner runner_;
+  Grouper grouper_;  // used only by the serial group node
+  SkipLedger ledger_;
+  Tickets tickets_;
+  ReadyQueue ready_;
+  std::atomic<std::int64_t> wait_ns_ = 0;
+  bool ended_ = false;            // the consumer has seen the end
+  std::unique_ptr<Nodes> nodes_;  // destroyed first
+};
+
+struct FlowGraph::Nodes {
+  Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int threads);
+  ~Nodes() {
+    graph->cancel();
+    graph->wait_for_all();
+  }
+  template <class ItemPtr, class Work>
+  void make(Chain<ItemPtr>& chain, flow::sender<std::type_identity_t<ItemPtr>>* before,
+            std::size_t first, std::size_t last, Work work);
+
+  const std::optional<oneapi::tbb::global_control> worker = worker_if_none();
+  oneapi::tbb::task_arena arena;
+  std::optional<flow::graph> graph;
+  Chain<SamplePtr> samples;
+  std::optional<GroupNode> group;
+  Chain<GroupPtr> groups;
+  std::optional<DeliverNode> deliver;
+  std::optional<PumpNode> pump;  // issues items for tickets that have come back
+};
+
+FlowGraph::Nodes::Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int threads)
+    : arena(threads, /*reserved_for_masters=*/0) {
+  const auto compile = [&] {
+    graph.emplace();
+    const auto k =
+        static_cast<std::size_t>(std::ranges::find_if(stages, &Stage::is_group) - stages.begin());
+    group.emplace(*graph, flow::serial,
+                  [&owner, k](SamplePtr sample, GroupNode::output_ports_type& out) {
+                    if (auto whole = owner.take_into_group(k, std::move(sample)))
+                      std::get<0>(out).try_put(std::move(whole));
+                  });
+    deliver.emplace(*graph, flow::serial,
+                    [&owner](GroupPtr item) { owner.deliver(std::move(item)); });
+    pump.emplace(*graph, flow::serial, [&owner](const flow::continue_msg&) { owner.issue(); });
+
+    make(samples, nullptr, 0, k, [&owner](std::size_t stage, const SamplePtr& sample) {
+      owner.run_stage(stage, *sample, {&sample->at, 1});
+    });
+    flow::make_edge(*samples.in_order, *group);
+    make(groups, &flow::output_port<0>(*group), k + 1, stages.size(),
+         [&owner](std::size_t stage, const GroupPtr& item) {
+           owner.run_stage(stage, *item, item->members);
+         });
+    flow::make_edge(*groups.in_order, *deliver);
+  };
+  arena.execute(compile);  // a graph runs in the arena where it is made
+}
+
+/// Parallel nodes for the stages first .. last-1, one after the other, then the sequencer. `before`
+/// (may be nullptr) feeds them.
+template <class ItemPtr, class Work>
+void FlowGraph::Nodes::make(Chain<ItemPtr>& chain,
+                            flow::sender<std::type_identity_t<ItemPtr>>* before, std::size_t first,
+                            std::size_t last, Work work) {
+  for (auto k = first; k < last; ++k) {
+    auto& node = chain.maps.emplace_back(*graph, flow::unlimited, [work, k](ItemPtr item) {
+      work(k, item);
+      return item;
+    });
+    if (before) flow::make_edge(*before, node);
+    before = &node;
+  }
+  chain.in_order.emplace(
+      *graph, [](const ItemPtr& item) { return static_cast<std::size_t>(item->number); });
+  flow::make_edge(*before, *chain.in_order);
+}
+
+FlowGraph::FlowGraph(Plan plan, const FlowOptions& options, bool by_number, WakeUp wake)
+    : plan_(std::move(plan)),
+      options_(options),
+      by_number_(by_number),
+      wake_(std::move(wake)),
+      order_(plan_.size, plan_.repeats, options.seed, options.shuffle),
+      keys_(plan_),
+      line_(order_, GroupPlan(order_, keys_, options, plan_.batch() * options.ranks), options.rank,
+            plan_.batch(), by_number),
+      runner_(plan_, order_, options),
+      grouper_(plan_.group(), samples_of(2, order_, options)),
+      // Who sees only some numbers of a flow cannot judge max_skipped.
+      ledger_(by_number ? std::numeric_limits<std::int64_t>::max()
+                        : samples_of(options.max_skipped, order_, options)),
+      tickets_(plan_.batch(), options.in_flight, options.in_flight_bytes),
+      nodes_(std::make_unique<Nodes>(*this, plan_.stages, options.threads)) {
+  reissue(0, 0);
+}
+
+FlowGraph::~FlowGraph() { line_.stop(); }
+
+std::optional<Delivery<Message>> FlowGraph::next() {
+  if (ended_) return std::nullopt;
+  GroupPtr item;
+  {
+    const WaitClock waiting(wait_ns_);
+    item = ready_.pop(/*wait=*/true);
+  }
+  runner_.leave(plan_.stages.size());
+  if (item->message) return hand_over(*item);
+  ended_ = true;
+  line_.stop();
+  // Moved out, so that no worker which still holds the item releases the exception too.
+  if (item->failure) std::rethrow_exception(std::exchange(item->failure, nullptr));
+  return std::nullopt;
+}
+
+bool FlowGraph::is_ready(std::chrono::milliseconds most) {
+  const WaitClock waiting(wait_ns_);
+  return ended_ || ready_.wait_for(most);
+}
+
+void FlowGraph::ask(std::int64_t number) {
+  if (number < 0) throw std::invalid_argument(fmt::format("there is no item {}", number));
+  line_.ask(number);
+  reissue(0, 0);
+}
+
+std::optional<Made<Message>> FlowGraph::take() {
+  const auto item = ready_.pop(/*wait=*/false);
+  if (!item) return std::nullopt;
+  runner_.leave(plan_.stages.size());
+  Made<Message> made{.number = item->group->number, .skipped = std::move(item->skipped)};
+  if (item->message) {
+    made.item = hand_over(*item);
+    return made;
+  }
+  made.failure = std::exchange(item->failure, nullptr);
+  if (!made.failure)
+    made.failure = std::make_exception_ptr(
+        Error(fmt::format("item {} {}", made.number,
+                          item->group->positions.empty() ? "is past the end of the flow"
+                                                         : "has no sample that can be used")));
+  reissue(item->tickets, item->bytes);
+  return made;
+}
+
+/// What the consumer gets from an item with a message. Its tickets go out again.
+Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
+  runner_.count(plan_.stages.size(), 0);
+  reissue(item.tickets, item.bytes);
+  const auto& [number, positions, cursor, failure] = *item.group;
+  const auto taken = cursor.next - std::ssize(cursor.pending);
+  return {std::move(item.message), cursor, order_.epoch(positions.front()),
+          static_cast<double>(taken) / static_cast<double>(order_.size()), number};
+}
+
+/// Gives tickets back and lets the graph issue items for them: the line may have to walk far.
+void FlowGraph::reissue(std::int64_t tickets, std::size_t bytes) {
+  tickets_.give_back(tickets, bytes);
+  nodes_->pump->try_put(flow::continue_msg());
+}
+
+/// What the source says that a sample will take; 0 if it does not know.
+std::size_t FlowGraph::expected_bytes(const Item& sample) const {
+  if (options_.in_flight_bytes == 0 || !sample.message || !plan_.about || !plan_.about->bytes)
+    return 0;
+  try {
+    return plan_.about->bytes(sample.at.turn.sample);
+  } catch (const std::exception&) {  // the first stage will say so
+    return 0;
+  }
+}
+
+void FlowGraph::issue() {
+  for (;;) {
+    if (!next_ && (next_ = line_.next())) next_->bytes = expected_bytes(*next_);
+    if (!next_ || !tickets_.take(next_->bytes)) return;
+    auto sample = std::move(next_);
+    if (plan_.expect && !sample->group->positions.empty()) plan_.expect(sample->at.turn.sample);
+    runner_.arrive(0);
+    nodes_->samples.maps.front().try_put(std::move(sample));
+  }
+}
+
+void FlowGraph::run_stage(std::size_t k, Item& item, std::span<const Place> samples) {
+  runner_.run(k, item, samples,
+              static_cast<std::size_t>(oneapi::tbb::this_task_arena::current_thread_index()));
+  auto bytes = item.message ? plan_.stages[k].yields.bytes(item.message) : 0;
+  if (item.message && bytes == 0) return;  // the sample is not decoded yet
+  tickets_.saw(bytes / std::max<std::size_t>(samples.size(), 1));
+  std::swap(item.bytes, bytes);
+  if (tickets_.settle(bytes, item.bytes)) nodes_->pump->try_put(flow::continue_msg());
+}
+
+/// The group that the sample closes, or nullptr. `k`: the group stage, or after the last.
+GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
+  const bool declared = k < plan_.stages.size();
+  const auto start = Clock::now();
+  auto group = grouper_.take(std::move(sample));
+  if (declared) {
+    runner_.leave(k);
+    runner_.count(k, std::chrono::nanoseconds(Clock::now() - start).count());
+    if (group) runner_.arrive(k + 1);
+  }
+  return group;
+}
+
+/// In order: gives an item to the consumer, or reissues its tickets if it was skipped.
+void FlowGraph::deliver(GroupPtr item) {
+  const bool lost = !item->message && !item->failure && !item->group->positions.empty();
+  if (lost && options_.partial == Partial::wrap) runner_.refill(*item);
+  try {
+    for (const auto& skipped : item->skipped) ledger_.record(skipped);
+  } catch (...) {
+    item->message = {};
+    if (!item->failure) item->failure = std::current_exception();
+  }
+  if (lost && !item->message && !item->failure && !by_number_) {
+    runner_.leave(plan_.stages.size());
+    reissue(item->tickets, item->bytes);
+    return;
+  }
+  ready_.push(std::move(item));
+  if (wake_) wake_();
+}
+
+FlowReport FlowGraph::report() const {
+  FlowReport report;
+  report.stages = runner_.report();
+  report.wait_s = static_cast<double>(wait_ns_) * 1e-9;
+  report.filtered = runner_.filtered() + line_.filtered() / options_.ranks;
+  report.in_work = runner_.in_work();
+  ledger_.report(report);
+  return report;
+}
+
+constexpr std::int64_t kMostRanks = 1 << 16;
+
+/// A cursor may come from a file or from another process.
+void check_cursor(const Cursor& cursor) {
+  const auto& pending = cursor.pending;
+  const bool ascending =
+      std::ranges::adjacent_find(pending, std::ranges::greater_equal()) == pending.end();
+  const bool inside = pending.empty() || (pending.front() >= 0 && pending.back() < cursor.next);
+  constexpr auto kFarthest = std::numeric_limits<std::int64_t>::max() / 2;
+  if (cursor.next < 0 || cursor.next > kFarthest || !ascending || !inside)
+    throw ConfigError(fmt::format(
+        "a flow cannot start at position {} with {} before it that wait: no flow has given such a "
+        "cursor",
+        cursor.next, pending.size()));
+}
+
+/// The options with their defaults filled in. Throws ConfigError for those that cannot work.
+FlowOptions settled(const Plan& plan, FlowOptions options) {
+  if (options.ranks < 1 || options.ranks > kMostRanks || options.rank < 0 ||
+      options.rank >= options.ranks)
+    throw ConfigError(fmt::format("rank {} of {} ranks: there is no such rank of 1 to {} ranks",
+                                  options.rank, options.ranks, kMostRanks));
+  check_cursor(options.start);
+  if (options.threads <= 0) options.threads = oneapi::tbb::info::default_concurrency();
+  const auto least = plan.batch();
+  if (options.in_flight == 0) options.in_flight = enough_in_flight(least, options.threads);
+  if (options.in_flight < least)
+    throw ConfigError(fmt::format(
+        "in_flight = {} would hang: a group of {} samples takes as many in flight, or more",
+        options.in_flight, least));
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<Flow> start(Plan plan, const MessageType& yields, const FlowOptions& options,
+                            bool by_number, WakeUp wake) {
+  check_yields(plan, yields);
+  const auto how = settled(plan, options);
+  return std::make_unique<FlowGraph>(std::move(plan), how, by_number, std::move(wake));
+}
+
+}  // namespace millrace

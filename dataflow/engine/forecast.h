@@ -1,0 +1,25 @@
+// What a flow will do, known before it starts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "millrace/dataflow/engine/dataflow.h"
+#include "millrace/dataflow/engine/plan.h"
+
+namespace millrace {
+
+/// Tells of the samples of each group over all ranks, group after group, as a flow of this plan and
+/// these options takes them in: the first `most` groups, or all where the flow ends earlier. Only
+/// what groups and filters the plan needs of its stages.
+void for_each_group(const Plan& plan, const FlowOptions& options, std::int64_t most,
+                    const std::function<void(std::span<const std::int64_t> samples)>& see);
+
+/// The samples in flight of a flow that leaves them open (FlowOptions::in_flight = 0): so that
+/// `threads` are busy with groups of `batch`.
+constexpr std::int64_t enough_in_flight(std::int64_t batch, std::int64_t threads) {
+  return batch + 2 * (threads + batch);
+}
+
+}  // namespace millrace

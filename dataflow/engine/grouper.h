@@ -1,0 +1,31 @@
+// Puts the members of planned groups together. Internal.
+#pragma once
+
+#include <vector>
+
+#include "millrace/dataflow/engine/item.h"
+#include "millrace/dataflow/engine/stage.h"
+
+namespace millrace {
+
+/// Takes samples in order, one thread at a time. One rank's members of a group come in a row and
+/// leave as one item, without those that lost their message; it fails if one of them did. Without a
+/// group stage each sample is a group. If more than `most_lost` samples in a row lost their
+/// message, the next one fails: such a flow might never give anything again.
+class Grouper {
+ public:
+  /// `stage` (may be nullptr) is borrowed.
+  Grouper(const Group* stage, std::int64_t most_lost) : stage_(stage), most_lost_(most_lost) {}
+
+  /// The group that the sample closes, or nullptr.
+  GroupPtr take(SamplePtr sample);
+
+ private:
+  const Group* stage_;
+  const std::int64_t most_lost_;
+  std::int64_t lost_ = 0;  // in a row
+  std::vector<SamplePtr> members_;
+  std::int64_t number_ = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// What a pipeline declares, whether its parts fit, and how it is started.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "millrace/dataflow/engine/dataflow.h"
+#include "millrace/dataflow/engine/stage.h"
+
+namespace millrace {
+
+/// What a source knows about a sample before reading it: groups are planned by that. Thread-safe.
+struct About {
+  MessageType type;
+  std::function<Message(std::int64_t sample)> of;
+  std::function<std::string(std::int64_t sample)> name = {};  // for reports; empty: its number
+  // Memory that the sample takes once it is read; 0, and empty: unknown
+  std::function<std::size_t(std::int64_t sample)> bytes = {};
+};
+
+/// `size` samples, of which the first stage takes the Index.
+struct Plan {
+  std::int64_t size = 0;
+  std::vector<Stage> stages;
+  // How often each sample comes per epoch, on average; empty: once
+  std::vector<double> repeats = {};
+  std::optional<About> about = {};  // nothing: samples have only a number
+  // Told of each sample when it is issued, as many ahead of its turn as are in flight (see Source)
+  std::function<void(std::int64_t)> expect = {};
+
+  /// The group stage, or nullptr.
+  const Group* group() const;
+  /// Samples of a group on one rank: with fewer in flight a flow would hang.
+  std::int64_t batch() const;
+};
+
+/// Checks that each stage takes what the one before it yields, and the first an Index; that at most
+/// one groups, by what the source knows, and at most one is a cache, after no stage that draws at
+/// random. Throws ConfigError naming the stages.
+void check(const Plan& plan);
+
+/// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.
+void check_yields(const Plan& plan, const MessageType& wanted);
+
+/// A running plan with untyped messages; see DataFlow and NumberedFlow, which are made from it
+/// (pipeline.h). REQUIRES: `next` and `is_ready` for a flow in order, `ask` and `take` for one by
+/// number.
+class Flow {
+ public:
+  virtual ~Flow() = default;
+  virtual std::optional<Delivery<Message>> next() = 0;
+  virtual bool is_ready(std::chrono::milliseconds most) = 0;
+  virtual void ask(std::int64_t number) = 0;
+  virtual std::optional<Made<Message>> take() = 0;
+  virtual std::int64_t epoch_size() const = 0;
+  virtual FlowReport report() const = 0;
+};
+
+/// Checks the plan and that it ends in `yields`, and starts it: all items in order, or `by_number`.
+/// `wake` may be empty. Throws ConfigError for a plan or options that cannot work.
+std::unique_ptr<Flow> start(Plan plan, const MessageType& yields, const FlowOptions& options,
+                            bool by_number, WakeUp wake);
+
+}  // namespace millrace

@@ -1,0 +1,146 @@
+#include "millrace/dataflow/largest_batch.h"
+
+#include <tbb/info.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/detection/test_time.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/engine/forecast.h"
+#include "millrace/dataflow/engine/pipeline.h"
+#include "millrace/dataflow/stage_tables.h"
+#include "millrace/dataflow/stages/group_by_aspect_ratio.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::int64_t kMostImages = std::int64_t{4} << 20;  // that are looked at
+
+cv::Size united(cv::Size a, cv::Size b) {
+  return {std::max(a.width, b.width), std::max(a.height, b.height)};
+}
+
+/// The largest sizes of samples, each looked up once.
+class Sizes {
+ public:
+  Sizes(const Source<Sample>& source, const ResizeShortestEdge& resize)
+      : source_(source),
+        resize_(resize),
+        side_(*std::ranges::max_element(resize.short_side)),
+        known_(static_cast<std::size_t>(source.size())) {}
+
+  /// Empty where the source does not know.
+  cv::Size operator()(std::int64_t sample) {
+    auto& size = known_[static_cast<std::size_t>(sample)];
+    if (!size) size = look_up(sample);
+    return *size;
+  }
+
+ private:
+  cv::Size look_up(std::int64_t number) const try {
+    const auto sample = source_.about(number);
+    if (sample.width < 1 || sample.height < 1) return {};
+    return resize_.size_of({sample.width, sample.height}, side_);
+  } catch (const DataError&) {  // the flow tells of it, as data.on_error says
+    return {};
+  }
+
+  const Source<Sample>& source_;
+  const ResizeShortestEdge& resize_;
+  const std::int64_t side_;
+  std::vector<std::optional<cv::Size>> known_;
+};
+
+/// Nothing where it takes more than the annotations to know.
+std::optional<LargestBatch> largest_planned(const DataOptions& options,
+                                            std::span<const Config> tables, const TrainData& train,
+                                            const FlowOptions& how, std::int64_t batches) {
+  const auto resize = only_resize(tables);
+  if (!resize || !train.source) return std::nullopt;
+  Pad pad;
+  auto plan = plan_of(train.source);
+  for (const auto& table : tables) {
+    if (auto found = options_of<Pad>(table)) pad = *std::move(found);
+    if (options_of<GroupByAspectRatio>(table))
+      plan.stages = build_stages(detection_stages(), std::span(&table, 1),
+                                 DetectionContext{train.source, train.classes});
+  }
+  if (!pad.shapes.empty() || plan.stages.empty()) return std::nullopt;
+
+  Sizes sizes(*train.source, *resize);
+  LargestBatch largest{.images = options.batch_size};
+  bool knows_all = true;
+  const auto most = std::max<std::int64_t>(1, kMostImages / (options.batch_size * how.ranks));
+  for_each_group(plan, how, std::min(batches, most), [&](std::span<const std::int64_t> samples) {
+    cv::Size group;
+    for (const auto sample : samples) {
+      const auto size = sizes(sample);
+      knows_all = knows_all && !size.empty();
+      group = united(group, size);
+    }
+    if (group.empty()) return;
+    if (const auto slot = pad.shape_for(group); slot.area() > largest.slot.area())
+      largest.slot = slot;
+    ++largest.planned;
+  });
+  if (!knows_all || largest.planned == 0) return std::nullopt;
+  return largest;
+}
+
+}  // namespace
+
+std::optional<LargestBatch> largest_train_batch(const DataOptions& options,
+                                                std::span<const Config> stages,
+                                                const TrainData& train, std::uint64_t seed,
+                                                std::int64_t ranks, std::int64_t batches) {
+  const auto tables = complete_stages(options, stages);
+  const FlowOptions how{.seed = seed,
+                        .shuffle = {true, options.shuffle_window},
+                        .ranks = ranks,
+                        .epochs = 0,
+                        .partial = Partial::wrap};
+  if (auto planned = largest_planned(options, tables, train, how, batches)) return planned;
+  const auto slot = largest_slot(options, stages);
+  if (!slot) return std::nullopt;
+  return LargestBatch{options.batch_size, *slot};
+}
+
+LargestBatch largest_test_batch(const DataOptions& options, const DataSplit& split) {
+  const auto prepared = test_time(options);
+  const auto resize = prepared.resize();
+  const auto pad = prepared.pad();
+  LargestBatch largest;
+  std::map<std::pair<int, int>, std::int64_t> batch;  // images by slot
+  const auto& images = split.annotations->images;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (i % static_cast<std::size_t>(options.test_batch_size) == 0) batch.clear();
+    const auto& image = images[i];
+    if (image.width < 1 || image.height < 1) continue;
+    const auto slot =
+        pad.shape_for(resize.size_of({image.width, image.height}, prepared.short_side));
+    const LargestBatch part{++batch[{slot.width, slot.height}], slot};
+    if (part.pixels() > largest.pixels()) largest = part;
+  }
+  return largest;
+}
+
+double flow_bytes(const DataOptions& options, std::int64_t batch_size, cv::Size slot) {
+  const auto threads = options.threads > 0
+                           ? options.threads
+                           : static_cast<std::int64_t>(tbb::info::default_concurrency());
+  const auto samples =
+      options.in_flight > 0 ? options.in_flight : enough_in_flight(batch_size, threads);
+  const double image = 3.0 * slot.area(), most = static_cast<double>(options.memory << 20);
+  const double all = image * static_cast<double>(samples);
+  return most > 0 ? std::clamp(most, std::min(all, image * static_cast<double>(batch_size)), all)
+                  : all;
+}
+
+}  // namespace millrace

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <opencv2/core/types.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/engine/source.h"
+
+namespace millrace {
+
+/// The bounds (ratios of width to height, ascending) that part `shapes` into at most `buckets`
+/// groups with the least padding, were every image resized to one shorter side and padded to the
+/// largest of its group: an optimal partition. Pure. REQUIRES: buckets > 0, no empty shape.
+std::vector<double> ratio_bounds(std::span<const cv::Size> shapes, std::size_t buckets);
+
+/// The key that batches images of like shape: how many of the bounds the ratio of width to height
+/// passes, by the annotated size whatever later stages do (as detectron2 and torchvision group). An
+/// image of unknown size passes none.
+struct GroupByAspectRatio {
+  static constexpr std::string_view kName = "group_by_aspect_ratio";
+  Options::Reals bounds = {1.0};  // width / height; one bound of 1 parts wide from tall
+  std::int64_t buckets = 0;       // > 0: `fit` chooses the bounds
+  std::int64_t batch_size = 4;
+
+  /// Where `buckets` asks for it, chooses bounds for the least padding of the images of `source`
+  /// (of some thousands of them, evenly spread).
+  void fit(const Source<Sample>& source);
+
+  std::size_t groups() const { return bounds.size() + 1; }
+  std::size_t operator()(const Sample& sample) const;
+
+  void describe(Options& o) {
+    o.add("bounds", bounds, "ratios of width to height that part the groups; none: one group",
+          {.min = 0});
+    o.add("buckets", buckets,
+          "> 0: so many groups instead, their bounds chosen from the data set for the least "
+          "padding",
+          {.min = 0, .max = 64});
+    o.add("batch_size", batch_size,
+          "images per batch; another number than data.batch_size, by which "
+          "the learning rate is scaled, is an error",
+          {.min = 1, .max = 65536, .unit = "images"});
+  }
+};
+
+}  // namespace millrace

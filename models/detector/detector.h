@@ -1,0 +1,199 @@
+// The whole contract of a model. A plug-in derives from Detector and registers a factory; nothing
+// in trainer/ knows any detector by name.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/random.h"
+#include "millrace/base/registry.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/models/detector/detected_object.h"
+#include "millrace/models/weights/parameters.h"
+
+namespace millrace {
+
+namespace onnx {  // models/onnx
+struct Images;
+struct Objects;
+}  // namespace onnx
+
+struct FigureSums;  // figures.h
+class RankSum;
+
+/// Scalars by name in a fixed order; training descends their sum.
+using Losses = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// Sums over the parts of a step: its micro-batches (optimizer.accumulate) and its ranks. A mean
+/// over samples is then a sum over the part's samples divided by the total of the step, so that the
+/// losses of the parts add up to that of the whole batch, and their gradients to its gradient.
+class LossTotals {
+ public:
+  virtual ~LossTotals() = default;
+
+  /// `local`, this part's share, summed over all parts. Every part asks for the same names in the
+  /// same order, even if its share is 0. A number on the host, so that nothing waits for the
+  /// device.
+  virtual double sum(std::string_view name, double local) = 0;
+
+  /// The largest share of all parts, likewise; names are those of `sum`, too.
+  virtual double largest(std::string_view name, double local) = 0;
+};
+
+/// Accuracies and the like: quotients by name, both halves summed over a step's micro-batches and
+/// ranks before they are divided. Tensors stay on their device until the losses are read.
+class Figures {
+ public:
+  /// `part` of `whole`, each one number, of any type, without gradient.
+  void add(std::string name, const at::Tensor& part, const at::Tensor& whole);
+  void add(std::string name, double part, double whole);
+
+  /// Part, whole, part, whole, ...: fp32, on their device.
+  const std::vector<at::Tensor>& numbers() const { return numbers_; }
+
+  /// In the order of first addition, from the values of `numbers`.
+  std::vector<FigureSums> sums(const double* values) const;
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> numbers_;
+};
+
+/// What a training step may depend on besides the batch, which may be one of several parts of the
+/// step: micro-batches or ranks.
+struct StepInfo {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+  double progress = 0;         // epochs of samples taken before the step
+  bool measured_only = false;  // no training: running statistics are used and stay, as in `detect`
+  /// Width and height to pad the batch to: the largest of all ranks, so that they compute what one
+  /// process would; 0: its own.
+  cv::Size padded = {};
+  std::int64_t first_image = 0;  // place of the batch's first image in the step
+  LossTotals* totals = nullptr;  // nullptr: the batch is the whole step
+  RankSum* ranks = nullptr;      // sums over the step's parts; nullptr: the batch is all of it
+  Figures* figures = nullptr;    // nullptr: nobody asks
+
+  /// Of a draw (`stream`: any constant) for image `image`: the same when resumed and in any part.
+  Rng rng(std::uint64_t stream, std::size_t image) const {
+    return {seed, static_cast<std::uint64_t>(step), stream,
+            static_cast<std::uint64_t>(first_image) + image};
+  }
+
+  /// `local` summed over all parts of the step, for losses to be divided by.
+  double total(std::string_view name, double local) const {
+    return totals ? totals->sum(name, local) : local;
+  }
+
+  /// The largest `local` of all parts of the step, for what must have one size in each.
+  double largest(std::string_view name, double local) const {
+    return totals ? totals->largest(name, local) : local;
+  }
+};
+
+/// What a training will be like.
+struct TrainingFacts {
+  std::int64_t ranks = 1;         // processes that share each step
+  bool in_micro_batches = false;  // which must not normalise by themselves (train.micro_batch)
+  bool starts_random = false;     // no weights are loaded, and none were trained before
+  /// Counts the objects in one pass over all samples; empty if these are not known here.
+  std::function<ObjectCounts()> count_objects;
+};
+
+/// What `detect` finds on its way, for each image of the batch, in pixels of the original images.
+struct DetectionNotes {
+  /// The regions that a second stage looks at, best first: of no class (label 0), scored by rank.
+  std::vector<std::vector<DetectedObject>> proposals;
+  /// What it says of them before NMS: all that reach the score threshold, in any order, no masks.
+  std::vector<std::vector<DetectedObject>> raw;
+};
+
+class Detector {
+ public:
+  virtual ~Detector() = default;
+
+  /// Losses of a batch, with gradients: its share of the losses of the step. Under at::NoGradGuard
+  /// the call changes nothing in the model. With train.micro_batch several threads call it at once,
+  /// each for a part of the step.
+  virtual Losses losses(const Batch& batch, const StepInfo& step) = 0;
+
+  /// Objects of each image, best score first. Draws nothing at random and keeps no gradients.
+  virtual std::vector<std::vector<DetectedObject>> detect(const Batch& batch) = 0;
+
+  /// Every tensor that is trained or saved, on the context's device. Values may be overwritten in
+  /// place between calls.
+  virtual const Parameters& parameters() const = 0;
+
+  /// Called after parameters were overwritten, to refresh what is derived from them.
+  virtual void parameters_changed() {}
+
+  /// Adds the nodes of `detect` to the graph of `images`, for `trainer export`: the same objects in
+  /// the same order. `pasted`: masks over the whole image. Throws Error, a sentence, for a detector
+  /// or an option that cannot be exported.
+  virtual onnx::Objects add_to(const onnx::Images& images, bool pasted) const;
+
+  /// False: `detect` never gives masks; asking for their scores is then an error before the first
+  /// step.
+  virtual bool gives_masks() const { return true; }
+
+  /// Whether `detect` fills `notes`.
+  virtual bool gives_notes() const { return false; }
+
+  /// About how many bytes a step keeps from the forward to the backward pass, for a batch of so
+  /// many images with `pixels` in all, padded; 0: not known. A step that cannot fit is refused.
+  virtual double activation_bytes(std::int64_t images, double pixels) const {
+    static_cast<void>(images), static_cast<void>(pixels);
+    return 0;
+  }
+
+  /// Asked before the first step, on every rank, and by `trainer doctor`. Throws ConfigError for a
+  /// training that makes no sense; returns warnings, whole sentences, for one that may not.
+  virtual std::vector<std::string> check_training(const TrainingFacts&) const { return {}; }
+
+  // Set by make_detector
+  std::string title = "the detector";  // in messages
+  std::size_t class_count = 0;         // 0: not known
+
+  /// Set by detect_with for a detector that gives them; nullptr: nobody asks.
+  DetectionNotes* notes = nullptr;
+
+  /// Type of convolutions and matrix products in `detect`, as autocast. Set by Session.
+  at::ScalarType detect_type = at::kFloat;
+};
+
+/// What a detector is built from besides its own options.
+struct ModelContext {
+  std::vector<std::string> classes;  // names in label order
+  std::uint64_t seed = 1;            // of the initial weights
+  at::Device device = at::kCPU;      // of its tensors
+  // Weights are loaded before anything is computed: they may start with any values.
+  bool awaits_weights = false;
+};
+
+/// `table` holds the detector's own options.
+using DetectorFactory =
+    std::function<std::unique_ptr<Detector>(const Config& table, const ModelContext& context)>;
+
+Registry<DetectorFactory>& detectors();
+
+/// Registers the class `D` as [model] type = NAME, made from its options `O` and a ModelContext
+/// (see make_component). At namespace scope:
+///
+///   MILLRACE_REGISTER(register_detector<RetinaNet>("retinanet", "one stage, focal loss"));
+template <std::derived_from<Detector> D, class O = OptionsOf<D>>
+bool register_detector(const std::string& name, std::string doc) {
+  return detectors().add<O>(name, std::move(doc),
+                            [](const Config& table, const ModelContext& context) {
+                              return make_component<D>(read_options<O>(table), context);
+                            });
+}
+
+}  // namespace millrace

@@ -1,0 +1,47 @@
+#include "millrace/models/detector/restore.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <unordered_map>
+
+#include "millrace/base/errors.h"
+#include "millrace/models/detector/make_detector.h"
+
+namespace millrace {
+
+void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
+  std::unordered_map<std::string, at::Tensor> left(saved.begin(), saved.end());
+  for (const auto& [name, value] : living) {
+    const auto found = left.find(name);
+    if (found == left.end())
+      throw Error(fmt::format("{}: '{}' is not in the checkpoint", what, name));
+    if (found->second.sizes() != value.sizes())
+      throw Error(fmt::format("{}: '{}' is {} in the checkpoint, {} here", what, name,
+                              found->second.sizes().vec(), value.sizes().vec()));
+    left.erase(found);
+  }
+  if (!left.empty())
+    throw Error(fmt::format("{}: the checkpoint has '{}', which is unknown here", what,
+                            left.begin()->first));
+}
+
+void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
+  check_fits(living, saved, what);
+  const std::unordered_map<std::string, at::Tensor> values(saved.begin(), saved.end());
+  for (const auto& [name, value] : living) value.detach().copy_(values.at(name));
+}
+
+void restore(Detector& model, const NamedTensors& saved) {
+  restore(named_values(model), saved, "the model");
+  tell_parameters_changed(model);
+}
+
+NamedTensors named_values(const Detector& model) {
+  NamedTensors tensors;
+  for (const auto& parameter : model.parameters())
+    tensors.emplace_back(parameter.name, parameter.value.detach());
+  return tensors;
+}
+
+}  // namespace millrace

@@ -1,0 +1,24 @@
+// Copies saved tensors into living ones, by name.
+#pragma once
+
+#include <string>
+
+#include "millrace/models/detector/detector.h"
+#include "millrace/models/weights/safetensors.h"
+
+namespace millrace {
+
+/// Throws Error if a name is missing on either side or a shape differs; `what` is named in
+/// messages.
+void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
+
+/// Copies `saved` into `living`. Throws Error, before anything is copied, if they do not fit.
+void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
+
+/// The same for a model's parameters; tells it that they have changed.
+void restore(Detector& model, const NamedTensors& saved);
+
+/// A model's parameters by name; shares their memory.
+NamedTensors named_values(const Detector& model);
+
+}  // namespace millrace

@@ -1,0 +1,86 @@
+// Anchors: reference boxes at every place of every feature map.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/models/onnx/graph.h"
+
+namespace millrace {
+
+/// The anchors of a feature pyramid, as configured.
+struct PyramidAnchors {
+  std::vector<double> sizes = {32, 64, 128, 256, 512};
+  std::vector<double> ratios = {0.5, 1, 2};  // height / width
+  std::string rounding = "exact";
+  std::string stride = "level";
+  std::int64_t scales = 1;  // a level's sizes: size, size 2^(1/scales), ...
+  std::string order = "size";
+  bool one_map = false;  // all sizes at each place of the only map; set by the detector
+
+  void describe(Options& o);
+  void use_torchvision();
+  void check(const Config& table) const;
+
+  /// Anchors at each place of a map.
+  std::int64_t cell_count() const {
+    return scales * std::ssize(ratios) * (one_map ? std::ssize(sizes) : 1);
+  }
+
+  /// The maps.
+  std::size_t level_count() const { return one_map ? 1 : sizes.size(); }
+
+  /// The boxes of one cell of a level of that stride, (A, 4).
+  at::Tensor cell(std::size_t level, std::int64_t step) const;
+};
+
+/// All anchors of a pyramid's maps. Those of the sizes seen last are kept, and what they are made
+/// of stays on the device.
+class AnchorGrids {
+ public:
+  struct Grid {
+    at::Tensor anchors;                // (T, 4), level after level, order y, x, A
+    std::vector<std::int64_t> counts;  // (L) anchors of each level
+  };
+
+  /// The first map's stride is `first_stride` pixels and doubles from map to map.
+  AnchorGrids(PyramidAnchors anchors, std::int64_t first_stride)
+      : options_(std::move(anchors)), first_stride_(first_stride) {}
+
+  /// On the device of the maps (N, C, H_l, W_l); `padded` is the batch's (height, width).
+  Grid operator()(const std::vector<at::Tensor>& maps,
+                  std::pair<std::int64_t, std::int64_t> padded) const;
+
+  /// The anchors (T_l, 4) of each level's map; `padded` is a list of height and width.
+  std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& maps,
+                                      const onnx::Value& padded) const;
+
+ private:
+  using Sides = std::vector<std::int64_t>;  // of each map, then the batch's
+
+  Grid make(const std::vector<at::Tensor>& maps,
+            std::pair<std::int64_t, std::int64_t> padded) const;
+
+  PyramidAnchors options_;
+  std::int64_t first_stride_;
+  mutable std::vector<at::Tensor> cells_;              // of each level, on the device
+  mutable std::vector<std::pair<Sides, Grid>> grids_;  // the last one used comes last
+};
+
+/// The boxes of one cell around (0, 0), (A, 4): sizes (square root of the area, pixels) outer,
+/// ratios inner. `rounding`: exact (detectron2), rounded (torchvision rounds the corners) or legacy
+/// (quantised py-faster-rcnn cells).
+at::Tensor cell_anchors(const std::vector<double>& sizes, const std::vector<double>& ratios,
+                        const std::string& rounding, double stride);
+
+/// All anchors of one level, (H W A, 4), order y, x, A, on the device of `cells`. `stride` is (y,
+/// x) in pixels.
+at::Tensor grid_anchors(const at::Tensor& cells, std::int64_t height, std::int64_t width,
+                        std::pair<double, double> stride);
+
+}  // namespace millrace

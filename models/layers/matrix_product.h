@@ -1,0 +1,18 @@
+// Products of activations and weights.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace millrace {
+
+/// x wt + bias: x (..., K), weight (N, K), bias (N) or undefined -> (..., N), in compute_type()
+/// (millrace/models/detector/precision.h), with gradients. On a CPU oneDNN multiplies in all three
+/// products, in half the time of MKL, which libtorch takes for fp32, on processors that are not
+/// Intel's; elsewhere at::linear does.
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+/// The product alone, without a gradient: x (M, K), weight (N, K), of one type -> (M, N).
+at::Tensor times_transposed(const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias = {});
+
+}  // namespace millrace

@@ -1,0 +1,37 @@
+// From a batch's bytes to what a network takes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/models/onnx/graph.h"
+
+namespace millrace {
+
+/// How bytes become numbers: (pixel - mean) / std. Defaults are detectron2's.
+struct PixelOptions {
+  std::string pixel_order = "bgr";
+  std::vector<double> pixel_mean = {103.53, 116.28, 123.675};
+  std::vector<double> pixel_std = {1, 1, 1};
+
+  void describe(Options& o);
+  /// Throws ConfigError unless there are three numbers each.
+  void check(const Config& table) const;
+};
+
+/// (N, 3, H, W) on the device, channels last, of the type that this thread computes in there:
+/// (pixel - mean) / std inside each image, zero in the padding. H and W are the batch's, or those
+/// of `padded` where it is larger.
+at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device = at::kCPU,
+                     cv::Size padded = {});
+
+/// The same in a graph, of pixels (N, H', W', 3) uint8 and the images' `sizes` (N, 2), height and
+/// width; `padded` is a list of height and width, no smaller than the pixels'.
+onnx::Value normalize(const onnx::Value& pixels, const onnx::Value& sizes,
+                      const onnx::Value& padded, const PixelOptions& options);
+
+}  // namespace millrace

@@ -1,0 +1,88 @@
+// The second stage's network and losses (Girshick 2015): classifies regions and refines their
+// boxes. Shapes: R regions, K classes, B groups of box deltas: one per class (and one for a
+// background that comes first), or one in all.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/models/detector/detector.h"
+#include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/layers/objects.h"
+#include "millrace/models/maskrcnn/regions.h"
+
+namespace millrace {
+
+struct BoxHeadOptions {
+  std::string kind = "2fc";
+  std::string norm = "none";
+  std::int64_t size = 7;
+  std::int64_t channels = 1024;
+  bool class_agnostic = false;
+  BoxLoss loss;
+  double label_smoothing = 0;
+
+  void describe(Options& o);
+  void check(const Config& table, const Options& defaults) const;
+};
+
+class BoxHead {
+ public:
+  struct Output {
+    at::Tensor logits;  // (R, K + 1)
+    at::Tensor deltas;  // (R, B, 4)
+  };
+
+  /// Declares its tensors under the two scopes for regions of `in` channels and `options.size`
+  /// cells. `first` is 1 where the
+  /// background is class 0 and the others follow, 0 where it comes last.
+  BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
+          const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
+
+  /// (R, C, size, size) -> (R, channels)
+  at::Tensor hidden(const at::Tensor& pooled, const NormPass& pass) const;
+  Output operator()(const at::Tensor& pooled, const NormPass& pass) const;
+
+  /// Logits (R, K + 1) and deltas (R, B, 4).
+  struct Nodes {
+    onnx::Value logits, deltas;
+  };
+  Nodes operator()(const onnx::Value& pooled) const;
+  onnx::Value scores(const Nodes& output) const;
+  onnx::Value boxes(const onnx::Value& deltas, const onnx::Value& regions) const;
+
+  struct Loss {
+    at::Tensor classification, regression;
+  };
+  /// Over all regions of the batch. `number` of the stage is appended
+  /// to the names of totals and figures.
+  Loss loss(const Output& output, const SampledRegions& regions, const std::vector<Truth>& truths,
+            const StepInfo& step, const std::string& number) const;
+
+  /// Probabilities of the K classes, (R, K).
+  at::Tensor scores(const Output& output) const;
+  /// Boxes of each class from regions (R, 4): (R, K, 4), or (R, 1, 4) for all classes.
+  at::Tensor boxes(const at::Tensor& deltas, const at::Tensor& regions) const;
+
+  std::int64_t classes() const { return classes_; }
+
+ private:
+  /// Accuracies of the logits (R, K + 1) for labels (R); `foreground`: the rows of foreground.
+  void add_figures(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+                   double images, Figures& figures, const std::string& number) const;
+
+  std::int64_t background() const { return first_ ? 0 : classes_; }
+
+  BoxHeadOptions options_;
+  BoxCoder coder_;
+  std::int64_t classes_, first_;
+  std::vector<ConvNorm> convs_;
+  std::vector<Linear> layers_;
+  Linear logits_, deltas_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,287 @@
+#include "millrace/models/maskrcnn/box_stages.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "millrace/models/layers/truth_pack.h"
+#include "millrace/models/onnx/operations.h"
+#include "millrace/models/ops/nms.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t kRegionStream = 2;  // of the step's random numbers
+
+/// The weights of a stage's box coder.
+std::array<double, 4> weights_of(const std::vector<double>& weights, std::size_t stage) {
+  std::array<double, 4> result;
+  std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(stage * 4), 4, result.begin());
+  return result;
+}
+
+/// A stage's boxes from rois (R, 5), clipped to their images' `sizes` (R, 4): width, height, width,
+/// height. (R, 4).
+at::Tensor moved(const BoxHead& head, const at::Tensor& deltas, const at::Tensor& rois,
+                 const at::Tensor& sizes) {
+  const auto boxes = head.boxes(deltas, rois.narrow(1, 1, 4)).squeeze(1);
+  return at::minimum(boxes.clamp_min(0), sizes);
+}
+
+}  // namespace
+
+Candidates match_regions(const at::Tensor& boxes, const at::Tensor& valid,
+                         const std::vector<Truth>& truths, double iou, double offset) {
+  const auto pack = pack_of(truths);
+  Candidates candidates{
+      boxes, match(pack->boxes, pack->begins, boxes, {iou, iou, /*low_quality=*/false, offset})};
+  candidates.matches.label.masked_fill_(valid.logical_not(), -1);
+  return candidates;
+}
+
+SampledRegions take(const Candidates& candidates, const Drawn& drawn) {
+  const auto boxes = candidates.boxes.reshape({-1, 4}).index_select(0, drawn.rows);
+  const auto matched = drawn.rows.index_select(0, drawn.foreground);
+  return {at::cat({drawn.image.to(boxes.scalar_type()).unsqueeze(1), boxes}, 1),
+          candidates.matches.truth.view(-1).index_select(0, matched), drawn};
+}
+
+void BoxStagesOptions::describe(Options& o) {
+  const Limits share{.min = 0, .max = 1};
+  o.add("roi.fg_iou_thresh", iou,
+        "IoU from which a region is foreground; several make a cascade of stages", share);
+  o.add("roi.batch_size_per_image", batch, "regions sampled per image", {.min = 1, .max = 1e5});
+  o.add("roi.positive_fraction", positive, "largest share of foreground among them", share);
+  o.add("box.bbox_reg_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6})
+      .decides(OfWeights::meaning);
+  head.describe(o);
+}
+
+void BoxStagesOptions::check(const Config& table, const Options& defaults) const {
+  head.check(table, defaults);
+  require(table, "roi.fg_iou_thresh", !iou.empty(), "takes at least one number");
+  const bool fit = weights.size() == 4 * iou.size();
+  if (!table.find_path("box.bbox_reg_weights"))  // then the stages were changed
+    require(table, "roi.fg_iou_thresh", fit,
+            "wants other box.bbox_reg_weights: four numbers, dx dy dw dh, for each number of "
+            "roi.fg_iou_thresh");
+  require(table, "box.bbox_reg_weights", fit,
+          "takes four numbers, dx dy dw dh, for each number of roi.fg_iou_thresh");
+  require(table, "box.cls_agnostic_bbox_reg", iou.size() == 1 || head.class_agnostic,
+          "must be true for a cascade (several numbers in roi.fg_iou_thresh)");
+}
+
+BoxStages::BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
+                     RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first)
+    : options_(options), boxes_(boxes), pool_(std::move(pool)) {
+  const auto head = scope / "box_head", predictor = scope / "box_predictor";
+  auto own = options.head;
+  own.size = pool_.side(own.size);
+  const auto stages = options.iou.size();
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    const auto number = static_cast<std::int64_t>(stage);
+    heads_.emplace_back(stages > 1 ? head / number : head,
+                        stages > 1 ? predictor / number : predictor, own,
+                        boxes.coder(weights_of(options.weights, stage)), in, classes, first);
+  }
+}
+
+Candidates BoxStages::candidates(const Proposals& proposals,
+                                 const std::vector<Truth>& truths) const {
+  const auto pack = pack_of(truths);
+  const auto& [boxes, counts] = proposals;
+  const auto given = at::arange(boxes.size(1), counts.options()) < counts.unsqueeze(1);
+  return match_regions(at::cat({boxes, pack->padded}, 1), at::cat({given, pack->present}, 1),
+                       truths, options_.iou[0], boxes_.offset);
+}
+
+Lot BoxStages::lot(const Candidates& candidates, const StepInfo& step) const {
+  return lot_of(candidates.matches.label, options_.batch, options_.positive,
+                [&step](std::size_t image) { return step.rng(kRegionStream, image); });
+}
+
+BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
+                                  std::size_t stage, const NormPass& pass) const {
+  const auto pooled = pool_(features.maps, rois, options_.head.size, pass);
+  if (heads_.size() > 1 &&
+      pooled.requires_grad())  // the pyramid learns from the mean of the stages
+    pooled.register_hook([share = 1.0 / static_cast<double>(heads_.size())](
+                             const at::Tensor& gradient) { return gradient * share; });
+  return heads_[stage](pooled, pass);
+}
+
+SampledRegions BoxStages::with_shared(SampledRegions regions, const Features& features) const {
+  if (pool_.has_last_stage())
+    regions.pooled = pool_(features.maps, regions.rois, options_.head.size, features.pass);
+  return regions;
+}
+
+SampledRegions BoxStages::refined(std::size_t stage, const at::Tensor& deltas,
+                                  const SampledRegions& regions,
+                                  const std::vector<Truth>& truths) const {
+  const at::NoGradGuard no_grad;
+  const auto& drawn = regions.drawn;
+  const auto sizes = pack_of(truths)->sizes.index_select(0, drawn.image);
+  const auto boxes = moved(heads_[stage], deltas, regions.rois, sizes);
+  const auto images = std::ssize(truths), longest = drawn.longest();
+  const auto table = at::zeros({images * longest, 4}, boxes.options())
+                         .index_copy_(0, drawn.slots, boxes)
+                         .view({images, longest, 4});
+  const auto side = table.unbind(2);
+  const auto candidates =
+      match_regions(table, (side[2] > side[0]) & (side[3] > side[1]),  // without empty ones
+                    truths, options_.iou[stage + 1], boxes_.offset);
+  const auto all = images * longest;  // none is left out, so none is drawn at random
+  return take(candidates,
+              draw({{candidates.matches.label, all, all, [](std::size_t) { return Rng{0}; }}})[0]);
+}
+
+Losses BoxStages::losses(const Features& features, SampledRegions regions,
+                         const std::vector<Truth>& truths, const StepInfo& step) const {
+  Losses losses;
+  for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
+    const auto found = regions.pooled.defined()
+                           ? heads_[stage](regions.pooled, features.pass)
+                           : output(features, regions.rois, stage, features.pass);
+    const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
+    const auto loss = heads_[stage].loss(found, regions, truths, step, number);
+    losses.emplace_back("loss_classifier" + number, loss.classification);
+    losses.emplace_back("loss_box_reg" + number, loss.regression);
+    if (stage + 1 < heads_.size()) regions = refined(stage, found.deltas, regions, truths);
+  }
+  return losses;
+}
+
+std::vector<Found> BoxStages::detect(const Features& features,
+                                     const std::vector<at::Tensor>& proposals,
+                                     const DetectionOptions& detection) const {
+  auto rois = as_rois(proposals);
+  std::vector<at::Tensor> sizes;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    const auto& [height, width] = features.sizes[i];
+    sizes.push_back(at::tensor({width, height, width, height}, rois.options())
+                        .expand({proposals[i].size(0), 4}));
+  }
+  const auto limits = at::cat(sizes);
+  at::Tensor all_scores, deltas;
+  for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
+    if (stage > 0)
+      rois = at::cat({rois.narrow(1, 0, 1), moved(heads_[stage - 1], deltas, rois, limits)}, 1);
+    const auto found = output(features, rois, stage, NormPass{});
+    const auto scores = heads_[stage].scores(found);
+    all_scores = stage > 0 ? all_scores + scores : scores;
+    deltas = found.deltas;
+  }
+  if (heads_.size() > 1) all_scores = all_scores / static_cast<double>(heads_.size());
+
+  std::vector<Found> found;
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    const auto count = proposals[i].size(0);
+    const auto raw = candidates(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
+                                rois.narrow(0, first, count).narrow(1, 1, 4), detection);
+    if (features.noted) features.noted->raw.push_back(raw);
+    found.push_back(best_detections(raw, features.sizes[i], boxes_.offset, detection));
+    first += count;
+  }
+  return found;
+}
+
+Found BoxStages::candidates(const at::Tensor& scores, const at::Tensor& deltas,
+                            const at::Tensor& proposals, const DetectionOptions& detection) const {
+  const auto boxes = heads_.back().boxes(deltas, proposals);
+  // (D, 2)
+  const auto good = ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();
+  const auto row = good.select(1, 0), label = good.select(1, 1);
+  const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
+  return {boxes.index({row, group}), scores.index({row, label}), label};
+}
+
+Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
+                        const at::Tensor& proposals, const ImageSize& size,
+                        const DetectionOptions& detection) const {
+  return best_detections(candidates(scores, deltas, proposals, detection), size, boxes_.offset,
+                         detection);
+}
+
+FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const ProposalNodes& proposals,
+                             const onnx::Value& limits, const DetectionOptions& detection) const {
+  refuse_soft_nms(detection);
+  auto& g = *limits.graph;
+  const auto in = g.in("box_stages");
+  const auto own_limits =
+      onnx::unsqueeze(onnx::gather(limits, proposals.regions.images, 0), {1});  // (P, 1, 4)
+  auto regions = proposals.regions;
+  onnx::Value scores, deltas;
+  for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
+    if (stage > 0)
+      regions.boxes = onnx::squeeze(
+          clip_boxes(heads_[stage - 1].boxes(deltas, regions.boxes), own_limits), {1});
+    const auto found = heads_[stage](pool_(maps, regions, options_.head.size));
+    const auto own = heads_[stage].scores(found);
+    scores = stage > 0 ? scores + own : own;
+    deltas = found.deltas;
+  }
+  if (heads_.size() > 1) scores = scores / static_cast<double>(heads_.size());
+
+  // (P, B, 4) and (P, K), then as tables of the images: (N, R, B, 4) and (N, R, K)
+  const auto boxes = clip_boxes(heads_.back().boxes(deltas, regions.boxes), own_limits);
+  const auto classes = heads_.back().classes();
+  const bool own_boxes = !options_.head.class_agnostic && classes > 1;
+  const auto good =
+      scores_of_good(boxes, onnx::where(scores > detection.score_threshold, scores, -1), detection);
+  const auto table = [&](const onnx::Value& rows, const onnx::Ints& sides, double none) {
+    const auto shape = onnx::concat({proposals.table, g.ints(sides)}, 0);
+    return onnx::scatter_nd(onnx::filled(shape, none, onnx::Type::f32), proposals.places, rows);
+  };
+  const auto all_scores = table(good, {classes}, -1);
+  const auto all_boxes = table(boxes, {own_boxes ? classes : 1, 4}, 0);
+  const auto by_class = onnx::transpose(all_scores, {0, 2, 1});  // (N, K, R)
+  onnx::Value kept;                                              // (S, 2): image, place in (R K)
+  const auto column = [](const onnx::Value& x, std::int64_t at) {
+    return onnx::slice(x, 1, at, at + 1);
+  };
+  if (own_boxes) {  // each class of an image as an image of its own
+    const auto longest = onnx::side_of(by_class, 2);
+    const auto apart = onnx::concat(
+        {onnx::side_of(by_class, 0) * static_cast<double>(classes), longest, g.ints({4})}, 0);
+    const auto chosen =
+        batched_nms(onnx::reshape(onnx::transpose(all_boxes, {0, 2, 1, 3}), apart),
+                    onnx::unsqueeze(onnx::reshape(by_class, onnx::slice(apart, 0, 0, 2)), {1}),
+                    detection.nms, boxes_.offset, detection.most);
+    const auto group = column(chosen, 0);
+    const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
+    kept =
+        onnx::concat({group / count, column(chosen, 2) * count + onnx::remainder(group, count)}, 1);
+  } else {
+    const auto chosen = batched_nms(onnx::squeeze(all_boxes, {2}), by_class, detection.nms,
+                                    boxes_.offset, detection.most);
+    kept = onnx::concat(
+        {column(chosen, 0), column(chosen, 2) * static_cast<double>(classes) + column(chosen, 1)},
+        1);
+  }
+  const auto flat = onnx::reshape(
+      all_scores, onnx::concat({onnx::side_of(all_scores, 0),
+                                onnx::side_of(all_scores, 1) * static_cast<double>(classes)},
+                               0));
+  const auto [best, places] = best_of_kept(flat, kept, detection.most);
+  const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
+  const auto labels = onnx::remainder(places, count);
+  const auto row = onnx::unsqueeze(places / count, {2});
+  const auto index = own_boxes ? onnx::concat({row, onnx::unsqueeze(labels, {2})}, 2) : row;
+  const auto chosen =
+      onnx::gather_nd(own_boxes ? all_boxes : onnx::squeeze(all_boxes, {2}), index, 1);
+  return {chosen, best, labels};
+}
+
+}  // namespace millrace

@@ -1,0 +1,170 @@
+#include "millrace/models/maskrcnn/mask_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/layers/relu.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/onnx/operations.h"
+#include "millrace/models/ops/upload.h"
+
+namespace millrace {
+namespace {
+
+/// Accuracies of the pixels of the regions' own masks (F, M, M), thresholded at probability 1/2.
+void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
+  const auto object = targets > 0.5, right = (logits > 0) == object;
+  const auto pixels = object.sum();
+  const auto all = at::full_like(pixels, object.numel());
+  figures.add("mask/accuracy", right.sum(), all);
+  figures.add("mask/fg_accuracy", (right & object).sum(), pixels);
+  figures.add("mask/fg", pixels, all);
+}
+
+/// Which of the objects (F) of the pack have a shape, (F') int64; none: all. The host waits for the
+/// device where some object of the batch has none.
+std::optional<at::Tensor> with_shape(const TruthPack& pack, const at::Tensor& objects) {
+  const auto has_none = [](const auto* shape) {
+    return std::holds_alternative<std::monostate>(*shape);
+  };
+  if (std::ranges::none_of(pack.segmentations, has_none)) return std::nullopt;
+  const auto here = objects.cpu();
+  const auto* object = here.const_data_ptr<std::int64_t>();
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < here.numel(); ++row)
+    if (!has_none(pack.segmentations[static_cast<std::size_t>(object[row])])) rows.push_back(row);
+  return uploaded({at::tensor(rows, at::kLong)}, objects.device())[0];
+}
+
+/// A 1x1 convolution with other weights for each image: x (F, C, H, W), weights (F, Q, C) -> (F, Q,
+/// H W), whose gradient is channels last, as x is.
+class PixelProducts : public torch::autograd::Function<PixelProducts> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& weights) {
+    context->save_for_backward({x, weights});
+    return at::bmm(weights, as_pixels(x).transpose(1, 2));
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &weights = saved[1], &gradient = gradients[0];
+    // Else the view would keep the tensor that it is of, and the ReLU's gradient take a new one.
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto dx = at::bmm(gradient.transpose(1, 2), weights)
+                        .view({x.size(0), x.size(2), x.size(3), x.size(1)})
+                        .permute({0, 3, 1, 2});
+    return {dx, at::bmm(gradient, as_pixels(x))};
+  }
+
+ private:
+  /// (F, H W, C)
+  static at::Tensor as_pixels(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).flatten(1, 2); }
+};
+
+}  // namespace
+
+void MaskHeadOptions::describe(Options& o) {
+  o.add("mask.pooler_resolution", size,
+        "cells of the mask head's regions; masks have twice as many", {.min = 1, .max = 128})
+      .decides(OfWeights::meaning);
+  o.add("mask.conv_dim", channels, "channels of the mask head", {.min = 1, .max = 4096})
+      .decides(OfWeights::tensors);
+  o.add("mask.num_convs", convs, "its 3x3 convolutions", {.min = 0, .max = 16})
+      .decides(OfWeights::tensors);
+  o.add("mask.init_std", init,
+        "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
+  o.add("mask.target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)",
+        {"binary", "soft"});
+  o.add("mask.paste", paste,
+        "grid (continuous box, detectron2) or padded (integer box, torchvision)",
+        {"grid", "padded"})
+      .decides(OfWeights::meaning);
+}
+
+MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
+                   RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first)
+    : options_(options), pool_(std::move(pool)), first_(first) {
+  const auto predictor = scope / "mask_predictor";
+  for (std::int64_t i = 0; i < options.convs; ++i, in = options.channels) {
+    const auto place = scope / "mask_head" / i;
+    convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.channels, 3}, norm);
+  }
+  upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.channels);
+  predict_ =
+      Conv2d(predictor / "mask_fcn_logits", {options.channels, classes + first, 1},
+             options.init > 0 ? Init{Init::Kind::normal, options.init} : Init{Init::Kind::he});
+  predictor.set_classes("mask_fcn_logits", {1, first ? Background::first : Background::none});
+}
+
+at::Tensor MaskHead::logits(at::Tensor x, const at::Tensor& channels, const NormPass& pass) const {
+  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
+  x = relu_in_place(upsample_(x));
+  const auto of = [&](const at::Tensor& rows) {  // (K, ...) -> (F, Q, ...)
+    return rows.index_select(0, channels.flatten())
+        .view({channels.size(0), channels.size(1), rows.size(1)});
+  };
+  const auto sums = PixelProducts::apply(x, of(predict_.weight.flatten(1)).to(x.scalar_type()));
+  return (sums.to(at::kFloat) + of(predict_.bias.unsqueeze(1)))
+      .view({x.size(0), channels.size(1), x.size(2), x.size(3)});
+}
+
+at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
+                                const at::Tensor& channels, const NormPass& pass) const {
+  return logits(pool_(features.maps, rois, options_.size, pass), channels, pass);
+}
+
+at::Tensor MaskHead::loss(const Features& features, const SampledRegions& regions,
+                          const std::vector<Truth>& truths, const StepInfo& step) const {
+  const auto pack = pack_of(truths);
+  auto rows = regions.drawn.foreground, objects = regions.truth;
+  if (const auto shaped = with_shape(*pack, objects)) {
+    rows = rows.index_select(0, *shaped);
+    objects = objects.index_select(0, *shaped);
+  }
+  const auto count = rows.size(0);
+  const double total = step.total("mask regions", static_cast<double>(count));
+  if (total == 0) return features.maps[0].sum() * 0;
+  const auto rois = regions.rois.index_select(0, rows);
+  const auto pooled = regions.pooled.defined()
+                          ? regions.pooled.index_select(0, rows)
+                          : pool_(features.maps, rois, options_.size, features.pass);
+  const auto channels = pack->labels.index_select(0, objects) + first_;
+  const auto own = logits(pooled, channels.unsqueeze(1), features.pass).squeeze(1);
+  if (count == 0) return own.sum();  // 0, with gradients of 0: other parts of the step have regions
+  const auto target =
+      mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
+  if (step.figures) add_figures(own.detach(), target, *step.figures);
+  return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
+}
+
+at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
+                            const at::Tensor& labels) const {
+  const auto channels = (labels + first_).unsqueeze(1);
+  return at::sigmoid((*this)(features, as_rois(boxes), channels, NormPass{})).squeeze(1);
+}
+
+onnx::Value MaskHead::detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
+                             const onnx::Value& labels) const {
+  auto& g = *labels.graph;
+  const auto in = g.in("masks");
+  auto x = pool_(maps, regions, options_.size);
+  for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
+  const auto logits = predict_(onnx::apply("Relu", upsample_(x)));
+  const auto channel = first_ > 0 ? labels + static_cast<double>(first_) : labels;
+  const auto own = onnx::gather_nd(logits, onnx::unsqueeze(channel, {1}), 1);
+  return onnx::apply("Sigmoid", own);
+}
+
+}  // namespace millrace

@@ -1,0 +1,153 @@
+#include "millrace/models/maskrcnn/regions.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+
+#include <array>
+#include <bit>
+#include <limits>
+
+#include "millrace/models/onnx/operations.h"
+#include "millrace/models/ops/boxes.h"
+#include "millrace/models/ops/roi_align.h"
+
+namespace millrace {
+
+namespace {
+
+/// The smallest area of a region of each level above the first: what region_levels decides, without
+/// its logarithm, which other libraries round otherwise.
+std::array<float, 3> areas_of_levels(const PoolOptions& options) {
+  std::array<float, 3> result;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    auto low = std::bit_cast<std::uint32_t>(0.F),
+         high = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity());
+    while (low < high) {  // floats are ordered as their bits are
+      const auto middle = low + (high - low) / 2;
+      const auto box = at::tensor({0.F, 0.F, std::bit_cast<float>(middle), 1.F}).view({1, 4});
+      if (region_levels(box, options).item<std::int64_t>() >= static_cast<std::int64_t>(i) + 3)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    result[i] = std::bit_cast<float>(low);
+  }
+  return result;
+}
+
+}  // namespace
+
+void PoolOptions::describe(Options& o) {
+  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0: adaptive",
+        {.min = 0, .max = 16})
+      .decides(OfWeights::meaning);
+  o.add("roi.aligned", aligned, "ROIAlign with the half-pixel shift").decides(OfWeights::meaning);
+  o.add("roi.level_eps", level_epsilon, "added inside the logarithm that picks a region's level",
+        {.min = 0})
+      .decides(OfWeights::meaning);
+  o.add("roi.level_eps_after_log", level_epsilon_after_log,
+        "added after that logarithm (torchvision)", {.min = 0})
+      .decides(OfWeights::meaning);
+  o.add("roi.canonical_box_size", level_canonical_size, "regions of this side go to P4",
+        {.min = 1, .unit = "px"})
+      .decides(OfWeights::meaning);
+}
+
+at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
+  const auto side =
+      ((boxes.select(1, 2) - boxes.select(1, 0)) * (boxes.select(1, 3) - boxes.select(1, 1)))
+          .sqrt();
+  constexpr double kNoSide = 1e-30;  // far below P2, and its logarithm is finite
+  const auto level =
+      (side / options.level_canonical_size + options.level_epsilon).clamp_min(kNoSide).log2() + 4 +
+      options.level_epsilon_after_log;
+  return level.floor().clamp(2, 5).nan_to_num(2).to(at::kLong);
+}
+
+at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,
+                        std::int64_t size, const PoolOptions& options) {
+  return roi_align(at::TensorList(features).slice(0, 4), rois,
+                   region_levels(rois.narrow(1, 1, 4), options) - 2,
+                   {size, size, 1.0 / 4, options.sampling_ratio, options.aligned});
+}
+
+at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
+  std::vector<at::Tensor> rois;
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    rois.push_back(at::cat(
+        {at::full({boxes[i].size(0), 1}, static_cast<double>(i), boxes[i].options()), boxes[i]},
+        1));
+  return at::cat(rois);
+}
+
+namespace {
+
+/// Nodes of ROIAlign on one map, with so many pixels of the image per cell of the map.
+onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::Value& images,
+                  std::int64_t size, std::int64_t stride, const PoolOptions& options) {
+  return map.graph->add(
+      "RoiAlign", {map, boxes, images},
+      {{"mode", "avg"},
+       {"coordinate_transformation_mode", options.aligned ? "half_pixel" : "output_half_pixel"},
+       {"output_height", size},
+       {"output_width", size},
+       {"sampling_ratio", options.sampling_ratio},
+       {"spatial_scale", 1.F / static_cast<float>(stride)}});
+}
+
+}  // namespace
+
+onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
+                         std::int64_t size, const PoolOptions& options) {
+  auto& g = *regions.boxes.graph;
+  const auto in = g.in("pool_regions");
+  const auto sides = sides_of_boxes(regions.boxes);
+  const auto area = onnx::squeeze(onnx::slice(sides, 1, 0, 1) * onnx::slice(sides, 1, 1, 2), {1});
+  const auto limits = areas_of_levels(options);
+  std::vector<onnx::Value> rows, pooled;
+  for (std::size_t level = 0; level < 4; ++level) {
+    // A side that is not a number belongs to the first level.
+    onnx::Value own;
+    if (level > 0) own = area >= limits[level - 1];
+    if (level < 3) {
+      const auto not_above = g.add("Not", {area >= limits[level]});
+      own = own.defined() ? own && not_above : not_above;
+    }
+    const auto row = onnx::squeeze(onnx::places_of(own), {1});
+    rows.push_back(row);
+    pooled.push_back(align(features[level], onnx::gather(regions.boxes, row, 0),
+                           onnx::gather(regions.images, row, 0), size, std::int64_t{4} << level,
+                           options));
+  }
+  // Back from the levels' order to that of the regions.
+  const auto order = onnx::concat(rows, 0);
+  const auto place = onnx::range(onnx::side_of(order, 0));
+  const auto inverse = g.add("ScatterElements", {place, order, place});
+  return onnx::gather(onnx::concat(pooled, 0), inverse, 0);
+}
+
+namespace {
+
+constexpr std::int64_t kStrideOfC4 = 16;
+
+}  // namespace
+
+at::Tensor RegionPooler::operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
+                                    std::int64_t size, const NormPass& pass) const {
+  if (!has_last_stage()) return pool_regions(maps, rois, size, options_);
+  const auto pooled =
+      roi_align(maps, rois, /*levels=*/{},
+                {size, size, 1.0 / kStrideOfC4, options_.sampling_ratio, options_.aligned});
+  return through(last_stage_, pooled, pass);
+}
+
+onnx::Value RegionPooler::operator()(const std::vector<onnx::Value>& maps,
+                                     const RegionNodes& regions, std::int64_t size) const {
+  if (!has_last_stage()) return pool_regions(maps, regions, size, options_);
+  return through(last_stage_,
+                 align(maps[0], regions.boxes, regions.images, size, kStrideOfC4, options_));
+}
+
+}  // namespace millrace

@@ -1,0 +1,82 @@
+// Regions of images and their features, each taken from the pyramid level that fits its size.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/models/backbones/resnet.h"
+#include "millrace/models/onnx/graph.h"
+#include "millrace/models/ops/sampling.h"
+
+namespace millrace {
+
+/// Regions drawn from the images of a batch: R of them, F in the foreground.
+struct SampledRegions {
+  at::Tensor rois;    // (R, 5): image index, x1 y1 x2 y2
+  at::Tensor truth;   // (F) int64: ground truth of each foreground region, among TruthPack's
+  Drawn drawn;        // which ones they are
+  at::Tensor pooled;  // (R, C, H, W) their features, where heads share them
+};
+
+struct PoolOptions {
+  std::int64_t sampling_ratio = 0;
+  bool aligned = true;
+  double level_epsilon = 1e-8;
+  double level_epsilon_after_log = 0;
+  double level_canonical_size = 224;
+
+  void describe(Options& o);
+};
+
+/// The pyramid level of each box, (R) int64 in 2..5 (Lin et al. 2017, equation 1).
+at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options);
+
+/// features P2..P5 (N, C, H_l, W_l); rois (R, 5): image index, x1 y1 x2 y2 -> (R, C, size, size)
+at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,
+                        std::int64_t size, const PoolOptions& options);
+
+/// Regions of N images in a graph: P in all, image after image.
+struct RegionNodes {
+  onnx::Value boxes;   // (P, 4)
+  onnx::Value images;  // (P) int64
+};
+
+/// features P2..P5 -> (P, C, size, size)
+onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
+                         std::int64_t size, const PoolOptions& options);
+
+/// Takes the features of regions from the maps that heads look at.
+class RegionPooler {
+ public:
+  /// Of a pyramid: each region from the level that fits its size.
+  RegionPooler(const PoolOptions& options) : options_(options) {}
+
+  /// Of C4: then through the backbone's last stage, which halves the sides (detectron2's
+  /// Res5ROIHeads).
+  RegionPooler(const PoolOptions& options, ResidualStage last_stage)
+      : options_(options), last_stage_(std::move(last_stage)) {}
+
+  /// rois (R, 5) -> (R, C, side(size), side(size))
+  at::Tensor operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
+                        std::int64_t size, const NormPass& pass) const;
+  onnx::Value operator()(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
+                         std::int64_t size) const;
+
+  std::int64_t side(std::int64_t size) const { return has_last_stage() ? (size + 1) / 2 : size; }
+
+  /// All heads then take regions of one size, so that it is passed once.
+  bool has_last_stage() const { return !last_stage_.empty(); }
+
+ private:
+  PoolOptions options_;
+  ResidualStage last_stage_;
+};
+
+/// Boxes of image 0, 1, ... as one list of rois, (R, 5).
+at::Tensor as_rois(const std::vector<at::Tensor>& boxes);
+
+}  // namespace millrace

@@ -1,0 +1,390 @@
+#include "millrace/models/onnx/graph.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "millrace/base/files.h"
+#include "millrace/base/proto_message.h"
+#include "millrace/models/weights/parameters.h"
+
+namespace millrace::onnx {
+namespace {
+
+/// Least and most inputs of the operators that layers use, as of opset 17.
+const std::map<std::string, std::pair<std::size_t, std::size_t>> kOperators = {
+    {"Abs", {1, 1}},
+    {"Add", {2, 2}},
+    {"And", {2, 2}},
+    {"AveragePool", {1, 1}},
+    {"BatchNormalization", {5, 5}},
+    {"Cast", {1, 1}},
+    {"Ceil", {1, 1}},
+    {"Concat", {1, SIZE_MAX}},
+    {"Conv", {2, 3}},
+    {"ConvTranspose", {2, 3}},
+    {"Cos", {1, 1}},
+    {"Div", {2, 2}},
+    {"Equal", {2, 2}},
+    {"Erf", {1, 1}},
+    {"Exp", {1, 1}},
+    {"Expand", {2, 2}},
+    {"Flatten", {1, 1}},
+    {"Floor", {1, 1}},
+    {"Gather", {2, 2}},
+    {"GatherND", {2, 2}},
+    {"Gemm", {2, 3}},
+    {"GreaterOrEqual", {2, 2}},
+    {"Greater", {2, 2}},
+    {"GridSample", {2, 2}},
+    {"Identity", {1, 1}},
+    {"InstanceNormalization", {3, 3}},
+    {"LayerNormalization", {2, 3}},
+    {"Less", {2, 2}},
+    {"Log", {1, 1}},
+    {"MatMul", {2, 2}},
+    {"Max", {1, SIZE_MAX}},
+    {"MaxPool", {1, 1}},
+    {"Min", {1, SIZE_MAX}},
+    {"Mod", {2, 2}},
+    {"Mul", {2, 2}},
+    {"Neg", {1, 1}},
+    {"NonMaxSuppression", {2, 5}},
+    {"NonZero", {1, 1}},
+    {"Not", {1, 1}},
+    {"Or", {2, 2}},
+    {"Pad", {2, 3}},
+    {"Range", {3, 3}},
+    {"ReduceMax", {1, 1}},
+    {"ReduceMean", {1, 1}},
+    {"ReduceMin", {1, 1}},
+    {"ReduceSum", {1, 2}},
+    {"Relu", {1, 1}},
+    {"Reshape", {2, 2}},
+    {"Resize", {1, 4}},
+    {"RoiAlign", {3, 3}},
+    {"Round", {1, 1}},
+    {"ScatterElements", {3, 3}},
+    {"ScatterND", {3, 3}},
+    {"Shape", {1, 1}},
+    {"Sigmoid", {1, 1}},
+    {"Sin", {1, 1}},
+    {"Slice", {3, 5}},
+    {"Softmax", {1, 1}},
+    {"Split", {1, 2}},
+    {"Squeeze", {1, 2}},
+    {"Sub", {2, 2}},
+    {"TopK", {2, 2}},
+    {"Transpose", {1, 1}},
+    {"Unsqueeze", {2, 2}},
+    {"Where", {3, 3}},
+};
+
+// Numbers of fields in onnx.proto.
+enum ModelField {
+  kIrVersion = 1,
+  kProducer = 2,
+  kProducerVersion = 3,
+  kModelDoc = 6,
+  kGraph = 7,
+  kOpsets = 8,
+  kMetadata = 14
+};
+enum OpsetField { kOpsetVersion = 2 };
+enum PairField { kKey = 1, kValue = 2 };
+enum GraphField {
+  kNodes = 1,
+  kGraphName = 2,
+  kInitializers = 5,
+  kGraphDoc = 10,
+  kInputs = 11,
+  kOutputs = 12
+};
+enum NodeField { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOp = 4, kNodeAttribute = 5 };
+enum AttributeField {
+  kAttributeName = 1,
+  kFloat = 2,
+  kInt = 3,
+  kString = 4,
+  kIntList = 8,
+  kAttributeType = 20
+};
+enum AttributeType { kFloatType = 1, kIntType = 2, kStringType = 3, kIntListType = 7 };
+enum TensorField {
+  kDims = 1,
+  kDataType = 2,
+  kTensorName = 8,
+  kRawData = 9,
+  kExternalData = 13,
+  kDataLocation = 14
+};
+constexpr int kExternal = 1;  // a data location
+enum PortField { kPortName = 1, kPortType = 2, kPortDoc = 3 };
+enum TypeField { kTensorType = 1 };
+enum TensorTypeField { kElementType = 1, kShape = 2 };
+enum ShapeField { kDim = 1 };
+enum DimField { kDimValue = 1, kDimName = 2 };
+
+at::ScalarType torch_type(Type type) {
+  switch (type) {
+    case Type::f32:
+      return at::kFloat;
+    case Type::u8:
+      return at::kByte;
+    case Type::i32:
+      return at::kInt;
+    case Type::i64:
+      return at::kLong;
+    case Type::boolean:
+      return at::kBool;
+    case Type::f16:
+      return at::kHalf;
+    case Type::f64:
+      return at::kDouble;
+  }
+  throw std::logic_error("onnx: no such type");
+}
+
+Type type_of(const at::Tensor& tensor) {
+  for (const auto type :
+       {Type::f32, Type::u8, Type::i32, Type::i64, Type::boolean, Type::f16, Type::f64})
+    if (torch_type(type) == tensor.scalar_type()) return type;
+  throw std::logic_error("onnx: a tensor of this type cannot be stored");
+}
+
+std::string_view bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+ProtoMessage pair_of(std::string_view key, std::string_view value) {
+  return ProtoMessage().text(kKey, key).text(kValue, value);
+}
+
+ProtoMessage message_of(const std::string& name, const Attribute& attribute) {
+  ProtoMessage message;
+  message.text(kAttributeName, name);
+  if (const auto* number = std::get_if<std::int64_t>(&attribute))
+    message.number(kInt, *number).number(kAttributeType, kIntType);
+  else if (const auto* real = std::get_if<float>(&attribute))
+    message.single(kFloat, *real).number(kAttributeType, kFloatType);
+  else if (const auto* text = std::get_if<std::string>(&attribute))
+    message.text(kString, *text).number(kAttributeType, kStringType);
+  else {
+    for (const auto one : std::get<Ints>(attribute)) message.number(kIntList, one);
+    message.number(kAttributeType, kIntListType);
+  }
+  return message;
+}
+
+ProtoMessage message_of(const Dimensions& shape, Type type) {
+  ProtoMessage dims;
+  for (const auto& dimension : shape) {
+    ProtoMessage one;
+    if (const auto* number = std::get_if<std::int64_t>(&dimension))
+      one.number(kDimValue, *number);
+    else
+      one.text(kDimName, std::get<std::string>(dimension));
+    dims.message(kDim, one);
+  }
+  ProtoMessage tensor;
+  tensor.number(kElementType, static_cast<std::int64_t>(type)).message(kShape, dims);
+  return std::move(ProtoMessage().message(kTensorType, tensor));
+}
+
+}  // namespace
+
+Graph::Graph(const Parameters& parameters, Storage storage)
+    : parameters_(parameters), storage_(storage) {
+  for (const auto& parameter : parameters_)
+    parameter_names_[parameter.value.unsafeGetTensorImpl()] = parameter.name;
+}
+
+Graph::Place::Place(Graph& graph, std::string_view name)
+    : graph_(graph), length_(graph.place_.size()) {
+  if (!graph.place_.empty()) graph.place_ += '/';
+  graph.place_ += name;
+}
+
+Graph::Place::~Place() { graph_.place_.resize(length_); }
+
+std::string Graph::unique(const std::string& wanted) {
+  auto& count = counts_[wanted];
+  for (;;) {
+    auto name = count == 0 ? wanted : fmt::format("{}_{}", wanted, count);
+    ++count;
+    if (names_.insert(name).second) return name;
+  }
+}
+
+Value Graph::make(const std::string& name, Type type) { return {this, name, type}; }
+
+Value Graph::input(const std::string& name, Type type, const Dimensions& shape, std::string doc) {
+  if (!names_.insert(name).second) throw std::logic_error("onnx: two values named " + name);
+  inputs_.push_back({name, type, shape, std::move(doc)});
+  return make(name, type);
+}
+
+void Graph::output(const std::string& name, const Value& value, const Dimensions& shape,
+                   std::string doc) {
+  if (!names_.insert(name).second) throw std::logic_error("onnx: two values named " + name);
+  if (value.graph != this) throw std::logic_error("onnx: an output of another graph: " + name);
+  nodes_.push_back({"Identity", name + "/Identity", {value.name}, {name}, {}});
+  outputs_.push_back({name, value.type, shape, std::move(doc)});
+}
+
+std::vector<Value> Graph::add_several(const std::string& op, const std::vector<Value>& inputs,
+                                      const Attributes& attributes,
+                                      const std::vector<Type>& types) {
+  const auto known = kOperators.find(op);
+  if (known == kOperators.end())
+    throw std::logic_error("onnx: the operator " + op + " is not listed (graph.cpp)");
+  const auto [least, most] = known->second;
+  if (inputs.size() < least || inputs.size() > most)
+    throw std::logic_error(fmt::format("onnx: {} does not take {} inputs", op, inputs.size()));
+  Node node{op, unique(place_.empty() ? op : place_ + "/" + op), {}, {}, attributes};
+  for (const auto& input : inputs) {
+    if (input.graph != this && !input.name.empty())
+      throw std::logic_error("onnx: " + node.name + " takes a value of another graph");
+    node.inputs.push_back(input.name);
+  }
+  std::vector<Value> results;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    // The first output is named as its node: names of nodes and of values are apart in ONNX.
+    const auto name = i == 0 ? node.name : unique(fmt::format("{}:{}", node.name, i));
+    node.outputs.push_back(name);
+    results.push_back(make(name, types[i]));
+  }
+  nodes_.push_back(std::move(node));
+  return results;
+}
+
+Value Graph::add(const std::string& op, const std::vector<Value>& inputs,
+                 const Attributes& attributes, std::optional<Type> type) {
+  if (!type && inputs.empty()) throw std::logic_error("onnx: " + op + " without inputs");
+  return add_several(op, inputs, attributes, {type ? *type : inputs[0].type})[0];
+}
+
+Value Graph::store(const at::Tensor& tensor, const std::string& name) {
+  const auto values = tensor.detach().cpu().contiguous(at::MemoryFormat::Contiguous);
+  const auto type = type_of(values);
+  tensors_.push_back({unique(name), type, values.sizes().vec(), values});
+  return make(tensors_.back().name, type);
+}
+
+Value Graph::parameter(const at::Tensor& tensor) {
+  const auto found = parameter_names_.find(tensor.unsafeGetTensorImpl());
+  if (found == parameter_names_.end())
+    throw std::logic_error("onnx: a tensor that is no parameter of the model");
+  const auto& name = found->second;
+  if (const auto shared = shared_.find(name); shared != shared_.end()) return shared->second;
+  // Weights are many; scales, shifts and statistics are few, and small in fp16's sense.
+  const bool narrow = storage_ == Storage::fp16 && tensor.dim() > 1;
+  auto value = store(narrow ? tensor.to(at::kHalf) : tensor, name);
+  if (narrow) {
+    const auto outside = std::exchange(place_, name);
+    value = add("Cast", {value}, {{"to", static_cast<std::int64_t>(Type::f32)}}, Type::f32);
+    place_ = outside;
+  }
+  return shared_[name] = value;
+}
+
+std::string Graph::layer_of(const at::Tensor& tensor) const {
+  const auto found = parameter_names_.find(tensor.unsafeGetTensorImpl());
+  if (found == parameter_names_.end())
+    throw std::logic_error("onnx: a tensor that is no parameter of the model");
+  return found->second.substr(0, found->second.rfind('.'));
+}
+
+Value Graph::constant(const at::Tensor& tensor, const std::string& name) {
+  return store(tensor, place_.empty() ? name : place_ + "/" + name);
+}
+
+Value Graph::scalar(double value, Type type) {
+  const auto name = fmt::format("{}:{}", value, static_cast<int>(type));
+  if (const auto shared = shared_.find(name); shared != shared_.end()) return shared->second;
+  return shared_[name] =
+             store(at::full({}, value, at::TensorOptions(torch_type(type))), "constant/" + name);
+}
+
+Value Graph::ints(const Ints& values) {
+  const auto name = fmt::format("[{}]", fmt::join(values, ","));
+  if (const auto shared = shared_.find(name); shared != shared_.end()) return shared->second;
+  return shared_[name] = store(at::tensor(values, at::kLong), "constant/" + name);
+}
+
+std::vector<std::filesystem::path> Graph::write(const std::filesystem::path& file,
+                                                const About& about,
+                                                std::uint64_t inline_bytes) const {
+  std::uint64_t total = 0;
+  for (const auto& tensor : tensors_) total += tensor.values.nbytes();
+  const bool external = total > inline_bytes;
+  constexpr std::uint64_t kSmall = 1024, kPage = 4096;  // small ones stay; pages can be mapped
+  auto data_file = file;
+  data_file += ".data";
+
+  ProtoMessage graph;
+  for (const auto& node : nodes_) {
+    ProtoMessage message;
+    for (const auto& input : node.inputs) message.text(kNodeInput, input);
+    for (const auto& output : node.outputs) message.text(kNodeOutput, output);
+    message.text(kNodeName, node.name).text(kNodeOp, node.op);
+    for (const auto& [name, attribute] : node.attributes)
+      message.message(kNodeAttribute, message_of(name, attribute));
+    graph.message(kNodes, message);
+  }
+  graph.text(kGraphName, about.name);
+  std::vector<std::string_view> outside;
+  std::uint64_t offset = 0;
+  static const std::string kZeros(kPage, '\0');
+  for (const auto& tensor : tensors_) {
+    ProtoMessage message;
+    for (const auto side : tensor.shape) message.number(kDims, side);
+    message.number(kDataType, static_cast<std::int64_t>(tensor.type))
+        .text(kTensorName, tensor.name);
+    const auto bytes = bytes_of(tensor.values);
+    if (external && bytes.size() >= kSmall) {
+      message.message(kExternalData, pair_of("location", data_file.filename().string()))
+          .message(kExternalData, pair_of("offset", std::to_string(offset)))
+          .message(kExternalData, pair_of("length", std::to_string(bytes.size())))
+          .number(kDataLocation, kExternal);
+      const auto rest = (kPage - bytes.size() % kPage) % kPage;
+      outside.push_back(bytes);
+      outside.push_back(std::string_view(kZeros).substr(0, rest));
+      offset += bytes.size() + rest;
+    } else {
+      message.text(kRawData, bytes);
+    }
+    graph.message(kInitializers, message);
+  }
+  graph.text(kGraphDoc, about.doc);
+  for (const auto& [field, ports] : {std::pair{kInputs, &inputs_}, {kOutputs, &outputs_}})
+    for (const auto& port : *ports)
+      graph.message(field, ProtoMessage()
+                               .text(kPortName, port.name)
+                               .message(kPortType, message_of(port.shape, port.type))
+                               .text(kPortDoc, port.doc));
+
+  ProtoMessage model;
+  model.number(ModelField::kIrVersion, kIrVersion)
+      .text(kProducer, "millrace")
+      .text(kProducerVersion, about.producer_version)
+      .text(kModelDoc, about.doc)
+      .message(kGraph, graph)
+      .message(kOpsets, ProtoMessage().number(kOpsetVersion, kOpset));
+  for (const auto& [key, value] : about.metadata) model.message(kMetadata, pair_of(key, value));
+
+  std::vector<std::filesystem::path> written{file};
+  if (external) {
+    write_file_atomically(data_file, outside);
+    written.push_back(data_file);
+  }
+  write_file_atomically(file, model.bytes());
+  return written;
+}
+
+}  // namespace millrace::onnx

@@ -1,0 +1,29 @@
+// Pixels in a graph: the sizes and bytes that [data] gives detectors, in the same arithmetic.
+#pragma once
+
+#include <cstdint>
+
+#include "millrace/models/onnx/operations.h"
+
+namespace millrace::onnx {
+
+/// resize_bilinear (dataflow/image) byte for byte: an image (H, W, 3) uint8 to `size`, a list of
+/// height and width.
+Value resize_bilinear(const Value& image, const Value& size);
+
+/// resize_antialiased (dataflow/image) byte for byte; arguments as for resize_bilinear.
+Value resize_antialiased(const Value& image, const Value& size);
+
+/// The images (N, H, W, 3) mirrored within their own widths, `sizes` (N, 2): height, width.
+Value mirrored(const Value& images, const Value& sizes);
+
+/// shortest_edge_size or torchvision_size (dataflow/stages): a list of height and width for that of
+/// an image.
+Value resized_size(const Value& size, std::int64_t short_side, std::int64_t max_side,
+                   bool torchvision);
+
+/// Sides rounded up to multiples of `divisor`, and sides times a factor, at least 1.
+Value padded_size(const Value& size, std::int64_t divisor);
+Value scaled_size(const Value& size, double scale);
+
+}  // namespace millrace::onnx

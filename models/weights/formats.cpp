@@ -1,0 +1,93 @@
+#include "millrace/models/weights/formats.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+
+#include "millrace/base/errors.h"
+#include "millrace/models/weights/sealed_folder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Format {
+  std::string_view extension;
+  NamedTensors (*read)(const fs::path&);
+  void (*write)(const fs::path&, const NamedTensors&);  // nullptr: only read
+};
+
+NamedTensors read_whole_safetensors(const fs::path& file) {
+  Metadata metadata;
+  auto tensors = read_safetensors(file, &metadata);
+  bool has_seal = false;
+  try {
+    has_seal = check_seal(metadata, tensors);
+  } catch (const Error& problem) {
+    throw Error(file.string() + ": " + problem.what());
+  }
+  if (!has_seal) check_file_of_checkpoint(file);
+  return tensors;
+}
+
+constexpr std::string_view kSafetensors = ".safetensors";
+
+constexpr std::array<Format, 6> kFormats = {
+    {{kSafetensors, read_whole_safetensors,
+      [](const fs::path& file, const NamedTensors& tensors) { write_safetensors(file, tensors); }},
+     {".pth", read_pth, write_pth},
+     {".pt", read_pth, write_pth},
+     {".bin", read_pth, nullptr},
+     {".pkl", read_pth, nullptr},
+     {".npz", read_npz, write_npz}}};
+
+const Format* format_of(const fs::path& file) {
+  for (const auto& format : kFormats)
+    if (file.extension() == format.extension) return &format;
+  return nullptr;
+}
+
+}  // namespace
+
+fs::path weight_file(const fs::path& weights) {
+  std::error_code problem;
+  const auto kind = fs::status(weights, problem).type();
+  if (kind == fs::file_type::directory) {
+    const auto file = weights / "model.safetensors", latest = weights / "checkpoints" / "latest";
+    return weight_file(!fs::exists(file, problem) && fs::exists(latest, problem) ? latest : file);
+  }
+  if (kind == fs::file_type::not_found) check_file_of_checkpoint(weights);
+  if (kind == fs::file_type::not_found)
+    throw Error(weights.string() + ": there is no such file" +
+                (fs::is_symlink(weights, problem) ? ", it is a link that leads nowhere" : ""));
+  if (problem) throw Error(weights.string() + ": cannot be opened: " + problem.message());
+  return weights;
+}
+
+bool is_weight_file(const fs::path& file) { return format_of(file) != nullptr; }
+
+NamedTensors read_weights(const fs::path& weights) {
+  const auto file = weight_file(weights);
+  if (const auto* format = format_of(file)) return format->read(file);
+  throw Error(file.string() +
+              ": weights come as .safetensors, .pth, .pkl, .npz or as a checkpoint folder");
+}
+
+void check_writable_format(const fs::path& file) {
+  const auto* format = format_of(file);
+  if (!format || !format->write)
+    throw ConfigError(file.string() + ": weights are written as .safetensors, .pth or .npz");
+}
+
+bool takes_metadata(const fs::path& file) { return file.extension() == kSafetensors; }
+
+void write_weights(const fs::path& file, const NamedTensors& tensors, const Metadata& metadata) {
+  check_writable_format(file);
+  if (takes_metadata(file) && !metadata.empty())
+    write_safetensors(file, tensors, sealed(metadata, tensors));
+  else
+    format_of(file)->write(file, tensors);
+}
+
+}  // namespace millrace

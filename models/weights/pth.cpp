@@ -1,0 +1,231 @@
+#include <ATen/ops/as_strided.h>
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <unordered_map>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/models/weights/archive.h"
+#include "millrace/models/weights/formats.h"
+#include "millrace/models/weights/pickled_state.h"
+#include "millrace/models/weights/tensor_types.h"
+
+namespace millrace {
+namespace {
+
+/// The values of a tensor, or of what several share, in a file.
+struct Storage {
+  std::uint64_t size;  // bytes
+  std::function<void(void* to)> read;
+};
+
+/// Throws Error if there is none of that key.
+using FindStorage = std::function<Storage(std::string_view key)>;
+
+Storage in_memory(std::string_view bytes) {
+  return {bytes.size(), [bytes](void* to) { std::memcpy(to, bytes.data(), bytes.size()); }};
+}
+
+at::Tensor read_storage(const Storage& storage, at::IntArrayRef shape, at::ScalarType type) {
+  if (byte_count(shape, bytes_type(type)) != storage.size)
+    throw Error("its shape and type do not match the " + std::to_string(storage.size) +
+                " bytes that the file has for it");
+  auto bytes = at::empty(shape, bytes_type(type));
+  if (bytes.numel() > 0) storage.read(bytes.mutable_data_ptr());
+  return of_type(bytes, type);
+}
+
+/// All described tensors; each storage is read once.
+NamedTensors read_tensors(const std::vector<PickledTensor>& described, const FindStorage& find) {
+  std::unordered_map<std::string_view, at::Tensor> storages;
+  const auto view = [&](const PickledTensor& one) {
+    const auto type = type_named(&TensorType::torch, one.storage.type);
+    auto& storage = storages[one.storage.key];
+    if (!storage.defined())
+      storage = read_storage(find(one.storage.key), {one.storage.count}, type);
+    if (storage.numel() != one.storage.count || storage.scalar_type() != type)
+      throw Error("it shares a storage with a tensor that gives it another type or size");
+    return at::as_strided(storage, one.shape, one.strides, one.offset).contiguous();
+  };
+  NamedTensors tensors;
+  const auto array = [](const PickledTensor& one) {
+    return in_c_order(
+        read_storage(in_memory(one.array_bytes), stored_shape(one.shape, one.fortran_order),
+                     type_named(&TensorType::numpy, one.array_type)),
+        one.fortran_order);
+  };
+  for (const auto& one : described) try {
+      tensors.emplace_back(one.name, one.storage.key.empty() ? array(one) : view(one));
+    } catch (const Error& problem) {
+      throw Error("tensor '" + one.name.substr(0, 200) + "': " + problem.what());
+    }
+  return tensors;
+}
+
+/// FOLDER/data.pkl beside FOLDER/data/KEY, and FOLDER/byteorder.
+NamedTensors read_zip(const std::filesystem::path& file) {
+  constexpr std::string_view kPickle = "data.pkl";
+  const Archive archive(file);
+  std::map<std::string, std::size_t> entries;  // by name
+  for (std::size_t i = 0; i < archive.entries().size(); ++i) entries[archive.entries()[i].name] = i;
+  std::string folder;  // "" or "archive/"
+  for (const auto& [name, entry] : entries)
+    if (name == kPickle || name.ends_with("/data.pkl"))
+      folder = name.substr(0, name.size() - kPickle.size());
+  const auto storage = [&](std::size_t entry) -> Storage {
+    const auto size = archive.entries()[entry].bytes;
+    return {size, [&archive, entry, size](void* to) { archive.open(entry).read(to, size); }};
+  };
+  const auto text = [&](std::string_view name) {
+    const auto member = storage(entries.at(folder + std::string(name)));
+    std::string bytes(member.size, '\0');
+    member.read(bytes.data());
+    return bytes;
+  };
+  if (!entries.contains(folder + std::string(kPickle)))
+    throw Error("it is an archive without a data.pkl: torch.save did not write it");
+  if (entries.contains(folder + "byteorder") && text("byteorder") != "little")
+    throw Error(std::string(kBigEndian));
+  const auto bytes = text(kPickle);
+  const Pickle pickle(bytes);
+  return read_tensors(state_of(pickle.root()), [&](std::string_view key) {
+    const auto found = entries.find(folder + "data/" + std::string(key));
+    if (found == entries.end())
+      throw Error("the archive has no 'data/" + std::string(key.substr(0, 40)) + "' for it");
+    return storage(found->second);
+  });
+}
+
+constexpr std::string_view kStreamMagic = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.";
+
+/// What torch wrote until 1.6: pickles of a magic number, a version, the machine, the object, the
+/// keys of the storages; then for each key the number of its values, and the values.
+NamedTensors read_stream(std::string_view bytes) {
+  auto at = kStreamMagic.size();
+  const auto next = [&] {
+    Pickle pickle(bytes.substr(at), at);
+    at += pickle.size();
+    return pickle;
+  };
+  next();  // the version of the format, which never changed
+  const auto machine = next();
+  const auto* little = machine.root().find("little_endian");
+  if (little && little->integer == 0) throw Error(std::string(kBigEndian));
+  const auto object = next();
+  const auto keys = next();
+
+  std::unordered_map<std::string_view, std::uint64_t> widths;
+  for (const auto& value : object.values())
+    if (value.kind == PickleValue::Kind::persistent) {
+      const auto storage = storage_of(value);
+      widths[storage.key] = c10::elementSize(type_named(&TensorType::torch, storage.type));
+    }
+  std::unordered_map<std::string_view, std::string_view> storages;
+  for (const auto* key : keys.root().items) {
+    const auto width = widths.find(key->text);
+    if (width == widths.end())
+      throw Error("it has a storage that nothing in it uses, of unknown type");
+    std::uint64_t count = 0;
+    const auto left = bytes.size() - at;
+    if (left < sizeof count) throw Error("it ends too early: storages are missing");
+    std::memcpy(&count, bytes.data() + at, sizeof count);
+    at += sizeof count;
+    if (count > (left - sizeof count) / width->second)
+      throw Error("it ends too early, within a storage of " + std::to_string(count) + " values");
+    storages[key->text] = bytes.substr(at, count * width->second);
+    at += count * width->second;
+  }
+  return read_tensors(state_of(object.root()), [&](std::string_view key) {
+    const auto found = storages.find(key);
+    if (found == storages.end()) throw Error("the file has no storage for it");
+    return in_memory(found->second);
+  });
+}
+
+/// Arrays that lie in the pickle itself.
+NamedTensors read_arrays(std::string_view bytes) {
+  const Pickle pickle(bytes);
+  return read_tensors(state_of(pickle.root()), [](std::string_view) -> Storage {
+    throw Error("it is a tensor of torch outside of a file of torch");
+  });
+}
+
+template <typename T>
+std::string little_endian(T value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+std::string pickled(std::string_view text) {
+  return "X" + little_endian(static_cast<std::uint32_t>(text.size())) + std::string(text);
+}
+
+std::string pickled(std::int64_t value) {
+  if (value <= std::numeric_limits<std::int32_t>::max())
+    return "J" + little_endian(static_cast<std::int32_t>(value));
+  return "\x8a\x08" + little_endian(value);  // LONG1
+}
+
+std::string pickled(at::IntArrayRef values) {
+  std::string text = "(";
+  for (const auto value : values) text += pickled(value);
+  return text + "t";
+}
+
+std::string global(std::string_view module, std::string_view name) {
+  return "c" + std::string(module) + "\n" + std::string(name) + "\n";
+}
+
+std::string pickled(const NamedTensors& tensors) {
+  const auto empty_dict = global("collections", "OrderedDict") + ")R";
+  auto text = "\x80\x02" + empty_dict + "(";
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [name, tensor] = tensors[i];
+    const auto type = name_of(&TensorType::torch, tensor.scalar_type());
+    const auto dot = type.find('.');
+    text += pickled(name) + global("torch._utils", "_rebuild_tensor_v2") + "(";
+    text += "(" + pickled("storage") + global(type.substr(0, dot), type.substr(dot + 1)) +
+            pickled(std::to_string(i)) + pickled("cpu") + pickled(tensor.numel()) + "tQ";
+    text += pickled(std::int64_t{0}) + pickled(tensor.sizes()) + pickled(tensor.strides());
+    text += "\x89" + empty_dict + "tR";
+  }
+  return text + "u.";
+}
+
+}  // namespace
+
+NamedTensors read_pth(const std::filesystem::path& file) {
+  const auto mapped = map_file(file);
+  const std::string_view bytes(reinterpret_cast<const char*>(mapped.data.get()), mapped.size);
+  try {
+    if (bytes.starts_with("PK")) return read_zip(file);
+    if (bytes.starts_with(kStreamMagic)) return read_stream(bytes);
+    if (bytes.starts_with("\x80")) return read_arrays(bytes);
+    if (bytes.size() > 8 && bytes[8] == '{')
+      throw Error("is a safetensors file: name it .safetensors");
+    if (bytes.ends_with('.') && std::string_view("(c]}").find(bytes[0]) != std::string_view::npos)
+      throw Error("is a pickle of protocol 0 or 1: store it with protocol 2 or a later one");
+    throw Error("is no file of torch, and no pickle");
+  } catch (const Error& problem) {
+    throw Error(file.string() + ": " + problem.what());
+  }
+}
+
+void write_pth(const std::filesystem::path& file, const NamedTensors& tensors) {
+  NamedTensors plain;
+  for (const auto& [name, tensor] : tensors)
+    plain.emplace_back(name, tensor.detach().cpu().contiguous());
+  const auto pickle = pickled(plain);
+  ArchiveParts parts = {{"archive/data.pkl", pickle}, {"archive/byteorder", "little"}};
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    parts.emplace_back("archive/data/" + std::to_string(i),
+                       std::string_view(static_cast<const char*>(plain[i].second.const_data_ptr()),
+                                        plain[i].second.nbytes()));
+  parts.emplace_back("archive/version", "3\n");
+  write_archive(file, parts);
+}
+
+}  // namespace millrace

@@ -1,0 +1,49 @@
+// ResNet-vd (He et al. 2019, "Bag of tricks"): a stem of three 3x3 convolutions, and shortcuts that
+// average before they project. Names as in transformers.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <millrace/models/layers/layers.h>
+#include <millrace/models/onnx/graph.h>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "options.h"
+
+namespace rtdetr {
+
+using millrace::Activation;
+using millrace::ConvNorm;
+using millrace::NormPass;
+using millrace::Scope;
+namespace onnx = millrace::onnx;
+
+class ResNetVd {
+ public:
+  /// The stages that `options.freeze_at` names are not trained: 1 the stem, 2 also C2, ... 5 all.
+  ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_epsilon);
+
+  /// (N, 3, H, W), H and W multiples of 32 -> C3..C5, of strides 8, 16, 32
+  std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
+  std::vector<onnx::Value> operator()(const onnx::Value& x) const;
+
+  /// Channels of C3..C5.
+  const std::array<std::int64_t, 3>& channels() const { return channels_; }
+
+ private:
+  struct Block {
+    std::vector<ConvNorm> convs;  // two (basic) or three (bottleneck)
+    ConvNorm shortcut;
+    bool projects = false, pools = false;
+    at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+    onnx::Value operator()(const onnx::Value& x) const;
+  };
+
+  std::vector<ConvNorm> stem_;
+  std::array<std::vector<Block>, 4> stages_;
+  std::array<std::int64_t, 3> channels_{};
+};
+
+}  // namespace rtdetr

@@ -1,0 +1,53 @@
+// [model] type = "rtdetr": a transformer that detects in real time, without NMS (Zhao et al. 2024,
+// "DETRs beat YOLOs on real-time object detection"; Lv et al. 2024, "RT-DETRv2").
+#pragma once
+
+#include <millrace/models/detector/detector.h>
+#include <millrace/models/detector/knows_totals.h>
+#include <millrace/models/onnx/detection.h>
+#include <string>
+#include <vector>
+
+#include "network.h"
+#include "options.h"
+
+namespace rtdetr {
+
+class RtDetr final : public millrace::Detector, public millrace::KnowsTotals {
+ public:
+  using Options = RtDetrOptions;
+
+  /// Throws ConfigError for a device other than the CPU.
+  RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context);
+
+  /// Divided by the objects of the step; those of denoising by them and the groups.
+  millrace::Losses losses(const millrace::Batch& batch, const millrace::StepInfo& step) override;
+  void ask_totals(const millrace::Batch& batch, const millrace::StepInfo& step) override;
+
+  std::vector<std::vector<millrace::DetectedObject>> detect(const millrace::Batch& batch) override;
+
+  onnx::Objects add_to(const onnx::Images& images, bool pasted) const override;
+
+  const millrace::Parameters& parameters() const override { return parameters_; }
+  void parameters_changed() override { parameters_.mark_changed(); }
+  bool gives_masks() const override { return false; }
+  double activation_bytes(std::int64_t images, double pixels) const override;
+  std::vector<std::string> check_training(const millrace::TrainingFacts& facts) const override;
+
+ private:
+  RtDetrOptions options_;
+  millrace::Parameters parameters_;
+  Network network_;
+};
+
+/// The ground truth of a batch whose pixels are padded to width x height.
+std::vector<Target> targets_of(const millrace::Batch& batch, cv::Size padded);
+
+/// The losses of a pass over all queries, weighted and divided: `loss_vfl`, `loss_bbox` and
+/// `loss_giou` of the last layer, with "_aux" those of the other layers and of the choice of
+/// queries, with "_dn" those of denoising the objects `denoised`.
+millrace::Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
+                           const std::vector<Target>& denoised, const DenoisingShape& shape,
+                           const RtDetrOptions& options, const millrace::StepInfo& step);
+
+}  // namespace rtdetr

@@ -1,0 +1,281 @@
+#include "yolox.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/upsample_bilinear2d.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include <millrace/models/layers/cells.h>
+#include <millrace/models/layers/losses.h>
+#include <millrace/models/layers/pixels.h>
+#include <millrace/models/layers/results.h>
+#include <millrace/models/onnx/operations.h>
+#include <millrace/models/ops/box_formats.h>
+#include <millrace/models/ops/nms.h>
+#include <millrace/models/training_checks.h>
+
+#include "losses.h"
+
+namespace millrace::yolox {
+namespace {
+
+constexpr double kPadding = 114;  // level around the images
+constexpr double kBoxWeight = 5;  // of the IoU loss
+constexpr double kNormEpsilon = 1e-3, kNormMomentum = 0.03;
+constexpr std::int64_t kSizeStep = 32;   // pixels
+constexpr std::int64_t kSizeSteps = 10;  // training steps of one size
+constexpr std::uint64_t kSizeStream = 0x59584F;
+
+/// Of what a step keeps, numbers for each of a layer's outputs; the share of it that a detection
+/// takes; and bytes of a number in half precision, since some stay fp32. Fitted to the peaks of
+/// tests/bench/memory.py.
+constexpr double kKeptPerLayer = 2.27, kDetectShare = 0.25, kHalfBytes = 2.4;
+
+/// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
+/// is added again: exactly, as levels are whole numbers.
+const PixelOptions kPixels{"bgr", {kPadding, kPadding, kPadding}, {1, 1, 1}};
+
+NetworkOptions network_of(const YoloxOptions& options) {
+  return {options.depth,
+          options.width,
+          {options.depthwise,
+           {.kind = options.norm, .epsilon = kNormEpsilon, .momentum = kNormMomentum}}};
+}
+
+/// Of a layer's output, by the layer's name.
+int log2_stride(std::string_view name) {
+  constexpr std::pair<std::string_view, int> kStages[] = {
+      {".stem.", 1},  {".dark2.", 2},         {".dark3.", 3}, {".dark4.", 4},   {".dark5.", 5},
+      {".C3_p3.", 3}, {".lateral_conv0.", 5}, {".C3_n4.", 5}, {".bu_conv1.", 5}};
+  for (const auto& [stage, log2] : kStages)
+    if (name.find(stage) != std::string_view::npos) return log2;
+  if (!name.starts_with("head.")) return 4;
+  const auto level = name.find_first_of("012");  // head.cls_convs.LEVEL.0.conv.weight
+  return 3 + name[level] - '0';
+}
+
+/// (N, V, H, W) -> (N, H W, V)
+at::Tensor by_cell(const at::Tensor& map) {
+  return map.permute({0, 2, 3, 1}).reshape({map.size(0), -1, map.size(1)});
+}
+onnx::Value by_cell(const onnx::Value& map, std::int64_t values) {
+  return onnx::reshape(onnx::transpose(map, {0, 2, 3, 1}), {0, -1, values});
+}
+
+/// The height that the step's batches are resized to, of 32 pixels; the same on all ranks.
+std::int64_t size_of_step(const Options::Ints& range, const StepInfo& step) {
+  Rng rng{step.seed, static_cast<std::uint64_t>(step.step / kSizeSteps), kSizeStream};
+  return rng.between(range[0], range[1]);
+}
+
+}  // namespace
+
+Yolox::Yolox(const YoloxOptions& options, const ModelContext& context)
+    : options_(options),
+      classes_(std::ssize(context.classes)),
+      root_(parameters_, context.seed, context.device, "", !context.awaits_weights),
+      pyramid_(root_ / "backbone", network_of(options)) {
+  for (std::int64_t level = 0; level < std::ssize(kStrides); ++level)
+    heads_.emplace_back(root_ / "head", level, network_of(options), classes_);
+}
+
+// Of each convolution its output and what norm and SiLU make of it are kept; some of these once
+// more, joined with others. A step's size may be drawn (size_of_step): the largest counts.
+double Yolox::activation_bytes(std::int64_t images, double pixels) const {
+  const bool trains = at::GradMode::is_enabled();
+  if (trains && !options_.random_size.empty()) {
+    const auto side = static_cast<double>(options_.random_size[1] * kSizeStep);
+    pixels = std::max(pixels, static_cast<double>(images) * side * side);
+  }
+  double values = 0, weights = 0;
+  for (const auto& parameter : parameters_) {
+    if (parameter.value.dim() != 4) continue;
+    values += static_cast<double>(parameter.value.size(0)) * pixels /
+              std::pow(4.0, log2_stride(parameter.name));
+    weights += static_cast<double>(parameter.value.numel());
+  }
+  values *= kKeptPerLayer;
+  if (!trains) return kDetectShare * sizeof(float) * values;
+  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
+  return kHalfBytes * values + 2 * weights;  // which are cast
+}
+
+std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {
+  require_objects(facts);
+  if (options_.norm == "bn")
+    if (auto warning = norm_by_part_warning("model.norm is", facts)) return {*std::move(warning)};
+  return {};
+}
+
+at::Tensor Yolox::pixels_of(const Batch& batch, cv::Size padded) const {
+  return normalize(batch, kPixels, root_.device(), padded).add_(kPadding);
+}
+
+Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
+  const auto features = pyramid_(pixels, pass);
+  std::vector<at::Tensor> boxes, objects, classes;
+  for (std::size_t level = 0; level < heads_.size(); ++level) {
+    const auto said = heads_[level](features[level], pass);
+    boxes.push_back(by_cell(said.boxes));
+    objects.push_back(by_cell(said.objects).squeeze(2));
+    classes.push_back(by_cell(said.classes));
+  }
+  const auto all = [](const std::vector<at::Tensor>& levels) {
+    return at::cat(levels, 1).to(at::kFloat);
+  };
+  return {all(boxes), all(objects), all(classes)};
+}
+
+Losses Yolox::losses(const Batch& batch, const StepInfo& step) {
+  auto pixels = pixels_of(batch, step.padded);
+  auto truths = truths_of(batch);
+  if (!options_.random_size.empty() && !step.measured_only) {
+    const auto height = pixels.size(2), width = pixels.size(3);
+    const auto size = size_of_step(options_.random_size, step);
+    const auto new_height = size * kSizeStep, new_width = size * width / height * kSizeStep;
+    pixels = at::upsample_bilinear2d(pixels, {new_height, new_width}, /*align_corners=*/false);
+    const auto x = static_cast<double>(new_width) / static_cast<double>(width),
+               y = static_cast<double>(new_height) / static_cast<double>(height);
+    for (auto& truth : truths) truth.boxes = truth.boxes * at::tensor({x, y, x, y}, at::kFloat);
+  }
+  return losses_of(pixels, truths, step);
+}
+
+Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
+                        const StepInfo& step) const {
+  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
+  const auto all = outputs(pixels, pass);
+  const auto device = pixels.device();
+  const auto grid = Grid::of(pixels.size(2), pixels.size(3), device);
+
+  std::vector<at::Tensor> boxes, labels;
+  std::vector<std::int64_t> counts;
+  for (const auto& truth : truths) {
+    boxes.push_back(truth.boxes);
+    labels.push_back(truth.labels);
+    counts.push_back(truth.labels.size(0));
+  }
+  const auto own_boxes = by_centre(at::cat(boxes)), own_labels = at::cat(labels);
+  const Outputs predicted{decoded(all.boxes.detach(), grid.corners, grid.strides),
+                          all.objects.detach(), all.classes.detach()};
+  const auto [rows, objects, ious] = assign(predicted, grid, own_boxes, own_labels, counts);
+  const auto count = static_cast<double>(rows.size(0));
+  const double total = std::max(1.0, step.total("foreground cells", count));
+  if (step.figures)
+    step.figures->add("cells/object", count, static_cast<double>(own_labels.size(0)));
+
+  const auto there = [&](const at::Tensor& table) {
+    return table.to(device).index_select(0, objects);
+  };
+  const auto targets = there(own_boxes);
+  const auto cells = rows.remainder(grid.strides.size(0));
+  const auto corners = grid.corners.index_select(0, cells),
+             strides = grid.strides.index_select(0, cells);
+  const auto said = all.boxes.view({-1, 4}).index_select(0, rows);
+  const auto is_object = at::zeros_like(predicted.objects).view(-1).index_fill_(0, rows, 1);
+  const auto logits = all.classes.view({-1, classes_}).index_select(0, rows);
+  const auto class_target = at::zeros_like(logits.detach())
+                                .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
+
+  Losses losses{
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets) / total},
+      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object) / total},
+      {"loss_cls", binary_cross_entropy_sum(logits, class_target) / total}};
+  if (options_.l1_from < 0) return losses;
+  const bool with_l1 = step.progress >= options_.l1_from;
+  losses.emplace_back("loss_l1",
+                      with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0) / total
+                              : at::zeros({}, said.options().requires_grad(false)));
+  return losses;
+}
+
+Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) const {
+  const auto [classes, label] = at::sigmoid(outputs.classes[image]).max(1);
+  const auto score = classes * at::sigmoid(outputs.objects[image]);
+  const auto good = (score >= options_.score_threshold).nonzero().squeeze(1);
+  const auto of_good = [&](const at::Tensor& all) { return all.index_select(0, good); };
+  const auto boxes = corners_of(
+      decoded(of_good(outputs.boxes[image]), of_good(grid.corners), of_good(grid.strides)));
+  const auto scores = of_good(score), labels = of_good(label);
+  auto kept = batched_nms(boxes, scores, labels, options_.nms);
+  kept = kept.narrow(0, 0, std::min(options_.most, kept.size(0)));
+  return {boxes.index_select(0, kept), scores.index_select(0, kept), labels.index_select(0, kept)};
+}
+
+std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
+  const at::NoGradGuard no_grad;
+  const NormPass pass;
+  const auto all = outputs(pixels, pass);
+  const auto grid = Grid::of(pixels.size(2), pixels.size(3), pixels.device());
+  std::vector<Found> found;
+  for (std::int64_t image = 0; image < pixels.size(0); ++image)
+    found.push_back(best(all, grid, image));
+  return found;
+}
+
+std::vector<std::vector<DetectedObject>> Yolox::detect(const Batch& batch) {
+  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "", options_.boxes);
+}
+
+onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
+  auto& g = *images.pixels.graph;
+  const auto divisor = static_cast<double>(images.divisor);
+  const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
+  const auto maps =
+      pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormPass{});
+  std::vector<onnx::Value> all_boxes, all_scores, all_labels;
+  for (std::size_t level = 0; level < heads_.size(); ++level) {
+    const auto place = g.in("level" + std::to_string(level));
+    const auto said = heads_[level](maps[level], NormPass{});
+    const auto stride = static_cast<double>(kStrides[level]);
+    const auto boxes = by_cell(said.boxes, 4);
+    const auto centre =
+                   (onnx::slice(boxes, 2, 0, 2) + cells_of(onnx::sides_of(maps[level], 2, 4))) *
+                   stride,
+               half = onnx::apply("Exp", onnx::slice(boxes, 2, 2, 4)) * (stride / 2);
+    const auto [best, label] =
+        onnx::top_k(onnx::apply("Sigmoid", by_cell(said.classes, classes_)), g.ints({1}));
+    all_boxes.push_back(onnx::concat({centre - half, centre + half}, 2));
+    all_scores.push_back(
+        onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(said.objects, 1)), {2}));
+    all_labels.push_back(onnx::squeeze(label, {2}));
+  }
+  const auto place = g.in("detections");
+  const auto boxes = onnx::concat(all_boxes, 1), labels = onnx::concat(all_labels, 1);
+  const auto all = onnx::concat(all_scores, 1);  // (N, P)
+  const auto scores = onnx::where(all >= options_.score_threshold, all, -1);
+  const auto label = g.constant(at::arange(classes_, at::kLong).view({-1, 1}), "labels");
+  const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(labels, {1}), label),
+                                    onnx::unsqueeze(scores, {1}), -1);  // (N, K, P)
+  const auto kept = batched_nms(boxes, by_class, options_.nms, /*offset=*/0, options_.most);
+  const auto [best, cells] =
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.most);
+
+  const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
+  const auto image = onnx::slice(found, 1, 0, 1);
+  const auto cell =
+      onnx::concat({image, onnx::unsqueeze(onnx::gather_nd(cells, found), {1})}, 1);  // (D, 2)
+  return in_original_pixels(images,
+                            {onnx::gather_nd(boxes, cell),
+                             onnx::gather_nd(best, found),
+                             onnx::gather_nd(labels, cell),
+                             onnx::squeeze(image, {1}),
+                             {}},
+                            "", /*cells=*/0, options_.boxes);
+}
+
+MILLRACE_REGISTER(register_detector<Yolox>(
+    "yolox", "YOLOX: one stage without anchors, a decoupled head, SimOTA (nano to x)"));
+
+}  // namespace millrace::yolox

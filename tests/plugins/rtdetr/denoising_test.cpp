@@ -1,0 +1,106 @@
+#include "millrace/plugins/rtdetr/denoising.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/sigmoid.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/plugins/rtdetr/tiny.h"
+#include "tests/support/tensors.h"
+
+namespace rtdetr::testing {
+namespace {
+
+using millrace::testing::close;
+using millrace::testing::same;
+
+TEST(Denoising, HasAtLeastOneGroup) {
+  EXPECT_EQ(DenoisingShape(30, {.queries = 100}).groups, 3);
+  EXPECT_EQ(DenoisingShape(300, {.queries = 100}).groups, 1);
+  EXPECT_EQ(DenoisingShape(300, {.queries = 100}).queries(), 600);
+  EXPECT_EQ(DenoisingShape(0, {.queries = 100}).queries(), 0);
+  EXPECT_EQ(DenoisingShape(30, {.queries = 0}).queries(), 0);
+}
+
+TEST(Denoising, TakesSomeObjectsOfAnImageThatHasMoreThanMost) {
+  const Target all{at::arange(50, at::kLong), at::rand({50, 4})};
+  const auto few = denoised_of({all}, 50, {.step = 1});
+  EXPECT_TRUE(same(few[0].labels, all.labels));
+  EXPECT_TRUE(same(few[0].boxes, all.boxes));
+
+  std::set<std::int64_t> ever;  // over the steps all of them
+  for (std::int64_t step = 0; step < 40; ++step) {
+    const auto some = denoised_of({all}, 20, {.step = step})[0];
+    ASSERT_EQ(some.labels.size(0), 20);
+    EXPECT_TRUE(same(some.boxes, all.boxes.index_select(0, some.labels)));
+    const auto* const label = some.labels.const_data_ptr<std::int64_t>();
+    EXPECT_EQ(std::set(label, label + 20).size(), 20U);  // none twice
+    ever.insert(label, label + 20);
+  }
+  EXPECT_EQ(ever.size(), 50U);
+}
+
+TEST(Denoising, ChoosesTheObjectsOfAnImageByItAlone) {
+  const Target one{at::arange(50, at::kLong), at::rand({50, 4})};
+  const auto both = denoised_of({tiny_targets()[0], one}, 20, {.seed = 5, .step = 7});
+  const auto alone = denoised_of({one}, 20, {.seed = 5, .step = 7, .first_image = 1});
+  EXPECT_TRUE(same(both[1].labels, alone[0].labels));
+}
+
+TEST(Denoising, NoiseOfAnImageDependsOnNoOther) {
+  const auto targets = tiny_targets();
+  const DenoisingOptions options{.queries = 8};
+  const DenoisingShape shape(3, options);
+  const auto both = draw_noise(targets, shape, options, 80, {.seed = 5, .step = 7});
+  const auto alone =
+      draw_noise({targets[1]}, shape, options, 80, {.seed = 5, .step = 7, .first_image = 1});
+  EXPECT_TRUE(same(both.moves[1], alone.moves[0]));
+  EXPECT_TRUE(same(both.labels[1], alone.labels[0]));
+  EXPECT_TRUE(same(both.relabels[1], alone.relabels[0]));
+  const auto later = draw_noise(targets, shape, options, 80, {.seed = 5, .step = 8});
+  EXPECT_FALSE(both.moves.equal(later.moves));
+}
+
+TEST(Denoising, MovesNegativesFurther) {
+  const auto targets = tiny_targets();
+  const DenoisingOptions options{.queries = 60};
+  const DenoisingShape shape(3, options);
+  const auto moves = draw_noise(targets, shape, options, 80, {}).moves[0].abs();
+  for (std::int64_t block = 0; block < 2 * shape.groups; ++block) {
+    const auto own = moves.narrow(0, block * 3, 3);
+    EXPECT_GE(own.min().item<float>(), static_cast<float>(block % 2));
+    EXPECT_LT(own.max().item<float>(), static_cast<float>(1 + block % 2));
+  }
+}
+
+TEST(Denoising, WithoutNoiseQueriesAreTheObjects) {
+  const auto targets = tiny_targets();
+  const DenoisingOptions options{.queries = 8, .label_noise = 0, .box_noise = 0};
+  const DenoisingShape shape(3, options);
+  const auto queries = denoising_queries(targets, shape, options, kClasses,
+                                         draw_noise(targets, shape, options, kClasses, {}));
+  for (std::int64_t block = 0; block < 2 * shape.groups; ++block) {
+    EXPECT_TRUE(same(queries.labels[0].narrow(0, 3 * block, 3), targets[0].labels));
+    EXPECT_TRUE(
+        close(at::sigmoid(queries.box_logits[0].narrow(0, 3 * block, 3)), targets[0].boxes, 1e-5));
+    // The second image has one object: the other two places are empty.
+    EXPECT_TRUE(same(queries.labels[1].narrow(0, 3 * block, 3), at::tensor({1L, 3L, 3L})));
+  }
+}
+
+TEST(Denoising, GroupsSeeThemselvesAndTheImagesQueriesWhichSeeNone) {
+  const DenoisingShape shape(2, {.queries = 4});  // two groups of four
+  const auto mask = denoising_mask(shape, 3);
+  ASSERT_EQ(mask.size(0), 11);
+  for (std::int64_t from = 0; from < 11; ++from)
+    for (std::int64_t to = 0; to < 11; ++to) {
+      const bool sees = to >= 8 || (from < 8 && from / 4 == to / 4);
+      EXPECT_EQ(mask[from][to].item<float>() == 0, sees) << from << " " << to;
+    }
+}
+
+}  // namespace
+}  // namespace rtdetr::testing

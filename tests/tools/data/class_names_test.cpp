@@ -1,0 +1,44 @@
+// Names of classes that may be a slip of the pen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "millrace/tools/data/checks.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> told(const std::vector<std::string>& names,
+                              const std::vector<std::uint64_t>& objects) {
+  coco::Findings findings(10);
+  check_class_names(names, objects, findings);
+  std::vector<std::string> result;
+  for (const auto& finding : findings.sorted())
+    for (const auto& example : finding.examples) result.push_back(example.text());
+  return result;
+}
+
+TEST(ClassNames, OfAnotherCaseOrSpellingAreTold) {
+  EXPECT_THAT(told({"dog", "Dog"}, {40, 3}), ElementsAre("'Dog', with 3, beside 'dog', with 40"));
+  EXPECT_THAT(told({"traffic_light", "traffic light"}, {9, 9}),
+              ElementsAre("'traffic light', with 9, beside 'traffic_light', with 9"));
+}
+
+TEST(ClassNames, WithASlipAreToldIfTheyAreRare) {
+  for (const auto* slip : {"perso", "perrson", "preson", "person1", "berson"})
+    EXPECT_EQ(told({"person", slip}, {100, 2}).size(), 1U) << slip;
+  EXPECT_THAT(told({"person", "parson"}, {100, 60}), IsEmpty());
+  EXPECT_EQ(told({"chair", "chiar"}, {16, 1}).size(), 1U);  // of ten photos
+  EXPECT_THAT(told({"chair", "chiar"}, {2, 1}), IsEmpty());
+}
+
+TEST(ClassNames, ThatAreShortOrFarApartAreNot) {
+  EXPECT_THAT(told({"car", "cat", "cow", "cup"}, {500, 1, 1, 1}), IsEmpty());
+  EXPECT_THAT(told({"person", "pigeon", "reason"}, {500, 1, 1}), IsEmpty());
+  EXPECT_THAT(told({"fork", "form"}, {0, 0}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace millrace

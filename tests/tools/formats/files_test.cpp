@@ -1,0 +1,221 @@
+// Parsers and small parts: any text is read or refused with a sentence.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "millrace/base/errors.h"
+#include "millrace/coco/masks/masks.h"
+#include "millrace/tools/formats/files/base64.h"
+#include "millrace/tools/formats/files/image_size.h"
+#include "millrace/tools/formats/files/outlines.h"
+#include "millrace/tools/formats/files/png_values.h"
+#include "millrace/tools/formats/files/texts.h"
+#include "millrace/tools/formats/files/value_masks.h"
+#include "millrace/tools/formats/files/voc_file.h"
+#include "millrace/tools/formats/files/yolo_labels.h"
+#include "tests/support/data.h"
+#include "tests/support/thrown.h"
+#include "tests/tools/formats/folders.h"
+
+namespace millrace::formats {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(CsvRows, FieldsInQuotesMayHoldCommasLinesAndQuotes) {
+  const auto rows = csv_rows(
+      "\xEF\xBB\xBF"
+      "a,b\r\n\"x, \"\"y\"\"\nz\", c \n\n,\n");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_THAT(rows[0].fields, ElementsAre("a", "b"));
+  EXPECT_THAT(rows[1].fields, ElementsAre("x, \"y\"\nz", "c"));
+  EXPECT_EQ(rows[1].line, 2);
+  EXPECT_THAT(rows[2].fields, ElementsAre("", ""));
+  EXPECT_EQ(rows[2].line, 5);
+}
+
+TEST(CsvRows, AFieldSurvivesBeingWritten) {
+  for (const std::string text :
+       {"plain", "a,b", "say \"no\"", " edge ", "two\nlines", "a;b", "many;;;;"})
+    EXPECT_EQ(csv_rows("x," + csv_field(text) + "\n")[0].fields[1], text);
+}
+
+TEST(YoloLabels, EachLineIsALabelOrAFaultWithItsNumber) {
+  const auto file = parse_yolo(
+      "0 .5 .5 .2 .1\n\n1 .1 .1 .9 .1 .9 .9\nperson .1 .1 .1 .1\n"
+      "2 .1 .1 .1\n2 .1 .1 .1 .1 .9\n0 320 240 10 10\n0 .1 nan .1 .1\n");
+  ASSERT_EQ(file.labels.size(), 2u);
+  EXPECT_FALSE(file.labels[0].polygon);
+  EXPECT_TRUE(file.labels[1].polygon);
+  EXPECT_EQ(file.labels[1].line, 3);
+  std::vector<std::string> faults;
+  for (const auto& [line, why] : file.faults) faults.push_back(fmt::format("{}: {}", line, why));
+  EXPECT_THAT(faults,
+              ElementsAre(HasSubstr("4: begins with 'person'"), HasSubstr("5: has 3 numbers"),
+                          HasSubstr("is the fifth a score?"), HasSubstr("7: 320 is no share"),
+                          HasSubstr("8: 'nan' is no number")));
+}
+
+TEST(YoloLabels, KeypointsAfterABoxAreLeftOut) {
+  const auto file = parse_yolo("0 .5 .5 .2 .1 .1 .1 2 .2 .2 2\n", /*keypoint_numbers=*/6);
+  ASSERT_EQ(file.labels.size(), 1u);
+  EXPECT_TRUE(file.labels[0].has_keypoints);
+  EXPECT_EQ(file.labels[0].numbers.size(), 4u);
+}
+
+TEST(VocFile, BrokenXmlIsNamedByItsLine) {
+  EXPECT_THAT(testing::message_of([] { parse_voc("<annotation>\n<object>\n</annotation>"); }),
+              HasSubstr("line 3"));
+  EXPECT_THAT(testing::message_of([] { parse_voc("<other/>"); }), HasSubstr("no <annotation>"));
+}
+
+TEST(Base64, BytesSurvive) {
+  std::string bytes;
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
+    bytes += static_cast<char>(37 * i);
+  }
+  EXPECT_EQ(to_base64("light wor"), "bGlnaHQgd29y");
+  EXPECT_EQ(to_base64("light wo"), "bGlnaHQgd28=");
+  EXPECT_THROW(from_base64("a*b"), Error);
+}
+
+TEST(PngValues, ValuesSurviveWhateverTheirSize) {
+  for (const std::uint32_t most : {1u, 200u, 255u, 256u, 65535u}) {
+    PngValues picture{5, 3};
+    for (std::uint32_t i = 0; i < 15; ++i) picture.values.push_back(i * most / 14);
+    const auto read = parse_png_values(png_of_values(picture));
+    EXPECT_EQ(read.values, picture.values);
+    EXPECT_FALSE(read.coloured);
+  }
+  PngValues picture{2, 1, false, {0, 254}};
+  EXPECT_EQ(parse_png_values(png_of_values(picture, voc_palette())).values, picture.values);
+  EXPECT_THROW(parse_png_values("no PNG"), Error);
+  const auto whole = png_of_values(picture);
+  for (std::size_t length = 0; length < whole.size() - 12; ++length)  // 12: the end's own chunk
+    EXPECT_THROW(parse_png_values(std::string_view(whole).substr(0, length)), Error) << length;
+}
+
+TEST(VocPalette, IsThatOfTheDevelopmentKit) {
+  const auto palette = voc_palette();
+  ASSERT_EQ(palette.size(), 768u);
+  EXPECT_THAT(std::vector(palette.begin(), palette.begin() + 9),
+              ElementsAre(0, 0, 0, 128, 0, 0, 0, 128, 0));
+  EXPECT_THAT(std::vector(palette.begin() + 15 * 3, palette.begin() + 16 * 3),
+              ElementsAre(192, 128, 128));                                                 // person
+  EXPECT_THAT(std::vector(palette.end() - 3, palette.end()), ElementsAre(224, 224, 192));  // void
+}
+
+/// A mask of random blobs with holes.
+coco::Rle random_mask(std::mt19937& random, std::uint32_t height, std::uint32_t width) {
+  std::vector<std::uint8_t> bitmap(std::size_t{height} * width);
+  for (int i = 0; i < 6; ++i) {
+    const auto x = random() % width, y = random() % height;
+    const auto right = x + random() % 9, below = y + random() % 9;
+    const std::uint8_t value = i % 3 == 2 ? 0 : 1;
+    for (auto v = y; v < std::min<std::uint64_t>(below, height); ++v)
+      for (auto u = x; u < std::min<std::uint64_t>(right, width); ++u)
+        bitmap[v * width + u] = value;
+  }
+  return coco::encode(bitmap.data(), height, width);
+}
+
+TEST(Outlines, FillTheMaskAgainAlsoOverBridges) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    const auto height = 1 + random() % 20, width = 1 + random() % 20;
+    const auto mask =
+        random_mask(random, static_cast<std::uint32_t>(height), static_cast<std::uint32_t>(width));
+    const auto loops = outlines_of(mask);
+    EXPECT_EQ(loops.empty(), coco::area(mask) == 0);
+    if (loops.empty()) continue;
+    const auto one = bridged(loops);
+    EXPECT_EQ(coco::from_polygons({&one, 1}, mask.height, mask.width), mask) << i;
+  }
+}
+
+TEST(ConnectedParts, AreDisjointAndMakeTheMask) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 200; ++i) {
+    const auto mask = random_mask(random, 17, 23);
+    const auto parts = connected_parts(mask);
+    std::uint64_t pixels = 0;
+    for (const auto& part : parts) {
+      EXPECT_EQ(connected_parts(part).size(), 1u);
+      pixels += coco::area(part);
+    }
+    EXPECT_EQ(pixels, coco::area(mask));
+    if (parts.empty()) continue;
+    EXPECT_EQ(coco::area(coco::merge(parts)), pixels);
+  }
+}
+
+TEST(ConnectedParts, TouchAtCorners) {
+  const std::uint8_t bitmap[] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1};  // 4 x 4
+  EXPECT_EQ(connected_parts(coco::encode(bitmap, 4, 4)).size(), 3u);
+}
+
+TEST(ImageSizes, AreThoseOfTheRealFiles) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  coco::Findings findings(1);
+  const Listing folder(testing::data_folder() / "coco_mini");
+  std::size_t images = 0;
+  for (const auto& split : find_format("coco").read(folder, findings))
+    for (const auto& image : split.data->images) {
+      const auto sizes = sizes_of_image(split.images / split.data->text(image.file_name));
+      EXPECT_EQ(sizes.stored, (ImageSize{image.width, image.height}));
+      ++images;
+    }
+  EXPECT_EQ(images, 121u);
+}
+
+TEST(ImageSizes, FollowTheExifOrientation) {
+  MILLRACE_NEEDS_DATA("jpeg");
+  std::size_t turned = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(testing::data_folder() / "jpeg")) {
+    ImageSizes sizes;
+    try {
+      sizes = sizes_of_image(entry.path());
+    } catch (const Error& problem) {  // of broken ones
+      EXPECT_THAT(problem.what(), HasSubstr(entry.path().filename().string()));
+      continue;
+    }
+    if (sizes.stored == sizes.upright) continue;
+    ++turned;
+    EXPECT_EQ(sizes.stored, (ImageSize{sizes.upright.height, sizes.upright.width}));
+  }
+  EXPECT_GT(turned, 0u);
+}
+
+TEST(ImageSizes, OfEachFormatAreRead) {
+  Folder folder;
+  folder.image("a.jpg", 31, 17).image("b.png", 31, 17);
+  for (const auto* name : {"a.jpg", "b.png"})
+    EXPECT_EQ(sizes_of_image(folder.path() / name).upright, (ImageSize{31, 17}));
+  const auto webp = [](std::string_view rest) {
+    return std::string("RIFF") + std::string(4, '\0') + "WEBP" + std::string(rest);
+  };
+  using namespace std::string_literals;
+  EXPECT_EQ(read_sizes(webp("VP8X\0\0\0\0\0\0\0\0\x1E\0\0\x10\0\0"s))->stored, (ImageSize{31, 17}));
+  EXPECT_EQ(read_sizes(webp("VP8 \0\0\0\0\0\0\0\x9D\x01\x2A\x1F\0\x11\0"s))->stored,
+            (ImageSize{31, 17}));
+  folder.file("c.gif", "GIF89a.....").file("d.jpg", "");
+  EXPECT_THAT(testing::message_of([&] { sizes_of_image(folder.path() / "c.gif"); }),
+              HasSubstr("is a GIF"));
+  EXPECT_THAT(testing::message_of([&] { sizes_of_image(folder.path() / "d.jpg"); }),
+              HasSubstr("empty"));
+}
+
+TEST(SplitName, KnowsWordsAndYears) {
+  for (const auto& [name, split] : std::map<std::string, std::string>{
+           {"Training", "train"}, {"train2017", "train"}, {"valid", "val"}, {"val2014", "val"}})
+    EXPECT_EQ(split_name(name), split);
+  for (const auto* name : {"", "2017", "train1", "trainval2017", "cats"})
+    EXPECT_EQ(split_name(name), std::nullopt) << name;
+}
+
+}  // namespace
+}  // namespace millrace::formats

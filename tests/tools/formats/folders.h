@@ -1,0 +1,104 @@
+// Folders of images and labels made by hand, and data sets held against each other.
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <opencv2/core.hpp>
+#include <string>
+#include <vector>
+
+#include "millrace/coco/picture/encode.h"
+#include "millrace/tools/formats/files/png_values.h"
+#include "millrace/tools/formats/format.h"
+#include "tests/support/scratch.h"
+
+namespace millrace::formats {
+
+/// A folder that a test fills.
+class Folder {
+ public:
+  Folder& file(const std::string& name, std::string_view bytes) {
+    std::filesystem::create_directories((scratch_ / name).parent_path());
+    scratch_.file(name, bytes);
+    return *this;
+  }
+  Folder& image(const std::string& name, int width, int height) {
+    const cv::Mat pixels(height, width, CV_8UC3, cv::Scalar(90, 120, 40));
+    return file(name,
+                name.ends_with(".png") ? coco::encode_png(pixels) : coco::encode_jpeg(pixels, 80));
+  }
+  /// A grey PNG: rows of digits, "0112".
+  Folder& mask(const std::string& name, const std::vector<std::string>& rows) {
+    PngValues picture{static_cast<std::uint32_t>(rows[0].size()),
+                      static_cast<std::uint32_t>(rows.size())};
+    for (const auto& row : rows)
+      for (const char one : row) picture.values.push_back(static_cast<std::uint32_t>(one - '0'));
+    return file(name, png_of_values(picture));
+  }
+
+  const std::filesystem::path& path() const { return scratch_.path(); }
+  Listing listing() const { return Listing(path()); }
+
+  /// Reads it as what it looks like.
+  std::vector<Split> read() {
+    const auto folder = listing();
+    return detect_format(folder).format->read(folder, findings);
+  }
+
+  /// "label-class 2" of each kind that was found, sorted by name.
+  std::vector<std::string> found() const {
+    std::vector<std::string> kinds;
+    for (const auto& one : findings.sorted())
+      kinds.push_back(fmt::format("{} {}", one.kind.name, one.count));
+    std::ranges::sort(kinds);
+    return kinds;
+  }
+  /// The texts of a kind's examples.
+  std::string examples(std::string_view kind) const {
+    std::string text;
+    for (const auto& one : findings.sorted())
+      if (one.kind.name == kind)
+        for (const auto& example : one.examples) text += example.text() + "\n";
+    return text;
+  }
+
+  coco::Findings findings{20};
+
+ private:
+  testing::Scratch scratch_;
+};
+
+/// "person 10 20 30 40" for each object: its class and its box, x y width height.
+inline std::vector<std::string> boxes_of(const Split& split, std::string_view image = {}) {
+  std::vector<std::string> boxes;
+  const auto& data = *split.data;
+  for (const auto& one : data.images) {
+    if (!image.empty() && data.text(one.file_name) != image) continue;
+    for (const auto& object : data.objects(one)) {
+      const auto& category =
+          data.categories[static_cast<std::size_t>(data.category_index(object.category_id))];
+      boxes.push_back(fmt::format("{} {:g} {:g} {:g} {:g}", data.text(category.name),
+                                  object.bbox[0], object.bbox[1], object.bbox[2], object.bbox[3]));
+    }
+  }
+  return boxes;
+}
+
+inline std::vector<std::string> names_of_images(const Split& split) {
+  std::vector<std::string> names;
+  for (const auto& image : split.data->images)
+    names.emplace_back(split.data->text(image.file_name));
+  return names;
+}
+
+inline std::vector<std::string> names_of_classes(const Split& split) {
+  std::vector<std::string> names;
+  for (const auto& one : split.data->categories) names.emplace_back(split.data->text(one.name));
+  return names;
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,299 @@
+#include "millrace/tools/data/anchor_coverage.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace millrace {
+namespace {
+
+/// As iou_row of millrace/models/ops/iou.h, to the bit.
+float overlap(const Box& truth, const Box& anchor, float offset) {
+  const float area = (truth.x2 - truth.x1 + offset) * (truth.y2 - truth.y1 + offset);
+  const float left = std::max(anchor.x1, truth.x1), top = std::max(anchor.y1, truth.y1);
+  const float right = std::min(anchor.x2, truth.x2), bottom = std::min(anchor.y2, truth.y2);
+  const float width = right - left + offset, height = bottom - top + offset;
+  const float common = (width > 0 ? width : 0) * (height > 0 ? height : 0);
+  const float ratio =
+      common /
+      (area + (anchor.x2 - anchor.x1 + offset) * (anchor.y2 - anchor.y1 + offset) - common);
+  return ratio > 0 ? ratio : 0;
+}
+
+/// The places of one level in one image.
+struct Grid {
+  const AnchorLevel& level;
+  std::int64_t columns = 0, rows = 0;
+  double step_x = 0, step_y = 0;  // pixels
+
+  Box anchor(std::size_t cell, std::int64_t column, std::int64_t row) const {
+    const auto& box = level.cells[cell];
+    const auto x = static_cast<float>(static_cast<double>(column) * step_x),
+               y = static_cast<float>(static_cast<double>(row) * step_y);
+    return {box.x1 + x, box.y1 + y, box.x2 + x, box.y2 + y};
+  }
+};
+
+/// The places first .. last.
+struct Places {
+  std::int64_t first = 0, last = -1;
+};
+
+/// Length of the part that two intervals share.
+double shared(double a1, double a2, double b1, double b2) {
+  return std::min(a2, b2) - std::max(a1, b1);
+}
+
+/// Of `count` places the one where an interval a1 .. a2, moved by the place, shares most with
+/// b1 .. b2. What they share rises, stays and falls evenly on both sides of where their centres
+/// meet, so it is the place next to that.
+std::int64_t nearest_place(double a1, double a2, double b1, double b2, double step,
+                           std::int64_t count) {
+  const double place = std::round(((b1 + b2) - (a1 + a2)) / 2 / step);
+  return static_cast<std::int64_t>(std::clamp(place, 0., static_cast<double>(count - 1)));
+}
+
+/// The places around the nearest that share at least `least`.
+Places places_sharing(double a1, double a2, double b1, double b2, double step, std::int64_t count,
+                      double least) {
+  const auto enough = [&](std::int64_t place) {
+    const double moved = static_cast<double>(place) * step;
+    return place >= 0 && place < count && shared(a1 + moved, a2 + moved, b1, b2) >= least;
+  };
+  const auto nearest = nearest_place(a1, a2, b1, b2, step, count);
+  if (!enough(nearest)) return {};
+  Places places{nearest, nearest};
+  while (enough(places.first - 1)) --places.first;
+  while (enough(places.last + 1)) ++places.last;
+  return places;
+}
+
+/// The anchors of one image and the objects that they may learn.
+class ImageCoverage {
+ public:
+  ImageCoverage(const SeenData& data, const SeenImage& image, const AnchorRule& rule,
+                std::span<ObjectCoverage> coverage)
+      : rule_(rule),
+        size_(image.seen),
+        offset_(static_cast<float>(rule.offset)),
+        foreground_(static_cast<float>(rule.foreground)),
+        coverage_(coverage) {
+    const auto own = data.objects_of(image);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (!own[i].crowd) {
+        truths_.push_back(own[i].box);
+        positions_.push_back(i);
+      }
+    const auto up = [](std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; };
+    const auto width = up(size_.width, rule.divisor), height = up(size_.height, rule.divisor);
+    auto columns = width, rows = height;
+    std::int64_t halved = 1;
+    for (const auto& level : rule.levels) {
+      for (; halved < level.stride; halved *= 2) columns = (columns + 1) / 2, rows = (rows + 1) / 2;
+      const auto step = static_cast<double>(level.stride);
+      const bool by_grid = rule.stride_by_grid;
+      grids_.push_back({level, columns, rows, by_grid ? static_cast<double>(width / columns) : step,
+                        by_grid ? static_cast<double>(height / rows) : step});
+    }
+  }
+
+  void settle() {
+    for (std::size_t g = 0; g < truths_.size(); ++g) find_best(g);
+    for (std::size_t g = 0; g < truths_.size(); ++g)
+      if (of(g).best_iou >= foreground_)
+        find_foreground(g);
+      else if (rule_.low_quality && of(g).best_iou > 0)
+        give_best(g);
+  }
+
+ private:
+  ObjectCoverage& of(std::size_t g) { return coverage_[positions_[g]]; }
+
+  /// Calls `take` with anchors that overlap truth `g` with an IoU of at least about `least`, and
+  /// their levels, until it returns false. None that does is left out.
+  template <class Take>
+  void each_anchor(std::size_t g, double least, Take take) const {
+    const Box& truth = truths_[g];
+    const double offset = rule_.offset;
+    const double area = (truth.width() + offset) * (truth.height() + offset);
+    for (std::size_t l = 0; l < grids_.size(); ++l) {
+      const auto& grid = grids_[l];
+      for (std::size_t c = 0; c < grid.level.cells.size(); ++c) {
+        const Box& cell = grid.level.cells[c];
+        const double cell_area = (cell.width() + offset) * (cell.height() + offset);
+        // common / (area + cell_area - common) >= least, solved for what both sides share
+        const double common = least * (area + cell_area) / (1 + least);
+        const auto most = [&](double a1, double a2, double b1, double b2, double step,
+                              std::int64_t count) {
+          const double moved =
+              static_cast<double>(nearest_place(a1, a2, b1, b2, step, count)) * step;
+          return shared(a1 + moved, a2 + moved, b1, b2) + offset;
+        };
+        const double most_x = most(cell.x1, cell.x2, truth.x1, truth.x2, grid.step_x, grid.columns);
+        const double most_y = most(cell.y1, cell.y2, truth.y1, truth.y2, grid.step_y, grid.rows);
+        if (most_x <= 0 || most_y <= 0 || most_x * most_y < common) continue;
+        const auto columns = places_sharing(cell.x1, cell.x2, truth.x1, truth.x2, grid.step_x,
+                                            grid.columns, common / most_y - offset);
+        const auto rows = places_sharing(cell.y1, cell.y2, truth.y1, truth.y2, grid.step_y,
+                                         grid.rows, common / most_x - offset);
+        for (auto y = rows.first; y <= rows.last; ++y)
+          for (auto x = columns.first; x <= columns.last; ++x)
+            if (!take(grid.anchor(c, x, y), l)) return;
+      }
+    }
+  }
+
+  /// The highest IoU, to the bit: of what is about as good as the best nearest place, all.
+  void find_best(std::size_t g) {
+    const Box& truth = truths_[g];
+    float near = 0;
+    for (const auto& grid : grids_)
+      for (std::size_t c = 0; c < grid.level.cells.size(); ++c) {
+        const Box& cell = grid.level.cells[c];
+        const auto x =
+            nearest_place(cell.x1, cell.x2, truth.x1, truth.x2, grid.step_x, grid.columns);
+        const auto y = nearest_place(cell.y1, cell.y2, truth.y1, truth.y2, grid.step_y, grid.rows);
+        near = std::max(near, overlap(truth, grid.anchor(c, x, y), offset_));
+      }
+    if (near == 0) return;
+    each_anchor(g, about(near), [&](const Box& anchor, std::size_t level) {
+      const float iou = overlap(truth, anchor, offset_);
+      if (iou > of(g).best_iou) {
+        of(g).best_iou = iou;
+        of(g).level = static_cast<std::int16_t>(level);
+      }
+      return true;
+    });
+  }
+
+  /// Below what float arithmetic may make of this IoU.
+  static double about(float iou) { return iou * (1 - 1e-5); }
+
+  /// The first of the truths that an anchor overlaps most.
+  std::size_t owner(const Box& anchor) const {
+    std::size_t best = 0;
+    float highest = 0;
+    for (std::size_t g = 0; g < truths_.size(); ++g)
+      if (const float iou = overlap(truths_[g], anchor, offset_); iou > highest)
+        highest = iou, best = g;
+    return best;
+  }
+
+  bool is_used(const Box& anchor) const {
+    const auto margin = static_cast<float>(rule_.boundary);
+    return rule_.boundary < 0 || (anchor.x1 >= -margin && anchor.y1 >= -margin &&
+                                  anchor.x2 < static_cast<float>(size_.width) + margin &&
+                                  anchor.y2 < static_cast<float>(size_.height) + margin);
+  }
+
+  /// Whether an anchor of enough IoU is the truth's own.
+  void find_foreground(std::size_t g) {
+    // Mostly the best one is.
+    for (const double least : {about(of(g).best_iou), about(foreground_)}) {
+      each_anchor(g, least, [&](const Box& anchor, std::size_t) {
+        const bool found = overlap(truths_[g], anchor, offset_) >= foreground_ && is_used(anchor) &&
+                           owner(anchor) == g;
+        if (found) of(g).reach = Reach::foreground;
+        return !found;
+      });
+      if (of(g).reach == Reach::foreground) return;
+    }
+  }
+
+  /// Gives the truth's best anchors to those that they overlap most: itself, mostly.
+  void give_best(std::size_t g) {
+    each_anchor(g, about(of(g).best_iou), [&](const Box& anchor, std::size_t) {
+      if (overlap(truths_[g], anchor, offset_) == of(g).best_iou && is_used(anchor))
+        if (auto& reach = of(owner(anchor)).reach; reach == Reach::nothing)
+          reach = Reach::low_quality;
+      return true;
+    });
+  }
+
+  const AnchorRule& rule_;
+  const cv::Size size_;
+  const float offset_, foreground_;
+  const std::span<ObjectCoverage> coverage_;
+  std::vector<Box> truths_;
+  std::vector<std::size_t> positions_;  // of the truths among the image's objects
+  std::vector<Grid> grids_;
+};
+
+double share_of(std::uint64_t part, std::uint64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+void check_rule(const AnchorRule& rule) {
+  if (rule.levels.empty()) throw std::invalid_argument("anchors need a level");
+  if (rule.divisor < 1) throw std::invalid_argument("sides are multiples of 1 or more");
+  for (const auto& level : rule.levels)
+    if (level.stride < 1) throw std::invalid_argument("strides are 1 or more");
+}
+
+}  // namespace
+
+std::vector<ObjectCoverage> anchor_coverage(const SeenData& data, const AnchorRule& rule) {
+  check_rule(rule);
+  std::vector<ObjectCoverage> coverage(data.objects.size());
+  tbb::parallel_for(std::size_t{0}, data.images.size(), [&](std::size_t i) {
+    const auto& image = data.images[i];
+    ImageCoverage(data, image, rule, std::span(coverage).subspan(image.first, image.count))
+        .settle();
+  });
+  return coverage;
+}
+
+double CoverageCounts::share(Reach reach) const {
+  return share_of(reached[static_cast<std::size_t>(reach)], objects);
+}
+
+double CoverageCounts::recall(std::size_t threshold) const {
+  return share_of(recalled[threshold], objects);
+}
+
+CoverageSummary summary(const SeenData& data, const std::vector<ObjectCoverage>& coverage) {
+  CoverageSummary result;
+  for (std::size_t i = 0; i < coverage.size(); ++i) {
+    const auto& object = data.objects[i];
+    if (object.crowd) continue;
+    for (auto* counts : {&result.all, &result.by_size[size_kind(object.size())]}) {
+      ++counts->objects;
+      ++counts->reached[static_cast<std::size_t>(coverage[i].reach)];
+      for (std::size_t t = 0; t < counts->recalled.size(); ++t)
+        counts->recalled[t] += coverage[i].best_iou >= static_cast<float>(CoverageCounts::kIou[t]);
+    }
+  }
+  return result;
+}
+
+std::optional<AnchorAdvice> better_sizes(
+    const SeenData& data, const std::vector<double>& sizes,
+    const std::function<AnchorRule(const std::vector<double>&)>& rule_of) {
+  constexpr std::size_t kEnough = 4000;  // images
+  constexpr double kWorthIt = 0.01;      // of the objects
+  const auto part = thinned(data, kEnough);
+  const auto counts = [&](const std::vector<double>& of) {
+    return summary(part, anchor_coverage(part, rule_of(of))).all;
+  };
+  const auto now = counts(sizes);
+  AnchorAdvice advice{.sizes = sizes, .foreground_now = now.share(Reach::foreground)};
+  advice.foreground_then = advice.foreground_now + kWorthIt;
+  bool is_better = false;
+  for (const double first : {4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64}) {
+    std::vector<double> tried;
+    for (std::size_t l = 0; l < sizes.size(); ++l)
+      tried.push_back(std::ldexp(first, static_cast<int>(l)));
+    const auto then = counts(tried);
+    if (then.share(Reach::foreground) > advice.foreground_then && then.recall(0) >= now.recall(0)) {
+      advice.sizes = tried;
+      advice.foreground_then = then.share(Reach::foreground);
+      is_better = true;
+    }
+  }
+  return is_better ? std::optional(advice) : std::nullopt;
+}
+
+}  // namespace millrace

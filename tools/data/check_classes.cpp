@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "millrace/base/text.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
+#include "millrace/tools/data/checks.h"
+
+namespace millrace {
+namespace {
+
+using coco::FindingKind;
+using enum coco::Severity;
+
+constexpr FindingKind kUnknown{"class-unknown", error, "classes that a split has no category of",
+                               "training stops before its first step"};
+constexpr FindingKind kNamedTwice{"category-name-twice", error,
+                                  "categories with the name of another",
+                                  "classes are told by their names: training stops before its "
+                                  "first step, unless data.classes leaves both out"};
+constexpr FindingKind kNothingToLearn{
+    "class-unlearned", warning, "classes without an object to train on",
+    "they are never found; where the evaluation has objects of them, each is missed"};
+constexpr FindingKind kNothingToScore{"class-unscored", note,
+                                      "classes without an object to evaluate on",
+                                      "they stay out of the mean scores"};
+constexpr FindingKind kOnlyScored{"category-only-in-evaluation", warning,
+                                  "categories of the evaluation that are not trained",
+                                  "their objects are left out of the scores"};
+constexpr FindingKind kOtherId{
+    "category-id-differs", note, "categories whose id is another in each split",
+    "none here: classes are told by name; results have the ids of the split that was evaluated"};
+constexpr FindingKind kGaps{"category-id-gaps", note, "splits whose category ids are not 1 to N",
+                            "none here: class k is the k-th category; results have the ids of the "
+                            "file. Tools that take an id for a class number go wrong"};
+constexpr FindingKind kImbalance{
+    "class-imbalance", note,
+    "splits whose most frequent class has more than a hundred times the objects of the rarest",
+    "rare classes are learned late or not at all; see the source repeat_factor"};
+constexpr FindingKind kTiny{"object-tiny", note,
+                            "objects under 16 pixels when their image is resized",
+                            "little is left of them after the first layers of a network; larger "
+                            "sides, such as data.short_side, show more"};
+
+std::string text(const DataSplit& split, coco::TextRef name) {
+  return std::string(split.annotations->text(name));
+}
+
+/// What the categories of an evaluation have that those of training do not.
+void compare_categories(const NamedSplit& train, const NamedSplit& other,
+                        coco::Findings& findings) {
+  const auto& known = train.data.annotations->categories;
+  for (const auto& category : other.data.annotations->categories) {
+    const auto name = text(other.data, category.name);
+    const auto same = std::ranges::find(
+        known, name, [&](const coco::Category& one) { return text(train.data, one.name); });
+    if (same == known.end())
+      findings.add(kOnlyScored,
+                   {.category = category.id, .what = fmt::format("'{}' of {}", name, other.name)});
+    else if (same->id != category.id)
+      findings.add(kOtherId, {.category = category.id,
+                              .what = fmt::format("'{}' of {} is category {} in {}", name,
+                                                  other.name, same->id, train.name)});
+  }
+}
+
+}  // namespace
+
+ClassTable count_classes(std::span<const NamedSplit> splits) {
+  ClassTable table;
+  if (!splits.empty()) table.resize(splits[0].data.classes.size());
+  for (auto& row : table) row.resize(splits.size());
+  for (std::size_t s = 0; s < splits.size(); ++s) {
+    const auto& data = *splits[s].data.annotations;
+    const auto& ids = splits[s].data.category_ids;
+    std::map<std::int64_t, std::size_t> class_of;
+    for (std::size_t k = 0; k < ids.size(); ++k) class_of.try_emplace(ids[k], k);
+    std::vector<const coco::Image*> last(table.size());  // in which the class was seen
+    for (const auto& image : data.images)
+      for (const auto& object : data.objects(image)) {
+        const auto found = class_of.find(object.category_id);
+        if (object.crowd || found == class_of.end()) continue;
+        auto& count = table[found->second][s];
+        ++count.objects;
+        if (std::exchange(last[found->second], &image) != &image) ++count.images;
+      }
+  }
+  return table;
+}
+
+void check_categories(const NamedSplit& split, coco::Findings& findings) {
+  const auto& categories = split.data.annotations->categories;
+  std::map<std::string, std::int64_t> named;  // the first id of each name
+  for (const auto& category : categories) {
+    const auto name = text(split.data, category.name);
+    const auto [first, is_new] = named.try_emplace(name, category.id);
+    if (!is_new)
+      findings.add(kNamedTwice,
+                   {.category = category.id,
+                    .what = fmt::format("'{}' is category {} too", name, first->second)});
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, id] : named) known.push_back(name);
+  for (std::size_t k = 0; k < split.data.classes.size(); ++k) {
+    if (split.data.category_ids[k] != kNoCategory) continue;
+    const auto& name = split.data.classes[k];
+    findings.add(kUnknown, {.what = fmt::format("'{}'{}", name, suggestion(name, known))});
+  }
+  const auto count = std::ssize(categories);
+  if (count > 0 && (categories.front().id != 1 || categories.back().id != count))
+    findings.add(kGaps, {.what = fmt::format("{} categories, ids from {} to {}", count,
+                                             categories.front().id, categories.back().id)});
+}
+
+std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table) {
+  std::optional<std::pair<std::size_t, std::size_t>> result;
+  const auto objects = [&](std::size_t k) { return table[k][0].objects; };
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    if (objects(k) == 0) continue;
+    if (!result) result = {k, k};
+    if (objects(k) > objects(result->first)) result->first = k;
+    if (objects(k) < objects(result->second)) result->second = k;
+  }
+  return result;
+}
+
+void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
+                   coco::Findings& findings) {
+  if (splits.empty()) return;
+  for (const auto& other : splits.subspan(1)) compare_categories(splits[0], other, findings);
+  const auto& classes = splits[0].data.classes;
+  const auto evaluated = [&](std::size_t k) {
+    std::uint64_t objects = 0;
+    for (std::size_t s = 1; s < splits.size(); ++s) objects += table[k][s].objects;
+    return objects;
+  };
+  std::vector<std::uint64_t> trained;
+  for (const auto& row : table) trained.push_back(row[0].objects);
+  check_class_names(classes, trained, findings);
+  for (const bool missed : {true, false})  // what costs scores comes first
+    for (std::size_t k = 0; k < classes.size(); ++k)
+      if (table[k][0].objects == 0 && (evaluated(k) > 0) == missed)
+        findings.add(kNothingToLearn, {.what = fmt::format("'{}', with {} to evaluate on",
+                                                           classes[k], evaluated(k))});
+  for (std::size_t s = 1; s < splits.size(); ++s)
+    for (std::size_t k = 0; k < classes.size(); ++k)
+      if (table[k][s].objects == 0) findings.add(kNothingToScore, {.what = classes[k]});
+  const auto found = extreme_classes(table);
+  if (!found) return;
+  const auto [most, least] = *found;
+  const auto larger = table[most][0].objects, smaller = table[least][0].objects;
+  if (larger > 100 * smaller)
+    findings.add(kImbalance,
+                 {.what = fmt::format("{}: {} objects of '{}', {} of '{}'", splits[0].name, larger,
+                                      classes[most], smaller, classes[least])});
+}
+
+SizeCounts check_sizes(const DataSplit& split, std::int64_t short_side, std::int64_t max_side,
+                       coco::Findings& findings) {
+  const auto& data = *split.annotations;
+  SizeCounts counts{};
+  for (const auto& image : data.images) {
+    const cv::Size size(image.width, image.height);
+    const double scale =
+        static_cast<double>(shortest_edge_size(size, short_side, max_side).width) / size.width;
+    for (const auto& object : data.objects(image)) {
+      const auto box = coco::clipped_box(object, image);
+      if (object.crowd || !box.has_area() ||
+          std::ranges::count(split.category_ids, object.category_id) == 0)
+        continue;
+      const double pixels = scale * std::sqrt(double{box.width()} * double{box.height()});
+      const auto kind = std::ranges::upper_bound(kSizeBounds, pixels) - kSizeBounds.begin();
+      ++counts[static_cast<std::size_t>(kind)];
+      if (kind == 0)
+        findings.add(kTiny, {.annotation = object.id,
+                             .image = image.id,
+                             .file = std::string(data.text(image.file_name)),
+                             .what = fmt::format("{:.3g} pixels", pixels)});
+    }
+  }
+  return counts;
+}
+
+}  // namespace millrace

@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/dataflow/detection/decode.h"
+#include "millrace/dataflow/image/image_file.h"
+#include "millrace/dataflow/image/image_head.h"
+#include "millrace/tools/data/check_each.h"
+#include "millrace/tools/data/checks.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using coco::FindingKind;
+using enum coco::Severity;
+
+constexpr std::string_view kSkipped =
+    "the image is skipped (data.on_error); training stops where data.max_skipped is passed";
+
+constexpr FindingKind kMissing{"image-missing", error, "images without a file", kSkipped};
+constexpr FindingKind kUnreadable{"image-unreadable", error,
+                                  "image files that are damaged or no images", kSkipped};
+constexpr FindingKind kWrongSize{"image-size", error,
+                                 "images of another size than their annotations say", kSkipped};
+constexpr FindingKind kUnturned{"image-unturned", warning,
+                                "photos that are not turned as their EXIF data say",
+                                "annotated is the size before the turn; if the objects were drawn "
+                                "on the photo as viewers turn it, they lie elsewhere"};
+constexpr FindingKind kMisnamed{"image-misnamed", note,
+                                "image files of another format than their name says",
+                                "none: the format is told by the content; other tools may stumble"};
+constexpr FindingKind kShared{
+    "file-name-twice", error, "images with the file of another",
+    "each is learned with a part of the objects, the others as background"};
+constexpr FindingKind kOrphan{"file-orphan", note, "image files that no image names",
+                              "none: they are not used"};
+constexpr FindingKind kUnusable{"sample-unusable", error, "samples that cannot be used", kSkipped};
+
+constexpr std::uint64_t kHead = 64 << 10;  // bytes before the pixels of nearly any JPEG
+
+/// The format that the first bytes of a file tell; empty: none that is known here.
+std::string_view format_of_content(std::string_view bytes) {
+  if (bytes.starts_with("\xFF\xD8")) return "JPEG";
+  if (bytes.starts_with("\x89PNG")) return "PNG";
+  if (bytes.starts_with("BM")) return "BMP";
+  if (bytes.starts_with("GIF8")) return "GIF";
+  if (bytes.starts_with("RIFF") && bytes.substr(8).starts_with("WEBP")) return "WebP";
+  if (bytes.starts_with(std::string_view("II*\0", 4)) ||
+      bytes.starts_with(std::string_view("MM\0*", 4)))
+    return "TIFF";
+  return {};
+}
+
+/// The format that a file's name tells, by its extension.
+std::string_view format_of_name(const fs::path& file) {
+  static const std::map<std::string, std::string_view> kKnown = {
+      {".jpg", "JPEG"}, {".jpeg", "JPEG"}, {".png", "PNG"},  {".bmp", "BMP"},
+      {".gif", "GIF"},  {".webp", "WebP"}, {".tif", "TIFF"}, {".tiff", "TIFF"}};
+  auto extension = file.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  const auto found = kKnown.find(extension);
+  return found == kKnown.end() ? std::string_view{} : found->second;
+}
+
+/// The file of one image, and what is found of it.
+struct ImageFile {
+  const coco::Image& image;
+  std::string name;
+  fs::path path;
+  coco::Findings& findings;
+  const ImageOptions& options;
+  FileMark mark = {};
+
+  FileMark check(ImageCheck how) {
+    std::error_code unknown;
+    if (!fs::exists(path, unknown)) {
+      tell(kMissing, "");
+      return {};
+    }
+    try {
+      return check_content(how);
+    } catch (const WrongSize& problem) {
+      tell(kWrongSize, problem.what());
+    } catch (const Error& problem) {
+      tell(kUnreadable, problem.what());
+    } catch (const std::bad_alloc&) {
+      tell(kUnreadable, "there is not enough memory to read it");
+    }
+    return mark;
+  }
+
+  FileMark check_content(ImageCheck how) {
+    const InputFile file(path);
+    std::string bytes(std::min(file.size(), kHead), '\0');
+    file.read(0, bytes);
+    mark = {file.size(), wide_digest(bytes.data(), bytes.size())};
+    const auto format = format_of_content(bytes), named = format_of_name(path);
+    if (!format.empty() && !named.empty() && format != named)
+      tell(kMisnamed, fmt::format("is {}", format));
+    if (how == ImageCheck::heads && check_beginning(bytes)) return mark;
+    const auto head = bytes.size();
+    check_image_bytes(file.size(), name);
+    bytes.resize(file.size());
+    file.read(head, std::span(bytes).subspan(head));
+    const auto turn = check_head(bytes, name, annotated(), options.max_pixels);
+    // The smallest size that the decoder can give: it reads all data just the same
+    if (how == ImageCheck::decode || !turn)
+      decode_rgb(bytes, name, annotated(), options.strict_decoding, /*enough=*/{1, 1},
+                 options.max_pixels);
+    if (turn) check_turn(bytes, *turn);
+    return mark;
+  }
+
+  /// Whether the first bytes suffice to say that all is right.
+  bool check_beginning(std::string_view head) {
+    try {
+      const auto turn = check_head(head, name, annotated(), options.max_pixels);
+      if (turn) check_turn(head, *turn);
+      return turn.has_value();
+    } catch (const DataError&) {
+      return false;
+    }
+  }
+
+  void check_turn(std::string_view head, int turn) {
+    if (const int orientation = exif_orientation(head); orientation != turn)
+      tell(kUnturned, fmt::format("EXIF orientation {}", orientation));
+  }
+
+  cv::Size annotated() const { return {image.width, image.height}; }
+
+  void tell(const FindingKind& kind, std::string_view what) {
+    if (what.starts_with(name + ": ")) what.remove_prefix(name.size() + 2);
+    findings.add(kind, {.image = image.id, .file = name, .what = std::string(what)});
+  }
+};
+
+}  // namespace
+
+std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco::Findings& findings,
+                                   const std::function<void()>& on_image,
+                                   const ImageOptions& options) {
+  const auto& data = *split.annotations;
+  std::vector<FileMark> marks(data.images.size());
+  coco::check_each(data.images.size(), findings, [&](std::size_t i, coco::Findings& part) {
+    const auto& image = data.images[i];
+    const std::string name(data.text(image.file_name));
+    marks[i] = ImageFile{image, name, split.images / name, part, options}.check(how);
+    on_image();
+  });
+  return marks;
+}
+
+void check_file_names(const DataSplit& split, coco::Findings& findings) {
+  const auto& data = *split.annotations;
+  std::map<std::string, std::int64_t> named;  // path, id of the first image of that name
+  std::set<fs::path> folders = {split.images};
+  for (const auto& image : data.images) {
+    const std::string name(data.text(image.file_name));
+    const auto path = (split.images / name).lexically_normal();
+    folders.insert(path.parent_path());
+    const auto [first, is_new] = named.try_emplace(path.string(), image.id);
+    if (!is_new)
+      findings.add(kShared, {.image = image.id,
+                             .file = name,
+                             .what = fmt::format("is the file of image {} too", first->second)});
+  }
+  for (const auto& folder : folders) {
+    if (!fs::is_directory(folder)) continue;  // told as missing files
+    for (const auto& file : images_in(folder))
+      if (!named.contains(file.lexically_normal().string()))
+        findings.add(kOrphan, {.file = file.lexically_relative(split.images).string()});
+  }
+}
+
+void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
+                   const std::function<void()>& on_sample, const ImageOptions& options) {
+  const Decode decoder{.strict = options.strict_decoding,
+                       .max_pixels = options.max_pixels,
+                       .short_side = 1};  // the smallest: it reads all data just the same
+  const auto count = static_cast<std::size_t>(source.size());
+  coco::check_each(count, findings, [&](std::size_t i, coco::Findings& part) {
+    try {
+      auto sample = source[static_cast<std::int64_t>(i)];
+      if (decode) decoder(std::move(sample));
+    } catch (const DataError& problem) {
+      part.add(kUnusable, {.what = problem.what()});
+    }
+    on_sample();
+  });
+}
+
+}  // namespace millrace

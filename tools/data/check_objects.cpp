@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "millrace/tools/data/check_each.h"
+#include "millrace/tools/data/checks.h"
+
+namespace millrace::coco {
+namespace {
+
+using enum Severity;
+using namespace std::string_view_literals;
+
+constexpr FindingKind kUnusable{"box-unusable", error, "boxes without an area inside their image",
+                                "the object is left out of training; in evaluation it is missed"};
+constexpr FindingKind kThin{
+    "box-thin", warning, "boxes less than a pixel wide or high inside their image",
+    "the object is left out of training; in evaluation it is missed; mostly a slip of the mouse"};
+constexpr FindingKind kIgnored{"object-ignored", note, "objects that are marked 'ignore'",
+                               "they are left out of training; evaluation expects them, unless "
+                               "'iscrowd' says otherwise, as pycocotools does"};
+constexpr FindingKind kOutside{"box-outside", warning,
+                               "boxes that reach more than a pixel beyond their image",
+                               "they are clipped for training, but scored as written"};
+constexpr FindingKind kLong{"box-elongated", note, "boxes more than ten times as long as wide",
+                            "few anchors, or none, come near; such objects are learned badly"};
+constexpr FindingKind kEmpty{"shape-empty", error, "shapes without an area inside their image",
+                             "the mask branch learns that there is nothing in the box"};
+constexpr FindingKind kSubpixel{"shape-without-pixels", warning,
+                                "polygons so thin that no pixel is inside",
+                                "scored on masks, the object cannot be found"};
+constexpr FindingKind kShapeOutside{"shape-outside", warning,
+                                    "polygons that reach more than a pixel beyond their image",
+                                    "what lies outside is cut away for training and for scoring"};
+constexpr FindingKind kMissing{
+    "shape-missing", warning, "objects without a shape where others have one",
+    "the mask branch does not learn from them; scored on masks, they cannot be found"};
+constexpr FindingKind kOff{
+    "box-off-shape", warning, "boxes more than three pixels off the box around their shape",
+    "box and mask are learned, and scored, as two different objects would be"};
+constexpr FindingKind kApart{"box-apart-from-shape", error,
+                             "boxes that share less than half with the box around their shape",
+                             "the mask branch learns a part of the shape, or none, as the whole"};
+constexpr FindingKind kArea{"area-off-shape", warning,
+                            "'area' fields more than a tenth off the area of the shape",
+                            "the object may be scored as of another size: small, medium or large"};
+constexpr FindingKind kNoArea{"area-not-positive", warning,
+                              "'area' fields that are zero or less for objects that have an area",
+                              "the object is scored as small; below zero, it is ignored"};
+constexpr FindingKind kCrowdPolygon{
+    "crowd-polygon", note, "crowd regions drawn as polygons",
+    "they are ignored in training and scoring like any crowd; is 'iscrowd' meant?"};
+constexpr FindingKind kCrowdEmpty{
+    "crowd-empty", warning, "crowd regions without a pixel inside",
+    "scored on masks, what is found there counts as wrong instead of being ignored"};
+constexpr FindingKind kMaskNoCrowd{
+    "mask-not-crowd", note, "run-length masks of objects that are no crowd",
+    "they are learned like any object; some tools take every run-length mask for a crowd"};
+constexpr FindingKind kTwice{
+    "object-twice", warning, "objects with the category and box of another in their image",
+    "the object counts twice in training, and in scoring one of the two is always missed"};
+constexpr FindingKind kIdZero{
+    "annotation-id-zero", warning, "annotations with the id 0",
+    "pycocotools, and so the scores here, count the object as never found"};
+constexpr FindingKind kEmptyImage{
+    "image-empty", note, "images without a usable object that is no crowd",
+    "with data.filter_empty they stay out of training; in evaluation, all found there is wrong"};
+
+constexpr double kFar = 1;          // pixels beyond the border: further than rounding explains
+constexpr double kOffset = 3;       // pixels between box and shape
+constexpr double kLeastIou = 0.5;   // below, box and shape are not of one object
+constexpr double kElongated = 10;   // long to short side
+constexpr double kAreaShare = 0.1;  // as a share of the shape's area
+constexpr double kAreaLeast = 4;    // pixels; the area of a tiny shape is a matter of taste
+
+struct Bounds {
+  double x1 = std::numeric_limits<double>::infinity(), y1 = x1, x2 = -x1, y2 = -x1;
+
+  double area() const { return std::max(0., x2 - x1) * std::max(0., y2 - y1); }
+  Bounds in(const Bounds& other) const {
+    return {std::max(x1, other.x1), std::max(y1, other.y1), std::min(x2, other.x2),
+            std::min(y2, other.y2)};
+  }
+};
+
+Bounds bounds_of(const Segmentation& shape) {
+  Bounds bounds;
+  if (const auto* mask = std::get_if<Rle>(&shape)) {
+    const Box box = bounding_box(*mask);
+    return {box.x1, box.y1, box.x2, box.y2};
+  }
+  for (const Polygon& polygon : std::get<std::vector<Polygon>>(shape))
+    for (std::size_t i = 0; i < polygon.size(); i += 2) {
+      bounds.x1 = std::min(bounds.x1, polygon[i]), bounds.x2 = std::max(bounds.x2, polygon[i]);
+      bounds.y1 = std::min(bounds.y1, polygon[i + 1]);
+      bounds.y2 = std::max(bounds.y2, polygon[i + 1]);
+    }
+  return bounds;
+}
+
+Bounds box_of(const Annotation& object) {
+  const auto [x, y, width, height] = object.bbox;
+  return {x, y, x + width, y + height};
+}
+
+double iou(const Bounds& a, const Bounds& b) {
+  const double shared = a.in(b).area();
+  return shared > 0 ? shared / (a.area() + b.area() - shared) : 0;
+}
+
+/// The objects of one image, and what is found of them.
+struct ImageObjects {
+  const Dataset& data;
+  const Image& image;
+  Findings& findings;
+
+  std::string file() const { return std::string(data.text(image.file_name)); }
+  Bounds whole() const { return {0, 0, double(image.width), double(image.height)}; }
+
+  void tell(const FindingKind& kind, const Annotation& object, std::string what = "") const {
+    findings.add(
+        kind,
+        {.annotation = object.id, .image = image.id, .file = file(), .what = std::move(what)});
+  }
+
+  /// Where, and how far, bounds reach beyond the image; "" if nowhere.
+  std::string overhang(const Bounds& bounds) const {
+    const auto [far, side] = std::max({std::pair{-bounds.x1, "left"sv},
+                                       {-bounds.y1, "top"sv},
+                                       {bounds.x2 - image.width, "right"sv},
+                                       {bounds.y2 - image.height, "bottom"sv}});
+    return far > kFar ? fmt::format("{:.4g} pixels beyond the {}", far, side) : "";
+  }
+
+  void check_box(const Annotation& object, bool has_area) const {
+    const double(&box)[4] = object.bbox;
+    const auto text = [&] {
+      return fmt::format("box [{:g}, {:g}, {:g}, {:g}] in {} x {}", box[0], box[1], box[2], box[3],
+                         image.width, image.height);
+    };
+    if (!has_area) return tell(kUnusable, object, text());
+    if (const auto where = overhang(box_of(object)); !where.empty())
+      tell(kOutside, object, text() + ": " + where);
+    if (!has_pixels(object, image))
+      tell(kThin, object, text());
+    else if (std::max(box[2], box[3]) > kElongated * std::min(box[2], box[3]))
+      tell(kLong, object, text());
+    if (object.area <= 0) tell(kNoArea, object, fmt::format("area {:g}, {}", object.area, text()));
+  }
+
+  void check_shape(const Annotation& object, bool has_area) const {
+    if (object.shape.kind == ShapeKind::polygons && object.crowd) tell(kCrowdPolygon, object);
+    if (object.shape.kind == ShapeKind::mask && !object.crowd) tell(kMaskNoCrowd, object);
+    const Segmentation shape = data.segmentation(object);
+    const Bounds around = bounds_of(shape);
+    if (const auto where = overhang(around); !where.empty()) tell(kShapeOutside, object, where);
+    const bool is_empty = area(mask_of(shape, static_cast<std::uint32_t>(image.height),
+                                       static_cast<std::uint32_t>(image.width))) == 0;
+    if (object.crowd) {  // its shape is only scored on
+      if (is_empty) tell(kCrowdEmpty, object);
+      return;
+    }
+    const double size = shape_area(shape);
+    if (is_empty)
+      return tell(size > 0 && around.in(whole()).area() > 0 ? kSubpixel : kEmpty, object);
+    if (has_area) compare(object, around.in(whole()));
+    if (object.area > 0 && std::abs(object.area - size) > std::max(kAreaLeast, kAreaShare * size))
+      tell(kArea, object, fmt::format("area {:.6g}, of the shape {:.6g}", object.area, size));
+  }
+
+  /// Compares an object's box with the box around its shape.
+  void compare(const Annotation& object, const Bounds& around) const {
+    const Bounds box = box_of(object).in(whole());
+    const double off = std::max({std::abs(box.x1 - around.x1), std::abs(box.y1 - around.y1),
+                                 std::abs(box.x2 - around.x2), std::abs(box.y2 - around.y2)});
+    if (off <= kOffset) return;
+    const double shared = iou(box, around);
+    tell(shared < kLeastIou ? kApart : kOff, object,
+         fmt::format("{:.4g} pixels off, IoU {:.2f}", off, shared));
+  }
+
+  void find_twins(std::vector<const Annotation*> objects) const {
+    const auto key = [](const Annotation* one) {
+      return std::pair(one->category_id, std::to_array(one->bbox));
+    };
+    std::ranges::stable_sort(objects, {}, key);
+    for (std::size_t i = 1; i < objects.size(); ++i)
+      if (key(objects[i]) == key(objects[i - 1]) && !objects[i]->crowd && !objects[i - 1]->crowd)
+        tell(kTwice, *objects[i], fmt::format("as annotation {}", objects[i - 1]->id));
+  }
+};
+
+}  // namespace
+
+std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> category_ids,
+                          bool with_shapes, Findings& findings) {
+  const bool has_shapes = std::ranges::any_of(
+      data.annotations, [](const Annotation& one) { return one.shape.kind != ShapeKind::none; });
+  std::vector<bool> counts;  // by Dataset::category_index
+  for (const Category& category : data.categories)
+    counts.push_back(std::ranges::count(category_ids, category.id) > 0);
+  std::atomic<std::size_t> images = 0;
+  check_each(data.images.size(), findings, [&](std::size_t i, Findings& part) {
+    const ImageObjects checks{data, data.images[i], part};
+    bool usable = false;
+    std::vector<const Annotation*> objects;
+    for (const Annotation& object : data.objects(checks.image)) {
+      if (!counts[static_cast<std::size_t>(data.category_index(object.category_id))]) continue;
+      objects.push_back(&object);
+      const bool has_area = clipped_box(object, checks.image).has_area();
+      usable = usable || (has_pixels(object, checks.image) && !object.crowd && !object.ignored);
+      if (object.id == 0) checks.tell(kIdZero, object);
+      if (object.ignored) checks.tell(kIgnored, object);
+      checks.check_box(object, has_area);
+      if (!with_shapes) continue;
+      if (object.shape.kind != ShapeKind::none)
+        checks.check_shape(object, has_area);
+      else if (has_shapes)
+        checks.tell(kMissing, object);
+    }
+    checks.find_twins(std::move(objects));
+    if (!usable) part.add(kEmptyImage, {.image = checks.image.id, .file = checks.file()});
+    images += usable;
+  });
+  return images;
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/text.h"
+#include "millrace/coco/data/check_records.h"
+#include "millrace/coco/data/subset.h"
+#include "millrace/tools/formats/all_formats.h"
+#include "millrace/tools/formats/faults.h"
+#include "millrace/tools/formats/files/image_finder.h"
+
+namespace millrace::formats {
+namespace {
+
+constexpr coco::FindingKind kCocoImageMissing{"image-missing", coco::Severity::error,
+                                              "images without a file",
+                                              "they are left out with their objects"};
+constexpr std::string_view kInstances = "instances_", kKeypoints = "person_keypoints_";
+
+/// Whether a file begins as an object with COCO's sections.
+bool begins_as_coco(const std::filesystem::path& file) {
+  constexpr std::uint64_t kHead = 16384;
+  try {
+    const InputFile input(file);
+    std::string head(std::min(input.size(), kHead), '\0');
+    input.read(0, head);
+    const auto first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+    if (first == std::string::npos || head[first] != '{') return false;
+    for (const auto* others : {"\"shapes\"", "\"_via_settings\"", "\"segments_info\""})
+      if (head.find(others) != std::string::npos) return false;
+    return std::ranges::any_of(
+        std::initializer_list<const char*>{"\"images\"", "\"annotations\"", "\"categories\"",
+                                           "\"licenses\""},
+        [&](const char* key) { return head.find(key) != std::string::npos; });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The annotation files of a folder: those of instances, without captions and the like.
+std::vector<Place> annotation_files(const Listing& folder) {
+  constexpr std::size_t kMostFiles = 50;  // a folder with more has a file per image
+  std::vector<Place> files;
+  for (const auto& place : folder.folders()) {
+    const auto names = folder.files(place, ".json");
+    if (names.size() > kMostFiles) continue;
+    const bool has_instances =
+        std::ranges::any_of(names, [](const auto& name) { return name.starts_with(kInstances); });
+    for (const auto& name : names) {
+      const bool is_other = std::ranges::any_of(
+          std::initializer_list<const char*>{"captions_", "panoptic_", "image_info_", "stuff_"},
+          [&](const char* start) { return name.starts_with(start); });
+      if (is_other || (has_instances && name.starts_with(kKeypoints))) continue;
+      const auto file = joined_place(place, name);
+      if (begins_as_coco(folder.path(file))) files.push_back(file);
+    }
+  }
+  return files;
+}
+
+/// What follows instances_; else the split that the name or a folder tells; else the stem.
+std::string split_of_file(const Place& file, bool is_only) {
+  const auto stem = stem_of(file);
+  for (const auto start : {kInstances, kKeypoints})
+    if (stem.starts_with(start)) return stem.substr(start.size());
+  std::string word;
+  for (const char one : stem + " ")
+    if (std::isalnum(static_cast<unsigned char>(one)) != 0) {
+      word += one;
+    } else {
+      if (const auto name = split_name(word)) return *name;
+      word.clear();
+    }
+  if (const auto name = split_of_path(file); name != kWhole) return name;
+  return is_only ? kWhole : stem;
+}
+
+/// The folder below which the most of the first images are; of equals the one most like the name.
+Place image_folder(const Listing& folder, const coco::Dataset& data, const Place& file,
+                   const std::string& split) {
+  constexpr std::size_t kLookedAt = 50;
+  const auto beside = folder_of(file), above = folder_of(beside);
+  std::vector<Place> candidates = {joined_place(above, split),
+                                   beside,
+                                   joined_place(above, "images/" + split),
+                                   joined_place(beside, split),
+                                   joined_place(beside, "images"),
+                                   joined_place(above, "images"),
+                                   above};
+  for (const auto& one : folder.folders()) candidates.push_back(one);
+  Place best;
+  std::size_t most = 0;
+  for (const auto& candidate : candidates) {
+    if (!folder.has_folder(candidate)) continue;
+    std::size_t found = 0;
+    for (const auto& image : data.images.first(std::min(kLookedAt, data.images.size())))
+      found += folder.has_file(joined_place(candidate, data.text(image.file_name))) ? 1 : 0;
+    if (found > most) best = candidate, most = found;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<std::string> look_coco(const Listing& folder) {
+  const auto files = annotation_files(folder);
+  if (files.empty()) return {};
+  return fmt::format("{} has COCO's sections", files[0]);
+}
+
+std::vector<Split> read_coco(const Listing& folder, coco::Findings& findings) {
+  const auto files = annotation_files(folder);
+  std::vector<Split> splits;
+  for (const auto& file : files) {
+    const auto name = split_of_file(file, files.size() == 1);
+    if (std::ranges::any_of(splits, [&](const Split& one) { return one.name == name; }))
+      throw Error(
+          fmt::format("{}: {} and another file are both annotations of split '{}': keep one "
+                      "of them",
+                      folder.root().string(), file, name));
+    auto data = coco::check_records(folder.path(file), findings);
+    if (!data) continue;
+    const auto images = image_folder(folder, *data, file, name);
+    std::vector<std::size_t> there;
+    for (std::size_t i = 0; i < data->images.size(); ++i) {
+      const auto& image = data->images[i];
+      const std::string named(data->text(image.file_name));
+      const auto path = std::filesystem::path(joined_place(images, named)).lexically_normal();
+      if (folder.has_file(path.generic_string()))
+        there.push_back(i);
+      else
+        findings.add(kCocoImageMissing,
+                     {.image = image.id, .file = named, .what = "named in " + file});
+    }
+    if (there.size() < data->images.size()) {
+      std::map<std::int64_t, std::int64_t> categories;  // all of them, as they are
+      for (const auto& category : data->categories) categories[category.id] = category.id;
+      data = coco::subset(*data, there, categories);
+    }
+    if (!data->images.empty()) splits.push_back({name, folder.path(images), std::move(data)});
+  }
+  if (splits.empty())
+    throw Error(fmt::format("{}: no image that {} is there; {}", folder.root().string(),
+                            files.empty() ? "an annotation file names" : files[0] + " names",
+                            folder.counts()));
+  std::ranges::stable_sort(splits, {}, [](const Split& one) {
+    return one.name.starts_with("train") ? 0 : one.name.starts_with("val") ? 1 : 2;
+  });
+  return splits;
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,40 @@
+// Tables of boxes: which column holds what.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/tools/formats/files/texts.h"
+
+namespace millrace::formats {
+
+/// Positions of the columns of a table of boxes; nothing for those it lacks.
+struct CsvColumns {
+  bool has_header = true;
+  std::size_t image = 0;
+  std::optional<std::size_t> category, group;  // group: not 0 for a box around several objects
+  std::optional<std::size_t> x1, y1, x2, y2;   // corners
+  std::optional<std::size_t> width, height;    // of the box, instead of x2 and y2
+  std::optional<std::size_t> box;              // "[x, y, width, height]", instead of all these
+  std::optional<std::size_t> image_width, image_height;
+};
+
+/// The columns of a table with this first row; nothing if it is no table of boxes. Names count in
+/// any case and without what is no letter or digit.
+std::optional<CsvColumns> csv_columns(const std::vector<std::string>& first_row);
+
+/// One box, or with `empty` an image without one.
+struct CsvBox {
+  bool empty = false, crowd = false;
+  std::string image, category;
+  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+  std::optional<double> image_width, image_height;
+};
+
+/// Why a row is no box; empty: it is one, in `box`.
+std::string read_csv_box(const CsvRow& row, const CsvColumns& columns, CsvBox& box);
+
+}  // namespace millrace::formats

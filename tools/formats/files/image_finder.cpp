@@ -1,0 +1,98 @@
+#include "millrace/tools/formats/files/image_finder.h"
+
+#include <algorithm>
+
+namespace millrace::formats {
+namespace {
+
+std::vector<std::string> parts_of(const Place& place) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (auto end = place.find('/'); end != Place::npos; end = place.find('/', begin)) {
+    parts.push_back(place.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.push_back(place.substr(begin));
+  return parts;
+}
+
+/// How much two paths have in common: folders at their beginning, then names of splits.
+std::pair<std::size_t, std::size_t> likeness(const Place& one, const Place& other) {
+  const auto a = parts_of(one), b = parts_of(other);
+  const auto same = std::ranges::mismatch(a, b).in1 - a.begin();
+  std::size_t shared = 0;
+  for (std::size_t i = 0; i + 1 < a.size(); ++i) shared += std::ranges::count(b, a[i]) > 0 ? 1 : 0;
+  return {shared, static_cast<std::size_t>(same)};
+}
+
+}  // namespace
+
+Place folder_of(const Place& place) {
+  const auto slash = place.rfind('/');
+  return slash == Place::npos ? Place() : place.substr(0, slash);
+}
+
+std::string split_of_path(const Place& place) {
+  const auto parts = parts_of(folder_of(place));
+  for (const auto& part : parts)
+    if (const auto name = split_name(part)) return *name;
+  return kWhole;
+}
+
+ImageFinder::ImageFinder(const Listing& folder, const std::set<std::string>& mask_folders) {
+  for (auto& image : folder.images_below("")) {
+    const auto parts = parts_of(folder_of(image));
+    if (std::ranges::any_of(
+            parts, [&](const auto& part) { return mask_folders.contains(lower_case(part)); }))
+      continue;
+    by_stem_[stem_of(image)].push_back(image);
+    by_name_[image.substr(image.rfind('/') + 1)].push_back(image);
+    images_.push_back(std::move(image));
+  }
+}
+
+std::optional<Place> ImageFinder::nearest(const std::vector<Place>& candidates,
+                                          const Place& label) const {
+  for (const auto& one : candidates)
+    if (folder_of(one) == folder_of(label)) return one;
+  return *std::ranges::max_element(candidates, {},
+                                   [&](const Place& one) { return likeness(one, label); });
+}
+
+std::optional<Place> ImageFinder::by_stem(const std::string& stem, const Place& label) const {
+  const auto found = by_stem_.find(stem);
+  if (found == by_stem_.end()) return {};
+  return nearest(found->second, label);
+}
+
+std::optional<Place> ImageFinder::by_name(std::string_view name, const Place& label) const {
+  std::string path(name);
+  std::ranges::replace(path, '\\', '/');
+  const auto found = by_name_.find(path.substr(path.rfind('/') + 1));
+  if (found == by_name_.end()) return {};
+  // As much of the path as the label says.
+  std::vector<Place> best;
+  std::size_t most = 0;
+  const auto wanted = parts_of(path);
+  for (const auto& place : found->second) {
+    const auto parts = parts_of(place);
+    const auto same = static_cast<std::size_t>(
+        std::mismatch(wanted.rbegin(), wanted.rend(), parts.rbegin(), parts.rend()).first -
+        wanted.rbegin());
+    if (same > most) best.clear();
+    if (same >= most) best.push_back(place);
+    most = std::max(most, same);
+  }
+  return nearest(best, label);
+}
+
+std::vector<Place> ImageFinder::others_beside(const std::set<Place>& some) const {
+  std::set<Place> folders;
+  for (const auto& image : some) folders.insert(folder_of(image));
+  std::vector<Place> others;
+  for (const auto& image : images_)
+    if (folders.contains(folder_of(image)) && !some.contains(image)) others.push_back(image);
+  return others;
+}
+
+}  // namespace millrace::formats

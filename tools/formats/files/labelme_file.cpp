@@ -1,0 +1,196 @@
+#include "millrace/tools/formats/files/labelme_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/coco/data/json.h"
+#include "millrace/tools/formats/files/base64.h"
+#include "millrace/tools/formats/files/png_values.h"
+
+namespace millrace::formats {
+namespace {
+
+using coco::Wrong;
+namespace json = coco::json;
+
+/// One entry of `shapes`.
+struct LabelMeShape {
+  std::string label, type = "polygon", mask;
+  std::vector<double> points;  // x y of each
+  std::optional<std::int64_t> group;
+};
+
+void read_points(json::value value, std::vector<double>& to) {
+  for (json::value point : coco::array(value, "points")) {
+    double both[2] = {};
+    coco::numbers(point, "points", both);
+    to.insert(to.end(), {both[0], both[1]});
+  }
+}
+
+bool is_null(json::value value) { return *coco::place(value) == 'n' && value.is_null(); }
+
+LabelMeShape read_shape(json::object fields, const char* at) {
+  LabelMeShape shape;
+  coco::read_fields(
+      fields, at,
+      coco::required("label", [&](json::value value) { shape.label = coco::text(value, "label"); }),
+      coco::required("points", [&](json::value value) { read_points(value, shape.points); }),
+      coco::optional("shape_type",
+                     [&](json::value value) {
+                       if (!is_null(value)) shape.type = coco::text(value, "shape_type");
+                     }),
+      coco::optional("group_id",
+                     [&](json::value value) {
+                       if (!is_null(value)) shape.group = coco::integer(value, "group_id");
+                     }),
+      coco::optional("mask", [&](json::value value) {
+        if (!is_null(value)) shape.mask = coco::text(value, "mask");
+      }));
+  if (shape.label.empty()) throw Wrong{at, "'label' is empty"};
+  return shape;
+}
+
+void expect_points(const LabelMeShape& shape, std::size_t count, const char* at) {
+  if (shape.points.size() != 2 * count)
+    throw Wrong{
+        at, fmt::format("a {} has {} points, not {}", shape.type, count, shape.points.size() / 2)};
+}
+
+/// A circle as a polygon that is nowhere a quarter of a pixel off.
+coco::Polygon polygon_of_circle(const std::vector<double>& points) {
+  constexpr double kOff = 0.25;
+  constexpr int kFewest = 12, kMost = 4096;
+  const double radius = std::hypot(points[2] - points[0], points[3] - points[1]);
+  const double needed = radius > kOff ? std::numbers::pi / std::acos(1 - kOff / radius) : kFewest;
+  const int corners =
+      std::clamp(static_cast<int>(std::min<double>(needed, kMost)) + 1, kFewest, kMost);
+  coco::Polygon polygon;
+  for (int i = 0; i < corners; ++i) {
+    const double angle = 2 * std::numbers::pi * i / corners;
+    polygon.push_back(points[0] + radius * std::cos(angle));
+    polygon.push_back(points[1] + radius * std::sin(angle));
+  }
+  return polygon;
+}
+
+coco::Rle mask_of_png(const std::string& encoded, const char* at) {
+  try {
+    auto picture = parse_png_values(from_base64(encoded));
+    std::vector<std::uint8_t> inside;
+    for (const auto value : picture.values) inside.push_back(value != 0 ? 1 : 0);
+    return coco::encode(inside.data(), picture.height, picture.width);
+  } catch (const Error& problem) {
+    throw Wrong{at, fmt::format("'mask': {}", problem.what()), "mask"};
+  }
+}
+
+/// Adds a shape to its object. False for one without an area.
+bool add_shape(const LabelMeShape& shape, const char* at, LabelMeObject& object) {
+  const auto& points = shape.points;
+  const bool is_polygon = shape.type == "polygon" || shape.type == "oriented_rectangle";
+  if (is_polygon) {
+    if (points.size() < 6)
+      throw Wrong{at, fmt::format("a polygon of {} points", points.size() / 2)};
+    object.polygons.push_back(points);
+  } else if (shape.type == "rectangle") {
+    expect_points(shape, 2, at);
+    object.box = {std::min(points[0], points[2]), std::min(points[1], points[3]),
+                  std::max(points[0], points[2]), std::max(points[1], points[3])};
+  } else if (shape.type == "circle") {
+    expect_points(shape, 2, at);
+    object.polygons.push_back(polygon_of_circle(points));
+  } else if (shape.type == "mask") {
+    expect_points(shape, 2, at);
+    object.mask = mask_of_png(shape.mask, at);
+    const double x = std::round(points[0]), y = std::round(points[1]);
+    constexpr double kMostAway = 1 << 20;
+    if (std::abs(x) > kMostAway || std::abs(y) > kMostAway)
+      throw Wrong{at, "a mask far outside of its image"};
+    object.box = {x, y, x + object.mask->width, y + object.mask->height};
+  } else if (shape.type == "point" || shape.type == "points" || shape.type == "line" ||
+             shape.type == "linestrip") {
+    return false;
+  } else {
+    throw Wrong{at, fmt::format("'shape_type' is '{}', which is not known", shape.type)};
+  }
+  return true;
+}
+
+/// Puts a part of a group into its object: all parts become polygons, or masks stay apart.
+bool joins(LabelMeObject& object, LabelMeObject& part) {
+  if (object.mask || part.mask) return false;
+  for (auto* one : {&object, &part})
+    if (one->polygons.empty()) {
+      const auto [x1, y1, x2, y2] = one->box;
+      one->polygons.push_back({x1, y1, x2, y1, x2, y2, x1, y2});
+    }
+  object.polygons.insert(object.polygons.end(), part.polygons.begin(), part.polygons.end());
+  return true;
+}
+
+}  // namespace
+
+LabelMeFile parse_labelme(std::string text, const std::string& source) {
+  std::vector<std::size_t> ends;  // of lines
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '\n') ends.push_back(i);
+  const auto line_of = [&](std::size_t byte) {
+    return static_cast<int>(std::ranges::lower_bound(ends, byte) - ends.begin()) + 1;
+  };
+  LabelMeFile file;
+  coco::JsonText document(std::move(text), source);
+  document.tolerate([&](const coco::RecordFault& fault) {
+    file.faults.push_back({fault.index, line_of(fault.byte), fault.why});
+  });
+  std::map<std::pair<std::string, std::int64_t>, std::size_t> groups;
+  std::size_t index = 0;
+  std::int64_t width = 0, height = 0;
+  const auto side = [](std::int64_t& to) {
+    return [&to](json::value value) {
+      if (!is_null(value)) to = coco::integer(value, "imageWidth");
+    };
+  };
+  document.read(coco::required("shapes",
+                               [&](json::value value) {
+                                 document.each_record(
+                                     coco::array(value, "shapes"), "shapes",
+                                     [&](json::object fields, const char* at) {
+                                       const auto number = index++;
+                                       const auto shape = read_shape(fields, at);
+                                       const auto line = line_of(document.offset(at));
+                                       LabelMeObject object{.line = line, .label = shape.label};
+                                       if (!add_shape(shape, at, object)) {
+                                         file.without_area.push_back({number, line, shape.type});
+                                         return;
+                                       }
+                                       if (shape.group) {
+                                         const auto [first, is_new] = groups.try_emplace(
+                                             {shape.label, *shape.group}, file.objects.size());
+                                         if (!is_new && joins(file.objects[first->second], object))
+                                           return;
+                                       }
+                                       file.objects.push_back(std::move(object));
+                                     });
+                               }),
+                coco::optional("imagePath",
+                               [&](json::value value) {
+                                 if (!is_null(value))
+                                   file.image_path = coco::text(value, "imagePath");
+                               }),
+                coco::optional("imageData",
+                               [&](json::value value) { file.has_image_data = !is_null(value); }),
+                coco::optional("imageWidth", side(width)),
+                coco::optional("imageHeight", side(height)));
+  if (width > 0 && height > 0 && width < INT32_MAX && height < INT32_MAX)
+    file.size = {static_cast<std::int32_t>(width), static_cast<std::int32_t>(height)};
+  return file;
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,191 @@
+#include "millrace/tools/formats/files/listing.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+
+namespace millrace::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder's identity, so that links in a circle end.
+std::pair<std::uint64_t, std::uint64_t> identity(const fs::path& folder) {
+  struct stat facts = {};
+  if (::stat(folder.c_str(), &facts) != 0) return {};
+  return {facts.st_dev, facts.st_ino};
+}
+
+constexpr std::array<std::string_view, 7> kImages = {".bmp", ".jpeg", ".jpg", ".png",
+                                                     ".tif", ".tiff", ".webp"};
+
+}  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+std::string extension_of(std::string_view name) {
+  const auto slash = name.rfind('/');
+  if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  const auto dot = name.rfind('.');
+  return dot == std::string_view::npos || dot == 0 ? "" : lower_case(name.substr(dot));
+}
+
+std::string stem_of(std::string_view place) {
+  const auto slash = place.rfind('/');
+  if (slash != std::string_view::npos) place.remove_prefix(slash + 1);
+  const auto dot = place.rfind('.');
+  return std::string(dot == std::string_view::npos || dot == 0 ? place : place.substr(0, dot));
+}
+
+bool is_image_name(std::string_view name) {
+  return std::ranges::count(kImages, extension_of(name)) > 0;
+}
+
+std::optional<std::string> split_name(std::string_view name) {
+  constexpr std::size_t kYear = 4;  // digits
+  const auto letters = name.find_last_not_of("0123456789") + 1;
+  const bool has_year = name.size() - letters == kYear;
+  const auto lower = lower_case(has_year ? name.substr(0, letters) : name);
+  for (const auto* known : {"train", "training"})
+    if (lower == known) return "train";
+  for (const auto* known : {"val", "valid", "validation"})
+    if (lower == known) return "val";
+  for (const auto* known : {"test", "testing"})
+    if (lower == known) return "test";
+  return {};
+}
+
+Place joined_place(const Place& folder, std::string_view name) {
+  if (folder.empty()) return Place(name);
+  return name.empty() ? folder : fmt::format("{}/{}", folder, name);
+}
+
+Listing::Listing(fs::path root) : root_(std::move(root)) {
+  std::error_code unknown;
+  if (!fs::exists(root_, unknown))
+    throw ConfigError(fmt::format("{}: there is no such folder", root_.string()));
+  if (!fs::is_directory(root_, unknown))
+    throw ConfigError(
+        fmt::format("{} is a file: give the folder that has images and labels", root_.string()));
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen = {identity(root_)};
+  std::vector<Place> open = {""};
+  while (!open.empty()) {
+    const Place folder = std::move(open.back());
+    open.pop_back();
+    auto& files = folders_[folder];
+    try {
+      for (const auto& entry : fs::directory_iterator(path(folder))) {
+        const auto name = entry.path().filename().string();
+        if (name.starts_with('.')) continue;
+        if (entry.is_directory(unknown)) {
+          if (seen.insert(identity(entry.path())).second)
+            open.push_back(joined_place(folder, name));
+        } else {
+          files.push_back(name);
+        }
+      }
+    } catch (const fs::filesystem_error& problem) {
+      throw Error(
+          fmt::format("{}: cannot be listed: {}", path(folder).string(), problem.code().message()));
+    }
+    std::ranges::sort(files);
+  }
+}
+
+std::vector<Place> Listing::folders() const {
+  std::vector<Place> all;
+  for (const auto& [folder, files] : folders_) all.push_back(folder);
+  return all;
+}
+
+bool Listing::has_file(const Place& file) const {
+  const auto slash = file.rfind('/');
+  const auto folder = folders_.find(slash == Place::npos ? Place() : Place(file.substr(0, slash)));
+  return folder != folders_.end() &&
+         std::ranges::binary_search(folder->second,
+                                    slash == Place::npos ? file : file.substr(slash + 1));
+}
+
+std::span<const std::string> Listing::files(const Place& folder) const {
+  const auto found = folders_.find(folder);
+  if (found == folders_.end()) return {};
+  return found->second;
+}
+
+std::vector<std::string> Listing::files(const Place& folder,
+                                        std::span<const std::string_view> extensions) const {
+  std::vector<std::string> names;
+  for (const auto& name : files(folder))
+    if (std::ranges::count(extensions, extension_of(name)) > 0) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> Listing::images(const Place& folder) const {
+  return files(folder, kImages);
+}
+
+std::vector<Place> Listing::images_below(const Place& folder) const {
+  std::vector<Place> places;
+  const auto inside = joined_place(folder, "") + (folder.empty() ? "" : "/");
+  for (const auto& [place, files] : folders_) {
+    if (place != folder && !place.starts_with(inside)) continue;
+    for (const auto& name : files)
+      if (is_image_name(name)) places.push_back(joined_place(place, name));
+  }
+  std::ranges::sort(places);
+  return places;
+}
+
+std::vector<std::string> Listing::folders(const Place& folder) const {
+  std::vector<std::string> names;
+  for (const auto& [place, files] : folders_) {
+    if (place.empty()) continue;
+    const auto slash = place.rfind('/');
+    if ((slash == Place::npos ? Place() : place.substr(0, slash)) == folder)
+      names.push_back(slash == Place::npos ? place : place.substr(slash + 1));
+  }
+  return names;
+}
+
+std::optional<Place> Listing::find_folder(const Place& parent,
+                                          std::span<const std::string_view> names) const {
+  const auto there = folders(parent);
+  for (const auto wanted : names)
+    for (const auto& name : there)
+      if (lower_case(name) == lower_case(wanted)) return joined_place(parent, name);
+  return {};
+}
+
+std::string Listing::counts() const {
+  std::map<std::string, std::size_t> by_extension;
+  for (const auto& [folder, files] : folders_)
+    for (const auto& name : files) ++by_extension[extension_of(name)];
+  std::vector<std::pair<std::string, std::size_t>> sorted(by_extension.begin(), by_extension.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const auto& one) { return one.second; });
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> parts;
+  for (const auto& [extension, count] : sorted) {
+    if (parts.size() == kShown) {
+      parts.push_back(fmt::format("{} other kinds", sorted.size() - kShown));
+      break;
+    }
+    parts.push_back(extension.empty() ? fmt::format("{} without an extension", count)
+                                      : fmt::format("{} {}", count, extension));
+  }
+  return parts.empty() ? "no files" : joined(parts);
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,110 @@
+#include "millrace/tools/formats/files/mask_files.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace millrace::formats {
+namespace {
+
+/// Lower-case names of folders that hold masks.
+const std::set<std::string>& folders_of_masks() {
+  static const std::set<std::string> names = {
+      "masks",  "mask",     "pedmasks",           "instance_masks", "instances", "trimaps",
+      "gtfine", "gtcoarse", "segmentationobject", "instance",       "gt_masks"};
+  return names;
+}
+
+/// The name of the nearest folder of masks that a file lies in; "" for none.
+std::string mask_folder_of(const Place& place) {
+  for (auto folder = folder_of(place); !folder.empty(); folder = folder_of(folder)) {
+    const auto name = lower_case(folder.substr(folder.rfind('/') + 1));
+    if (folders_of_masks().contains(name)) return name;
+  }
+  return "";
+}
+
+std::string name_of_folder(const Place& folder) { return folder.substr(folder.rfind('/') + 1); }
+
+/// The image of a mask that is named like it.
+std::optional<Place> image_by_name(const ImageFinder& images, const Place& mask) {
+  const auto stem = stem_of(mask);
+  if (auto image = images.by_stem(stem, mask)) return image;
+  for (const std::string_view ending :
+       {"_mask", "-mask", "_gtFine_instanceIds", "_gtCoarse_instanceIds", "_instanceIds",
+        "_instances", "_instance", "_seg", "_masks"}) {
+    if (!stem.ends_with(ending)) continue;
+    const auto bare = stem.substr(0, stem.size() - ending.size());
+    if (auto image = images.by_stem(bare, mask)) return image;
+    if (auto image = images.by_stem(bare + "_leftImg8bit", mask)) return image;
+  }
+  return {};
+}
+
+/// The image of a mask of one object: masks/NAME/x.png or NAME/masks/x.png.
+std::optional<Place> image_by_folder(const ImageFinder& images, const Place& mask) {
+  const auto folder = folder_of(mask), above = folder_of(folder);
+  if (!folders_of_masks().contains(lower_case(name_of_folder(folder))))
+    return images.by_stem(name_of_folder(folder), mask);
+  return above.empty() ? std::nullopt : images.by_stem(name_of_folder(above), mask);
+}
+
+}  // namespace
+
+std::vector<Place> mask_places(const Listing& folder) {
+  std::vector<Place> places;
+  for (const auto& place : folder.images_below(""))
+    if (extension_of(place) == ".png" && !mask_folder_of(place).empty()) places.push_back(place);
+  const auto keep_only = [&](const auto& wanted) {
+    if (std::ranges::any_of(places, wanted))
+      std::erase_if(places, [&](const Place& place) { return !wanted(place); });
+  };
+  keep_only([](const Place& place) { return stem_of(place).ends_with("_instanceIds"); });
+  keep_only([](const Place& place) { return mask_folder_of(place) == "segmentationobject"; });
+  return places;
+}
+
+MaskFiles find_masks(const Listing& folder) {
+  auto others = folders_of_masks();
+  others.insert("segmentationclass");  // classes without objects
+  const ImageFinder images(folder, others);
+  const auto places = mask_places(folder);
+  std::vector<std::optional<Place>> by_name, by_folder;
+  for (const auto& place : places) {
+    by_name.push_back(image_by_name(images, place));
+    by_folder.push_back(image_by_folder(images, place));
+  }
+  const auto found = [](const auto& all) {
+    return std::ranges::count_if(all, [](const auto& one) { return one.has_value(); });
+  };
+  MaskFiles files;
+  const bool are_objects = found(by_folder) > 0 && found(by_folder) >= found(by_name);
+  const auto& chosen = are_objects ? by_folder : by_name;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (chosen[i])
+      files.masks[*chosen[i]].push_back(places[i]);
+    else
+      files.without_image.push_back(places[i]);
+  if (are_objects)  // an empty folder: the image has no objects
+    for (const auto& place : folder.folders())
+      if (!mask_folder_of(place).empty())
+        if (const auto image = images.by_stem(name_of_folder(place), place))
+          files.masks.try_emplace(*image);
+  std::set<Place> folders;
+  for (const auto& [image, masks] : files.masks) folders.insert(folder_of(image));
+  for (const auto& image : images.images())
+    if (folders.contains(folder_of(image)) && !files.masks.contains(image))
+      files.unmasked.push_back(image);
+  const auto kind_of = [&](const Place& place) {
+    if (are_objects) return MaskKind::objects;
+    if (stem_of(place).ends_with("_instanceIds")) return MaskKind::cityscapes;
+    const auto name = mask_folder_of(place);
+    if (name == "trimaps") return MaskKind::trimaps;
+    return name == "segmentationobject" ? MaskKind::voc : MaskKind::instances;
+  };
+  if (!places.empty()) files.kind = kind_of(places[0]);
+  return files;
+}
+
+}  // namespace millrace::formats

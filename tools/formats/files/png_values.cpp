@@ -1,0 +1,187 @@
+#include "millrace/tools/formats/files/png_values.h"
+
+#include <fmt/format.h>
+#include <png.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/dataflow/image/image_head.h"
+
+namespace millrace::formats {
+namespace {
+
+/// libpng leaves its functions by longjmp to `place`, after `why` is set.
+struct PngFault {
+  std::jmp_buf place;
+  char why[128] = {};
+
+  [[noreturn]] static void raise(png_structp png, png_const_charp why) {
+    auto& self = *static_cast<PngFault*>(png_get_error_ptr(png));
+    std::strncpy(self.why, why, sizeof self.why - 1);
+    std::longjmp(self.place, 1);
+  }
+  static void ignore(png_structp, png_const_charp) {}
+
+  /// Calls `work`, which holds nothing that has a destructor when libpng leaves it.
+  template <class Work>
+  void run(const Work& work) {
+    if (setjmp(place) == 0)
+      work();
+    else
+      throw Error(std::string("broken PNG: ") + why);
+  }
+};
+
+struct PngReader {
+  explicit PngReader(std::string_view file) : bytes(file) {
+    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &fault, PngFault::raise, PngFault::ignore);
+    info = png ? png_create_info_struct(png) : nullptr;
+    if (!info) {
+      png_destroy_read_struct(&png, nullptr, nullptr);
+      throw std::bad_alloc();
+    }
+    png_set_read_fn(png, this, [](png_structp from, png_bytep to, std::size_t size) {
+      auto& rest = static_cast<PngReader*>(png_get_io_ptr(from))->bytes;
+      if (size > rest.size()) png_error(from, "the file ends too early");
+      std::memcpy(to, rest.data(), size);
+      rest.remove_prefix(size);
+    });
+  }
+  PngReader(const PngReader&) = delete;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+
+  std::string_view bytes;
+  PngFault fault;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+};
+
+struct PngWriter {
+  PngWriter() {
+    png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &fault, PngFault::raise, PngFault::ignore);
+    info = png ? png_create_info_struct(png) : nullptr;
+    if (!info) {
+      png_destroy_write_struct(&png, nullptr);
+      throw std::bad_alloc();
+    }
+    png_set_write_fn(
+        png, &bytes,
+        [](png_structp to, png_bytep from, std::size_t size) {
+          static_cast<std::string*>(png_get_io_ptr(to))
+              ->append(reinterpret_cast<char*>(from), size);
+        },
+        [](png_structp) {});
+  }
+  PngWriter(const PngWriter&) = delete;
+  ~PngWriter() { png_destroy_write_struct(&png, &info); }
+
+  std::string bytes;
+  PngFault fault;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+};
+
+}  // namespace
+
+PngValues parse_png_values(std::string_view bytes) {
+  const auto head = read_image_head(bytes);
+  if (!bytes.starts_with("\x89PNG") || !head) throw Error("is no PNG");
+  check_image_head(*head, bytes.size(), "the PNG");
+  PngReader reader(bytes);
+  auto* png = reader.png;
+  auto* info = reader.info;
+  reader.fault.run([&] {
+    png_read_info(png, info);
+    png_set_packing(png);  // values of 1, 2 and 4 bits as they are
+    png_set_strip_alpha(png);
+    if ((png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) != 0 &&
+        png_get_color_type(png, info) != PNG_COLOR_TYPE_PALETTE)
+      png_set_strip_16(png);
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+  });
+  PngValues picture{png_get_image_width(png, info), png_get_image_height(png, info)};
+  const std::size_t channels = png_get_channels(png, info), row_bytes = png_get_rowbytes(png, info);
+  const bool is_wide = png_get_bit_depth(png, info) == 16;
+  picture.coloured = channels == 3;
+  if (row_bytes != std::size_t{picture.width} * channels * (is_wide ? 2 : 1) ||
+      (channels != 1 && channels != 3))
+    throw Error("broken PNG: its rows have another length than its head says");
+  std::vector<std::uint8_t> pixels(row_bytes * picture.height);
+  std::vector<png_bytep> rows(picture.height);
+  for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = pixels.data() + y * row_bytes;
+  reader.fault.run([&] {
+    png_read_image(png, rows.data());
+    png_read_end(png, nullptr);
+  });
+  picture.values.resize(std::size_t{picture.width} * picture.height);
+  const auto* from = pixels.data();
+  for (auto& value : picture.values) {
+    value = from[0];
+    if (is_wide) value = value << 8 | from[1];
+    if (channels == 3) value = value << 16 | std::uint32_t{from[1]} << 8 | from[2];
+    from += channels * (is_wide ? 2 : 1);
+  }
+  return picture;
+}
+
+PngValues read_png_values(const std::filesystem::path& file) {
+  const auto bytes = read_file(file, {.most = INT32_MAX});
+  try {
+    return parse_png_values(bytes);
+  } catch (const Error& problem) {
+    throw DataError(file.string(), problem.what());
+  } catch (const std::bad_alloc&) {
+    throw DataError(file.string(), "there is not enough memory to read it");
+  }
+}
+
+std::string png_of_values(const PngValues& picture, std::span<const std::uint8_t> palette) {
+  const auto most = picture.values.empty() ? 0 : std::ranges::max(picture.values);
+  const std::size_t each = most > 255 ? 2 : 1;
+  std::vector<std::uint8_t> pixels;
+  pixels.reserve(picture.values.size() * each);
+  for (const auto value : picture.values) {
+    if (each == 2) pixels.push_back(static_cast<std::uint8_t>(value >> 8));
+    pixels.push_back(static_cast<std::uint8_t>(value));
+  }
+  std::vector<png_bytep> rows(picture.height);
+  for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = pixels.data() + y * picture.width * each;
+  std::vector<png_color> colours;
+  for (std::size_t i = 0; i + 2 < palette.size(); i += 3)
+    colours.push_back({palette[i], palette[i + 1], palette[i + 2]});
+  PngWriter writer;
+  auto* png = writer.png;
+  auto* info = writer.info;
+  writer.fault.run([&] {
+    png_set_IHDR(png, info, picture.width, picture.height, static_cast<int>(8 * each),
+                 colours.empty() ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);  // of few values, this is smaller
+    if (!colours.empty()) png_set_PLTE(png, info, colours.data(), static_cast<int>(colours.size()));
+    png_write_info(png, info);
+    png_write_image(png, rows.data());
+    png_write_end(png, nullptr);
+  });
+  return std::move(writer.bytes);
+}
+
+std::vector<std::uint8_t> voc_palette() {
+  std::vector<std::uint8_t> palette;
+  for (unsigned value = 0; value < 256; ++value)
+    for (unsigned channel = 0; channel < 3; ++channel) {
+      unsigned colour = 0;
+      for (unsigned bit = 0; bit < 8; ++bit)
+        if (value >> (3 * bit + channel) & 1) colour |= 128U >> bit;
+      palette.push_back(static_cast<std::uint8_t>(colour));
+    }
+  return palette;
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,37 @@
+// The text of one Pascal VOC annotation file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/coco/masks/masks.h"
+#include "millrace/tools/formats/files/image_size.h"
+
+namespace millrace::formats {
+
+struct VocObject {
+  int line = 0;
+  std::string name;
+  bool difficult = false;
+  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;  // xmin ymin xmax ymax, as written
+  std::vector<coco::Polygon> polygons;    // of <polygon>, which some tools add
+};
+
+struct VocFault {
+  int line = 0;
+  std::string why;
+};
+
+struct VocFile {
+  std::string file_name;          // of the image; "" if it is not said
+  std::optional<ImageSize> size;  // nothing if it is not said, or 0
+  std::vector<VocObject> objects;
+  std::vector<VocFault> faults;  // objects that cannot be read
+};
+
+/// Throws Error, with the line, for text that is no XML or has no <annotation>.
+VocFile parse_voc(std::string_view xml);
+
+}  // namespace millrace::formats

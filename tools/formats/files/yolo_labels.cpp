@@ -1,0 +1,57 @@
+#include "millrace/tools/formats/files/yolo_labels.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "millrace/tools/formats/files/texts.h"
+
+namespace millrace::formats {
+namespace {
+
+constexpr double kMostShare = 2;  // beyond, a number is no share of a side but most likely pixels
+
+/// Why a line is no label; empty: it is one, in `label`.
+std::string read_line(std::string_view line, std::size_t keypoint_numbers, YoloLabel& label) {
+  const auto words = words_of(line);
+  const auto category = number_in(words[0]);
+  if (!category || *category != std::floor(*category) || std::abs(*category) > 1e9)
+    return fmt::format("begins with '{}' instead of a class number", words[0]);
+  label.category = static_cast<long long>(*category);
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const auto number = number_in(words[i]);
+    if (!number) return fmt::format("'{}' is no number", words[i]);
+    label.numbers.push_back(*number);
+  }
+  const auto count = label.numbers.size();
+  label.has_keypoints = keypoint_numbers > 0 && count == 4 + keypoint_numbers;
+  if (label.has_keypoints) label.numbers.resize(4);
+  label.polygon = !label.has_keypoints && count >= 6 && count % 2 == 0;
+  if (count != 4 && !label.has_keypoints && !label.polygon)
+    return fmt::format(
+        "has {} numbers after the class: a box has 4, a polygon 6 or more, in pairs{}", count,
+        count == 5 ? "; is the fifth a score? Labels have none" : "");
+  for (const double number : label.numbers)
+    if (std::abs(number) > kMostShare)
+      return fmt::format("{} is no share of the image's width or height, as YOLO's numbers are",
+                         number);
+  return {};
+}
+
+}  // namespace
+
+YoloFile parse_yolo(std::string_view text, std::size_t keypoint_numbers) {
+  YoloFile file;
+  for (const auto& [number, line] : lines_of(text)) {
+    YoloLabel label{.line = number};
+    auto why = read_line(line, keypoint_numbers, label);
+    if (why.empty())
+      file.labels.push_back(std::move(label));
+    else
+      file.faults.push_back({number, std::move(why)});
+  }
+  return file;
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,61 @@
+#include "millrace/tools/formats/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+#include "millrace/tools/formats/all_formats.h"
+
+namespace millrace::formats {
+
+std::span<const Format> formats() {
+  static constexpr std::array kFormats = {
+      Format{"coco", "COCO: a JSON file per split", look_coco, read_coco, write_coco},
+      Format{"csv", "tables of boxes: a CSV file per split", look_csv, read_csv, write_csv},
+      Format{"labelme", "LabelMe: a JSON file per image", look_labelme, read_labelme,
+             write_labelme},
+      Format{"masks", "PNG masks: a file per image, a value per object", look_masks, read_masks,
+             write_masks},
+      Format{"object-masks", "PNG masks: a file per object", nullptr, read_masks,
+             write_object_masks},
+      Format{"voc", "Pascal VOC: an XML file per image", look_voc, read_voc, write_voc},
+      Format{"yolo", "YOLO: a text file of boxes per image", look_yolo, read_yolo, write_yolo},
+      Format{"yolo-segments", "YOLO: a text file of polygons per image", nullptr, read_yolo,
+             write_yolo_segments}};
+  return kFormats;
+}
+
+const Format& find_format(std::string_view name) {
+  std::vector<std::string> known;
+  for (const auto& one : formats()) {
+    if (one.name == name) return one;
+    known.emplace_back(one.name);
+  }
+  throw ConfigError(fmt::format("unknown format '{}'{}", name, suggestion(name, known)));
+}
+
+Detected detect_format(const Listing& folder) {
+  std::vector<Detected> found;
+  for (const auto& one : formats())
+    if (one.look)
+      if (auto why = one.look(folder)) found.push_back({&one, *std::move(why)});
+  if (found.size() == 1) return found[0];
+  if (!found.empty()) {
+    std::vector<std::string> reasons;
+    for (const auto& [format, why] : found)
+      reasons.push_back(fmt::format("{} ({})", format->name, why));
+    throw ConfigError(fmt::format("{} has labels in several formats: {}; say which with --format",
+                                  folder.root().string(), joined(reasons)));
+  }
+  throw ConfigError(fmt::format(
+      "{}: no labels were found. Looked for: COCO's JSON, LabelMe's JSON per image, Pascal VOC's "
+      "XML, "
+      "YOLO's .txt per image, PNG masks in a folder 'masks', a CSV table of boxes. Found: {}; "
+      "docs/formats.md shows the layouts",
+      folder.root().string(), folder.counts()));
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,27 @@
+// From one annotation format into another.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "millrace/coco/data/findings.h"
+#include "millrace/tools/formats/format.h"
+
+namespace millrace::formats {
+
+/// What was read and written.
+struct Imported {
+  const Format* from;
+  std::string why;            // the format was taken, where it was detected
+  std::vector<Split> splits;  // as read, from the source
+};
+
+/// Reads `source`, as `from` or, where that is empty, as what it looks like, and writes it as `to`
+/// into the new folder `out`, whole or not at all. Images become hard links where the file system
+/// can, else copies; nothing in `source` changes. Throws ConfigError for an unknown or unclear
+/// format or where `out` exists, Error for what cannot be read or written.
+Imported import_folder(const std::filesystem::path& source, const std::filesystem::path& out,
+                       std::string_view from, std::string_view to, coco::Findings& findings);
+
+}  // namespace millrace::formats

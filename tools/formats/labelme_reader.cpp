@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/text.h"
+#include "millrace/tools/formats/all_formats.h"
+#include "millrace/tools/formats/faults.h"
+#include "millrace/tools/formats/files/image_finder.h"
+#include "millrace/tools/formats/files/labelme_file.h"
+#include "millrace/tools/formats/set_builder.h"
+
+namespace millrace::formats {
+namespace {
+
+constexpr coco::FindingKind kPointsDropped{
+    "label-no-area", coco::Severity::warning, "shapes without an area: points, lines and the like",
+    "they are left out: an object has a polygon, a rectangle, a circle or a mask"};
+
+std::vector<Place> json_files(const Listing& folder) {
+  std::vector<Place> files;
+  for (const auto& place : folder.folders())
+    for (const auto& name : folder.files(place, ".json"))
+      files.push_back(joined_place(place, name));
+  std::ranges::sort(files);
+  return files;
+}
+
+/// Whether a file has keys of LabelMe's at its beginning.
+bool begins_as_labelme(const std::filesystem::path& file) {
+  constexpr std::uint64_t kEnd = 16384;
+  try {
+    const InputFile input(file);
+    std::string text(std::min(input.size(), kEnd), '\0');
+    input.read(0, text);
+    return text.find("\"shapes\"") != std::string::npos ||
+           text.find("\"imageData\"") != std::string::npos;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+class LabelMeReader {
+ public:
+  LabelMeReader(const Listing& folder, coco::Findings& findings)
+      : folder_(folder), images_(folder), builder_(folder, findings) {
+    builder_.sort_categories();
+  }
+
+  void read(const Place& label) {
+    auto& findings = builder_.findings();
+    LabelMeFile file;
+    try {
+      file = parse_labelme(read_file(folder_.path(label)), label);
+    } catch (const Error& problem) {
+      findings.add(kFileUnreadable, {.what = problem.what()});
+      if (const auto image = images_.by_stem(stem_of(label), label)) used_.insert(*image);
+      return;
+    }
+    auto image = images_.by_name(file.image_path, label);
+    if (!image) image = images_.by_stem(stem_of(label), label);
+    if (!image) {
+      tell(findings, kLabelWithoutImage, label, 0,
+           fmt::format("its image is '{}'{}", file.image_path,
+                       file.has_image_data ? "; the copy in imageData is not read" : ""));
+      return;
+    }
+    used_.insert(*image);
+    const auto split = builder_.split(split_of_path(label), folder_of(*image));
+    const auto open = builder_.add_image(split, *image, file.size, {label});
+    if (!open) return;
+    for (const auto& [index, line, why] : file.faults)
+      tell(findings, kLabelUnreadable, label, line, fmt::format("shapes[{}]: {}", index, why));
+    for (const auto& [index, line, type] : file.without_area)
+      tell(findings, kPointsDropped, label, line, fmt::format("shapes[{}], a {}", index, type));
+    for (auto& object : file.objects) {
+      coco::Segmentation shape = std::move(object.polygons);
+      if (object.mask) shape = placed_mask(object, open->size);
+      const bool has_shape = object.mask || !std::get<std::vector<coco::Polygon>>(shape).empty();
+      if (!has_shape) shape = std::monostate();
+      const auto [x1, y1, x2, y2] = object.box;
+      builder_.add(*open,
+                   {.category = builder_.category(object.label),
+                    .x1 = x1,
+                    .y1 = y1,
+                    .x2 = x2,
+                    .y2 = y2,
+                    .shape = std::move(shape),
+                    .box_of_shape = has_shape},
+                   {label, object.line});
+    }
+  }
+
+  std::vector<Split> finish() && {
+    for (const auto& image : images_.others_beside(used_))
+      tell(builder_.findings(), kImageUnannotated, image, 0);
+    return std::move(builder_).finish();
+  }
+
+ private:
+  /// LabelMe 5's masks are bitmaps of the box alone.
+  static coco::Rle placed_mask(const LabelMeObject& object, ImageSize size) {
+    return coco::window(*object.mask, -std::lround(object.box[0]), -std::lround(object.box[1]),
+                        static_cast<std::uint32_t>(size.height),
+                        static_cast<std::uint32_t>(size.width));
+  }
+
+  const Listing& folder_;
+  const ImageFinder images_;
+  SetBuilder builder_;
+  std::set<Place> used_;
+};
+
+}  // namespace
+
+std::optional<std::string> look_labelme(const Listing& folder) {
+  constexpr std::size_t kMostLookedAt = 10;
+  const auto files = json_files(folder);
+  for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
+    if (begins_as_labelme(folder.path(files[i])))
+      return fmt::format("{}, and {} has \"shapes\"", counted(std::ssize(files), "JSON file"),
+                         files[i]);
+  return {};
+}
+
+std::vector<Split> read_labelme(const Listing& folder, coco::Findings& findings) {
+  LabelMeReader reader(folder, findings);
+  for (const auto& file : json_files(folder))
+    if (begins_as_labelme(folder.path(file))) reader.read(file);
+  return std::move(reader).finish();
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,300 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/text.h"
+#include "millrace/tools/formats/all_formats.h"
+#include "millrace/tools/formats/faults.h"
+#include "millrace/tools/formats/files/image_finder.h"
+#include "millrace/tools/formats/files/texts.h"
+#include "millrace/tools/formats/files/value_masks.h"
+#include "millrace/tools/formats/files/voc_file.h"
+#include "millrace/tools/formats/set_builder.h"
+
+namespace millrace::formats {
+namespace {
+
+using coco::FindingKind;
+
+constexpr FindingKind kDifficult{"label-difficult", coco::Severity::note,
+                                 "objects that are marked difficult",
+                                 "kept as ordinary objects, as detectron2 does; Pascal VOC's own "
+                                 "evaluation leaves them out"};
+constexpr FindingKind kUnlisted{"label-unlisted", coco::Severity::note,
+                                "labels that no list in ImageSets names", "they are left out"};
+
+const std::set<std::string>& mask_folders() {
+  static const std::set<std::string> names = {"segmentationclass", "segmentationobject", "masks",
+                                              "trimaps", "segmentationclassraw"};
+  return names;
+}
+
+/// Whether a file begins as VOC's annotations do.
+bool begins_as_voc(const std::filesystem::path& file) {
+  constexpr std::uint64_t kHead = 4096;
+  try {
+    const InputFile input(file);
+    std::string head(std::min(input.size(), kHead), '\0');
+    input.read(0, head);
+    return head.find("<annotation") != std::string::npos;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<Place> xml_files(const Listing& folder) {
+  std::vector<Place> files;
+  for (const auto& place : folder.folders())
+    for (const auto& name : folder.files(place, ".xml")) files.push_back(joined_place(place, name));
+  std::ranges::sort(files);
+  return files;
+}
+
+/// A list of images in ImageSets.
+struct ListedId {
+  std::string id, split;
+  Place list;
+  int line = 0;
+};
+
+/// The lists of train, val and test; of those of one split, trainval counts only without them.
+/// Lists of one class ("aeroplane_train", with a second column) are no splits.
+std::vector<ListedId> listed_ids(const Listing& folder, const Place& sets) {
+  std::map<std::string, std::pair<Place, std::vector<TextLine>>> lists;
+  static const std::array<const char*, 3> kNames = {"train", "val", "test"};
+  std::map<std::string, Place> files;
+  for (const auto& name : folder.files(sets, ".txt")) {
+    const auto split = split_name(stem_of(name));
+    files.try_emplace(split ? *split : lower_case(stem_of(name)), joined_place(sets, name));
+  }
+  std::vector<std::pair<std::string, Place>> wanted;
+  for (const auto* name : kNames)
+    if (files.contains(name)) wanted.emplace_back(name, files[name]);
+  if (!files.contains("train") && !files.contains("val") && files.contains("trainval"))
+    wanted.emplace_back("train", files["trainval"]);
+  if (wanted.empty() && files.contains("default")) wanted.emplace_back(kWhole, files["default"]);
+  std::vector<ListedId> ids;
+  for (const auto& [split, list] : wanted) {
+    const auto text = read_file(folder.path(list));
+    for (const auto& [number, line] : lines_of(text))
+      ids.push_back({std::string(words_of(line)[0]), split, list, number});
+  }
+  return ids;
+}
+
+std::vector<ListedId> listed_ids(const Listing& folder) {
+  constexpr std::array<std::string_view, 1> kSets = {"ImageSets"};
+  const auto sets = folder.find_folder("", kSets);
+  if (!sets) return {};
+  for (const auto* name : {"Main", "Segmentation", "Layout", ""})
+    if (auto ids = listed_ids(folder, joined_place(*sets, name)); !ids.empty()) return ids;
+  return {};
+}
+
+/// From before the first pixel to after the last; of swapped ones the other way round.
+std::pair<double, double> side_of(double first, double last) {
+  return last < first - 1 ? std::pair(first, last - 1) : std::pair(first - 1, last);
+}
+
+/// The share of a mask's box that is in an object's box.
+double share_inside(const VocObject& object, const coco::Rle& mask) {
+  const Box box = coco::bounding_box(mask);
+  const double width =
+                   std::min<double>(object.x2, box.x2) - std::max<double>(object.x1 - 1, box.x1),
+               height =
+                   std::min<double>(object.y2, box.y2) - std::max<double>(object.y1 - 1, box.y1);
+  return width <= 0 || height <= 0 ? 0 : width * height / double{box.area()};
+}
+
+double overlap(const VocObject& object, const coco::Rle& mask) {
+  const Box box = coco::bounding_box(mask);
+  const double x1 = object.x1 - 1, y1 = object.y1 - 1;
+  const double width = std::min<double>(object.x2, box.x2) - std::max<double>(x1, box.x1),
+               height = std::min<double>(object.y2, box.y2) - std::max<double>(y1, box.y1);
+  if (width <= 0 || height <= 0) return 0;
+  const double shared = width * height;
+  return shared / ((object.x2 - x1) * (object.y2 - y1) + double{box.area()} - shared);
+}
+
+class VocReader {
+ public:
+  VocReader(const Listing& folder, coco::Findings& findings)
+      : folder_(folder), images_(folder, mask_folders()), builder_(folder, findings) {
+    builder_.sort_categories();
+    constexpr std::array<std::string_view, 1> kObjects = {"SegmentationObject"};
+    masks_ = folder.find_folder("", kObjects);
+  }
+
+  void read_listed(const std::vector<ListedId>& ids, const std::vector<Place>& files) {
+    std::map<std::string, Place> by_name;  // "a" and "x/a" of "Annotations/x/a.xml"
+    for (const auto& file : files) {
+      auto name = file.substr(0, file.size() - extension_of(file).size());
+      for (;;) {
+        by_name.emplace(name, file);
+        const auto slash = name.find('/');
+        if (slash == std::string::npos) break;
+        name.erase(0, slash + 1);
+      }
+    }
+    for (const auto& one : ids) {
+      auto found = by_name.find(one.id);
+      if (found == by_name.end()) found = by_name.find(stem_of(one.id));
+      if (found != by_name.end()) {
+        read(one.split, found->second);
+        continue;
+      }
+      const auto image = images_.by_stem(one.id, one.list);
+      if (image) used_.insert(*image);
+      tell(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
+           image ? fmt::format("{}: no {}.xml", *image, one.id)
+                 : fmt::format("there is neither an image nor a label '{}'", one.id));
+    }
+    for (const auto& file : files)
+      if (!read_.contains(file)) {
+        tell(findings(), kUnlisted, file, 0);
+        if (const auto image = images_.by_stem(stem_of(file), file)) used_.insert(*image);
+      }
+  }
+
+  void read(const std::string& split, const Place& label) {
+    if (!read_.insert(label).second) return;
+    VocFile file;
+    try {
+      file = parse_voc(read_file(folder_.path(label)));
+    } catch (const Error& problem) {
+      tell(findings(), kFileUnreadable, label, 0, problem.what());
+      if (const auto image = images_.by_stem(stem_of(label), label)) used_.insert(*image);
+      return;
+    }
+    auto image = images_.by_stem(stem_of(label), label);
+    if (!image && !file.file_name.empty()) image = images_.by_name(file.file_name, label);
+    if (!image) {
+      tell(findings(), kLabelWithoutImage, label, 0,
+           file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
+      return;
+    }
+    used_.insert(*image);
+    const auto open =
+        builder_.add_image(builder_.split(split, folder_of(*image)), *image, file.size, {label});
+    if (!open) return;
+    for (const auto& [line, why] : file.faults)
+      tell(findings(), kLabelUnreadable, label, line, why);
+    const auto masks = masks_of(file, *open, label);
+    for (std::size_t i = 0; i < file.objects.size(); ++i)
+      add(*open, file.objects[i], masks.empty() ? coco::Rle() : masks[i], label);
+  }
+
+  std::vector<Split> finish() && {
+    for (const auto& image : images_.others_beside(used_))
+      tell(findings(), kImageUnannotated, image, 0);
+    return std::move(builder_).finish();
+  }
+
+ private:
+  coco::Findings& findings() { return builder_.findings(); }
+
+  /// xmin ymin xmax ymax are numbers of pixels, counted from 1, that belong to the object.
+  void add(const OpenImage& image, const VocObject& object, coco::Rle mask, const Place& label) {
+    if (object.difficult) tell(findings(), kDifficult, label, object.line);
+    ReadObject read{.category = builder_.category(object.name)};
+    std::tie(read.x1, read.x2) = side_of(object.x1, object.x2);
+    std::tie(read.y1, read.y2) = side_of(object.y1, object.y2);
+    if (!mask.counts.empty())
+      read.shape = std::move(mask);
+    else if (!object.polygons.empty())
+      read.shape = object.polygons;
+    builder_.add(image, std::move(read), {label, object.line});
+  }
+
+  /// The object without a mask yet whose box fits a mask best; their number if none does.
+  static std::size_t best_fitting(const VocFile& file, const std::vector<coco::Rle>& masks,
+                                  const coco::Rle& mask) {
+    constexpr double kLeastOverlap = 0.5;
+    std::size_t best = masks.size();
+    double most = kLeastOverlap;
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      if (!masks[i].counts.empty()) continue;
+      if (const double shared = overlap(file.objects[i], mask); shared > most)
+        best = i, most = shared;
+    }
+    return best;
+  }
+
+  /// The masks of the objects in SegmentationObject, none for those without; empty: there is no
+  /// such file. Value k is the k-th object's if that holds of all, else of the best fitting box.
+  std::vector<coco::Rle> masks_of(const VocFile& file, const OpenImage& image, const Place& label) {
+    if (!masks_) return {};
+    // SegmentationObject/x/a.png for Annotations/x/a.xml
+    const auto below = label.substr(label.find('/') + 1);
+    const auto place =
+        joined_place(*masks_, below.substr(0, below.size() - extension_of(below).size()) + ".png");
+    if (!folder_.has_file(place)) return {};
+    std::vector<coco::Rle> masks(file.objects.size());
+    constexpr std::uint32_t kVoid = 255;  // borders and what is not to be judged
+    constexpr std::size_t kMostObjects = 65535;
+    constexpr double kLeastInside = 0.5;
+    try {
+      const auto picture = read_png_values(folder_.path(place));
+      if (picture.coloured) throw Error("is coloured: objects are told by palette positions");
+      if (ImageSize{static_cast<std::int32_t>(picture.width),
+                    static_cast<std::int32_t>(picture.height)} != image.size)
+        throw Error(fmt::format("is {} x {} pixels, its image {} x {}", picture.width,
+                                picture.height, image.size.width, image.size.height));
+      auto values = *masks_of_values(picture, kMostObjects);
+      values.erase(kVoid);
+      const bool are_in_order = std::ranges::all_of(values, [&](const auto& one) {
+        return one.first <= masks.size() &&
+               share_inside(file.objects[one.first - 1], one.second) >= kLeastInside;
+      });
+      for (auto& [value, mask] : values)
+        if (const auto k = are_in_order ? value - 1 : best_fitting(file, masks, mask);
+            k < masks.size())
+          masks[k] = std::move(mask);
+        else
+          tell(findings(), kMaskUnmatched, place, 0, fmt::format("value {}", value));
+    } catch (const Error& problem) {
+      tell(findings(), kMaskUnreadable, place, 0, problem.what());
+    }
+    return masks;
+  }
+
+  const Listing& folder_;
+  const ImageFinder images_;
+  SetBuilder builder_;
+  std::optional<Place> masks_;
+  std::set<Place> used_, read_;  // images and labels
+};
+
+}  // namespace
+
+std::optional<std::string> look_voc(const Listing& folder) {
+  constexpr std::size_t kMostLookedAt = 10;
+  const auto files = xml_files(folder);
+  for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
+    if (begins_as_voc(folder.path(files[i])))
+      return fmt::format("{} with an <annotation>, such as {}",
+                         counted(std::ssize(files), "XML file"), files[i]);
+  return {};
+}
+
+std::vector<Split> read_voc(const Listing& folder, coco::Findings& findings) {
+  std::vector<Place> files;
+  for (auto& file : xml_files(folder))
+    if (begins_as_voc(folder.path(file))) files.push_back(std::move(file));
+  VocReader reader(folder, findings);
+  if (const auto ids = listed_ids(folder); !ids.empty())
+    reader.read_listed(ids, files);
+  else
+    for (const auto& file : files) reader.read(split_of_path(file), file);
+  return std::move(reader).finish();
+}
+
+}  // namespace millrace::formats

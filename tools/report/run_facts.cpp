@@ -1,0 +1,116 @@
+#include "millrace/tools/report/run_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "millrace/base/text.h"
+
+namespace millrace::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string joined_text(const ordered_json& array) {
+  std::vector<std::string> words;
+  if (array.is_array())
+    for (const auto& one : array)
+      if (one.is_string()) words.push_back(one.get<std::string>());
+  return joined(words, " ");
+}
+
+ordered_json member(const ordered_json& object, const char* key) {
+  return object.is_object() && object.contains(key) ? object[key] : ordered_json();
+}
+
+/// "4 x cuda (NVIDIA H100)"
+std::string devices_text(const ordered_json& ranks) {
+  std::map<std::string, int> kinds;
+  if (ranks.is_array())
+    for (const auto& rank : ranks) {
+      const std::string device = text_of(rank, "device"), name = text_of(rank, "device_name");
+      const std::string what = name.empty() ? text_of(rank, "processor") : name;
+      ++kinds[device.substr(0, device.find(':')) + (what.empty() ? "" : " (" + what + ")")];
+    }
+  std::vector<std::string> words;
+  for (const auto& [kind, count] : kinds) words.push_back(fmt::format("{} x {}", count, kind));
+  return joined(words);
+}
+
+/// "2:03 on 4 x cuda (NVIDIA H100), 0.14 device-hours, price 0.45"; "" if record.json does not say.
+std::string cost_text(const RunFiles& run) {
+  const double hours = device_hours(run);
+  if (!(hours > 0)) return "";
+  auto text = fmt::format("{} on {}, {:.2f} device-hours",
+                          duration_text(trained_seconds(run, run.metrics.last_time)),
+                          devices_text(member(run.last_start(), "ranks")), hours);
+  if (const auto price = member(member(run.record, "used"), "price"); price.is_number())
+    text += fmt::format(", price {:.2f}", price.get<double>());
+  return text;
+}
+
+}  // namespace
+
+double device_hours(const RunFiles& run) {
+  const auto ranks = member(run.last_start(), "ranks");
+  if (!ranks.is_array()) return 0;
+  return trained_seconds(run, run.metrics.last_time) / 3600 * static_cast<double>(ranks.size());
+}
+
+std::vector<std::pair<std::string, std::string>> run_facts(const RunFiles& run) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  const ordered_json& start = run.last_start();
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) facts.emplace_back(name, value);
+  };
+  add("folder", run.folder.string());
+  add("started", text_of(start, "time"));
+  if (const auto starts = member(run.record, "starts"); starts.is_array() && starts.size() > 1)
+    add("starts", fmt::format("{}; what follows is of the last one", starts.size()));
+  add("command", joined_text(member(start, "command")));
+  add("in", text_of(start, "directory"));
+  add("cost", cost_text(run));
+  add("program", text_of(start, "program"));
+  const auto versions = member(start, "versions");
+  for (const auto& [name, value] : versions.items())
+    if (value.is_string()) add(name, value.get<std::string>());
+  const auto repository = member(start, "repository");
+  add("repository", text_of(repository, "folder"));
+  add("revision", text_of(repository, "revision"));
+  if (const auto diff = text_of(repository, "diff"); !diff.empty())
+    add("changes", diff + " in the run's folder");
+  const auto environment = member(start, "environment");
+  for (const auto& [name, value] : environment.items())
+    if (value.is_string()) add(name, value.get<std::string>());
+  const auto ranks = member(start, "ranks");
+  add("devices", devices_text(ranks));
+  if (ranks.is_array() && !ranks.empty()) {
+    std::set<std::string> hosts, instructions;
+    for (const auto& rank : ranks) {
+      hosts.insert(text_of(rank, "host"));
+      instructions.insert(text_of(rank, "instructions"));
+    }
+    add("hosts", joined(std::vector<std::string>(hosts.begin(), hosts.end())));
+    add("instructions", joined(std::vector<std::string>(instructions.begin(), instructions.end())));
+    if (const auto threads = member(ranks[0], "maths_threads"); threads.is_number())
+      add("threads of maths", threads.dump());
+  }
+  return facts;
+}
+
+std::vector<ConfigValue> config_values(const RunFiles& run) {
+  std::vector<ConfigValue> values;
+  if (!run.config.is_table()) return values;
+  for (const auto& [key, value] : leaves(run.config)) {
+    const auto origin = run.origins.find(key);
+    values.push_back({key, value_text(*value), origin == run.origins.end() ? "" : origin->second});
+  }
+  std::ranges::sort(values, {}, &ConfigValue::key);
+  return values;
+}
+
+}  // namespace millrace::report

@@ -1,0 +1,128 @@
+#include "millrace/tools/report/run_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/coco/data/records.h"
+#include "millrace/dataflow/detection/data_split.h"
+
+namespace millrace::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A value of the configuration, or `other` where it has none of this type.
+template <class Value>
+Value value_of(const Config& config, std::string_view path, Value other) {
+  const Config* at = config.is_table() ? config.find_path(path) : nullptr;
+  const Value* value = at ? std::get_if<Value>(&at->data) : nullptr;
+  return value ? *value : other;
+}
+
+std::vector<std::string> class_names(const Config& config) {
+  std::vector<std::string> names;
+  for (const Config& one : value_of(config, "data.classes", Config::Array()))
+    if (const auto* name = std::get_if<std::string>(&one.data)) names.push_back(*name);
+  return names;
+}
+
+/// The limits of [callbacks.evaluate].
+coco::EvaluateOptions evaluate_options(const RunFiles& run) {
+  coco::EvaluateOptions options;
+  const auto most = value_of(run.config, "callbacks.evaluate.max_detections", std::int64_t{0});
+  if (most == 0) return options;
+  if (most > 100) options.max_detections.push_back(static_cast<std::uint32_t>(most));
+  options.of_largest = true;
+  return options;
+}
+
+}  // namespace
+
+std::int64_t evaluated_images(const RunFiles& run) {
+  return value_of(run.config, "callbacks.evaluate.images", std::int64_t{0});
+}
+
+std::shared_ptr<const coco::Dataset> evaluated_part(std::shared_ptr<const coco::Dataset> all,
+                                                    const std::vector<std::int64_t>& category_ids,
+                                                    std::int64_t most_images) {
+  const auto counts = [&](std::int64_t id) { return std::ranges::count(category_ids, id) > 0; };
+  const bool all_images = most_images == 0 || most_images >= std::ssize(all->images);
+  if (all_images && std::ranges::all_of(all->categories, counts, &coco::Category::id)) return all;
+  coco::Records part;
+  for (const auto& category : all->categories)
+    if (counts(category.id)) part.add_category(category.id, all->text(category.name));
+  const auto wanted = all_images ? all->images.size() : static_cast<std::size_t>(most_images);
+  for (const auto& image : all->images.first(wanted)) {
+    part.add_image(image.id, all->text(image.file_name), image.width, image.height);
+    for (const auto& object : all->objects(image))
+      if (counts(object.category_id)) part.add(object, all->segmentation(object));
+  }
+  return assemble(std::move(part), all->source);
+}
+
+Truth find_truth(const RunFiles& run) {
+  const std::string name = value_of(run.config, "data.val", std::string());
+  const fs::path root = value_of(run.config, "data.root", std::string());
+  if (name.empty() || root.empty())
+    throw Error("the configuration names no validation split (data.root, data.val)");
+  DataOptions options;
+  options.val = name;
+  options.classes = class_names(run.config);
+  const fs::path started_in = text_of(run.last_start(), "directory");
+  options.root = (started_in / root).string();  // `root` alone if that is absolute
+  if (!fs::exists(options.root)) options.root = root.string();
+  auto split = open_split(options, name);
+  return {evaluated_part(split.annotations, split.category_ids, evaluated_images(run)),
+          split.images};
+}
+
+RunScores score(const RunFiles& run, Truth truth, std::size_t draws, int threads,
+                const RunScores* reference) {
+  RunScores scores;
+  scores.results = run.newest_results().value();
+  scores.found = coco::read_detections(scores.results.file, truth.annotations.get());
+  scores.truth = std::move(truth);
+  const auto& annotations = *scores.truth.annotations;
+  auto options = evaluate_options(run);
+  options.threads = threads;
+  // As the evaluation of a training, which takes areas from boxes
+  const auto analyzed = [&](coco::IouType iou) {
+    options.iou = iou;
+    return coco::analyze(annotations, scores.found, options, draws,
+                         reference && draws > 0 ? &reference->found : nullptr);
+  };
+  scores.boxes = analyzed(coco::IouType::box);
+  const auto has_mask = [&](std::size_t i) {
+    return scores.found[i].mask != coco::Detections::kNoMask;
+  };
+  const auto positions = std::views::iota(std::size_t{0}, scores.found.size());
+  const bool masks = !scores.found.empty() && std::ranges::all_of(positions, has_mask);
+  const bool others_have = !reference || reference->masks;
+  if (masks && others_have) scores.masks = analyzed(coco::IouType::mask);
+  return scores;
+}
+
+bool same_truth(const coco::Dataset& a, const coco::Dataset& b) {
+  if (&a == &b) return true;
+  const auto same_category = [&](const coco::Category& one, const coco::Category& other) {
+    return one.id == other.id && a.text(one.name) == b.text(other.name);
+  };
+  const auto same_image = [&](const coco::Image& one, const coco::Image& other) {
+    return one.id == other.id && a.text(one.file_name) == b.text(other.file_name) &&
+           one.count == other.count;
+  };
+  const auto same_object = [](const coco::Annotation& one, const coco::Annotation& other) {
+    return one.category_id == other.category_id && one.image_id == other.image_id &&
+           std::ranges::equal(one.bbox, other.bbox) && one.area == other.area &&
+           one.crowd == other.crowd;
+  };
+  return std::ranges::equal(a.categories, b.categories, same_category) &&
+         std::ranges::equal(a.images, b.images, same_image) &&
+         std::ranges::equal(a.annotations, b.annotations, same_object);
+}
+
+}  // namespace millrace::report

@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "millrace/tools/video/files/libav.h"
+
+namespace millrace {
+namespace {
+
+struct CloseInput {
+  void operator()(AVFormatContext* one) const { avformat_close_input(&one); }
+};
+using UniqueInput = std::unique_ptr<AVFormatContext, CloseInput>;
+
+/// Opens a file, and nothing that it names elsewhere.
+UniqueInput open_input(const std::string& file) {
+  AVFormatContext* context = nullptr;
+  AVDictionary* options = nullptr;
+  av_dict_set(&options, "protocol_whitelist", "file", 0);
+  const int opened = avformat_open_input(&context, ("file:" + file).c_str(), nullptr, &options);
+  av_dict_free(&options);
+  checked(opened, "is no video that can be read");
+  UniqueInput input(context);
+  checked(avformat_find_stream_info(input.get(), nullptr), "is no video that can be read");
+  return input;
+}
+
+AVStream& video_stream_of(AVFormatContext& input) {
+  const int found = av_find_best_stream(&input, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+  if (found < 0 || (input.streams[found]->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0)
+    throw std::runtime_error("has no video stream");
+  return *input.streams[found];
+}
+
+UniqueCodec open_decoder(const AVStream& stream) {
+  const auto* codec = avcodec_find_decoder(stream.codecpar->codec_id);
+  if (!codec)
+    throw std::runtime_error(std::string("is coded as ") +
+                             avcodec_get_name(stream.codecpar->codec_id) +
+                             ", which the libraries of this machine cannot decode");
+  UniqueCodec decoder(checked(avcodec_alloc_context3(codec)));
+  checked(avcodec_parameters_to_context(decoder.get(), stream.codecpar), "cannot be decoded");
+  decoder->pkt_timebase = stream.time_base;
+  decoder->thread_count = 2;
+  checked(avcodec_open2(decoder.get(), codec, nullptr), "cannot be decoded");
+  return decoder;
+}
+
+/// Quarter turns, clockwise, that the file asks players for.
+int turns_of(const AVStream& stream) {
+  const auto* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
+  if (!matrix) return 0;
+  const double degrees = -av_display_rotation_get(reinterpret_cast<const std::int32_t*>(matrix));
+  if (std::isnan(degrees)) return 0;
+  return static_cast<int>(std::lround(degrees / 90) % 4 + 4) % 4;
+}
+
+/// Quarter turns, clockwise, of `width` x `height` pixels.
+void turn(const std::uint8_t* from, int width, int height, int turns, std::uint8_t* to) {
+  const int columns = turns % 2 == 1 ? height : width;
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x, from += 3) {
+      const int column = turns == 1 ? height - 1 - y : turns == 2 ? width - 1 - x : y;
+      const int row = turns == 1 ? x : turns == 2 ? height - 1 - y : width - 1 - x;
+      std::memcpy(to + 3 * (static_cast<std::ptrdiff_t>(row) * columns + column), from, 3);
+    }
+}
+
+class Reader final : public VideoReader {
+ public:
+  explicit Reader(const std::string& file)
+      : input_(open_input(file)),
+        stream_(video_stream_of(*input_)),
+        decoder_(open_decoder(stream_)),
+        turns_(turns_of(stream_)),
+        width_(stream_.codecpar->width),
+        height_(stream_.codecpar->height) {
+    constexpr int kMostSide = 16384;  // pixels
+    if (width_ < 1 || height_ < 1 || width_ > kMostSide || height_ > kMostSide)
+      throw std::runtime_error("has frames of " + std::to_string(width_) + " x " +
+                               std::to_string(height_) + " pixels, which cannot be used");
+    facts_ = {.width = turns_ % 2 == 1 ? height_ : width_,
+              .height = turns_ % 2 == 1 ? width_ : height_,
+              .frames = frames_of_head(),
+              .clock = {stream_.time_base.num, stream_.time_base.den}};
+  }
+
+  const VideoFacts& facts() const override { return facts_; }
+
+  std::optional<std::int64_t> read(std::uint8_t* rgb) override {
+    if (!decode()) {
+      tell_of_the_end();
+      return std::nullopt;
+    }
+    ++frames_;
+    if (frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0)
+      blame("has damaged frames");
+    if (turns_ == 0) {
+      convert(rgb);
+    } else {
+      lying_.resize(static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_) * 3);
+      convert(lying_.data());
+      turn(lying_.data(), width_, height_, turns_, rgb);
+    }
+    return time();
+  }
+
+  std::string fault() const override { return fault_; }
+
+ private:
+  std::int64_t frames_of_head() const {
+    if (stream_.nb_frames > 0) return stream_.nb_frames;
+    const auto rate = stream_.avg_frame_rate;
+    if (input_->duration <= 0 || rate.num <= 0 || rate.den <= 0) return 0;
+    return std::llround(static_cast<double>(input_->duration) / AV_TIME_BASE * av_q2d(rate));
+  }
+
+  void blame(const std::string& why) {
+    if (fault_.empty()) fault_ = why;
+  }
+
+  /// Fills frame_. False at the end.
+  bool decode() {
+    for (;;) {
+      const int got = avcodec_receive_frame(decoder_.get(), frame_.get());
+      if (got == 0) return true;
+      if (got == AVERROR_EOF) return false;
+      if (got != AVERROR(EAGAIN)) blame("has damaged frames");
+      if (is_drained_ && got != AVERROR(EAGAIN)) return false;
+      send_next();
+    }
+  }
+
+  /// Gives the decoder the next packet of the stream, or the end.
+  void send_next() {
+    int got = 0;
+    while ((got = av_read_frame(input_.get(), packet_.get())) >= 0) {
+      const bool is_mine = packet_->stream_index == stream_.index;
+      if (is_mine) {
+        if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) blame("is cut off or damaged");
+        if (avcodec_send_packet(decoder_.get(), packet_.get()) < 0) blame("has damaged frames");
+      }
+      av_packet_unref(packet_.get());
+      if (is_mine) return;
+    }
+    if (got != AVERROR_EOF) blame("is cut off or damaged");
+    avcodec_send_packet(decoder_.get(), nullptr);
+    is_drained_ = true;
+  }
+
+  void tell_of_the_end() {
+    if (!fault_.empty() && !is_told_)
+      fault_ += ": " + std::to_string(frames_) + " frames could be read";
+    is_told_ = true;
+  }
+
+  void convert(std::uint8_t* rgb) {
+    const auto& frame = *frame_;
+    scaler_.reset(sws_getCachedContext(scaler_.release(), frame.width, frame.height,
+                                       static_cast<AVPixelFormat>(frame.format), width_, height_,
+                                       AV_PIX_FMT_RGB24, kScaling, nullptr, nullptr, nullptr));
+    if (!scaler_) throw std::runtime_error("has pixels of a kind that cannot be read");
+    int *from = nullptr, *to = nullptr, full_from = 0, full_to = 0, brightness = 0, contrast = 0,
+        saturation = 0;
+    if (sws_getColorspaceDetails(scaler_.get(), &from, &full_from, &to, &full_to, &brightness,
+                                 &contrast, &saturation) >= 0) {
+      const int space = frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_DEFAULT;
+      sws_setColorspaceDetails(scaler_.get(), sws_getCoefficients(space),
+                               frame.color_range == AVCOL_RANGE_JPEG ? 1 : full_from, to, full_to,
+                               brightness, contrast, saturation);
+    }
+    std::uint8_t* const planes[4] = {rgb, nullptr, nullptr, nullptr};
+    const int strides[4] = {3 * width_, 0, 0, 0};
+    checked(sws_scale(scaler_.get(), frame.data, frame.linesize, 0, frame.height, planes, strides),
+            "has pixels of a kind that cannot be read");
+  }
+
+  /// When the frame is shown; one tick after the one before if the file does not say, or says that
+  /// it is earlier.
+  std::int64_t time() {
+    auto time = frame_->best_effort_timestamp;
+    if (time == AV_NOPTS_VALUE) time = last_ + std::max<std::int64_t>(frame_->pkt_duration, 1);
+    if (frames_ > 1) time = std::max(time, last_ + 1);
+    return last_ = time;
+  }
+
+  const UniqueInput input_;
+  AVStream& stream_;
+  const UniqueCodec decoder_;
+  const int turns_, width_, height_;  // lying, as they are stored
+  VideoFacts facts_;
+  const UniqueFrame frame_{checked(av_frame_alloc())};
+  const UniquePacket packet_{checked(av_packet_alloc())};
+  UniqueScaler scaler_;
+  std::vector<std::uint8_t> lying_;
+  std::string fault_;
+  bool is_drained_ = false, is_told_ = false;
+  std::int64_t frames_ = 0, last_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<VideoReader> open_video_file(const std::string& file) {
+  return std::make_unique<Reader>(file);
+}
+
+}  // namespace millrace

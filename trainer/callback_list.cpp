@@ -1,0 +1,231 @@
+#include "millrace/trainer/callback_list.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process/process_usage.h"
+#include "millrace/base/renamed_keys.h"
+#include "millrace/base/text.h"
+#include "millrace/models/weights/safetensors.h"
+#include "millrace/trainer/activity.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+/// The metrics of callbacks that a condition reads.
+std::vector<std::string> watched_by(const std::optional<When>& when) {
+  if (!when || !when->only_if()) return {};
+  const auto& name = when->only_if()->name();
+  const auto& always = Condition::step_figures();
+  return std::ranges::count(always, name) > 0 ? std::vector<std::string>() : std::vector{name};
+}
+
+bool has(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::ranges::any_of(patterns,
+                             [&](const auto& one) { return matches_wildcards(one, name); });
+}
+
+}  // namespace
+
+Registry<CallbackFactory>& callbacks() {
+  static Registry<CallbackFactory> registry("callback");
+  return registry;
+}
+
+void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
+                       std::optional<When> when, std::string plugin) {
+  Named named{std::move(name), std::move(callback), std::move(when), std::move(plugin)};
+  if (const auto* reader = named.as<ReadsMetrics>())
+    named.watches = blaming(named.title(), "watches", [&] { return reader->watches(); });
+  std::ranges::copy(watched_by(named.when), std::back_inserter(named.watches));
+  named.publishes = named.ask_publishes();
+  all_.push_back(std::move(named));
+}
+
+std::vector<std::string> CallbackList::Named::ask_publishes() const {
+  const auto* publisher = as<PublishesMetrics>();
+  if (!publisher) return {};
+  return blaming(title(), "publishes", [&] { return publisher->publishes(); });
+}
+
+bool CallbackList::need_validation() const {
+  return std::ranges::any_of(
+      all_, [](const auto& named) { return named.template as<NeedsValidation>() != nullptr; });
+}
+
+void CallbackList::check_metrics() {
+  std::map<std::string, const Named*> owners;
+  for (auto& named : all_) {
+    auto names = named.ask_publishes();
+    for (auto& before : named.publishes)
+      if (!has(names, before)) named.withdrawn.push_back(before);
+    named.publishes = std::move(names);
+    for (const auto& name : named.publishes) {
+      if (is_own_figure(name))
+        throw ConfigError(fmt::format(
+            "{0} names '{1}' in publishes(), which the training itself says of every step: choose "
+            "another name, such as 'my/{1}'",
+            named.title().text(), name));
+      if (name.find('*') != std::string::npos) continue;
+      if (const auto [owner, is_new] = owners.emplace(name, &named);
+          !is_new && owner->second != &named)
+        throw ConfigError(fmt::format(
+            "callbacks.{} and callbacks.{} both publish '{}', so that nobody could tell whose it "
+            "is: leave one out",
+            owner->second->name, named.name, name));
+    }
+  }
+  for (const auto& named : all_)
+    for (const auto& name : named.watches)
+      if (std::ranges::none_of(all_, [&](const auto& one) { return has(one.publishes, name); }))
+        refuse_watched(named, name);
+}
+
+void CallbackList::refuse_watched(const Named& watcher, const std::string& name) const {
+  std::vector<std::string> published;
+  for (const auto& named : all_) std::ranges::copy(named.publishes, std::back_inserter(published));
+  for (const auto& named : all_)
+    if (has(named.withdrawn, name))
+      throw ConfigError(fmt::format(
+          "callbacks.{}: '{}' will never come: with this detector and these data callback '{}' "
+          "does not publish it{}",
+          watcher.name, name, named.name, suggestion(name, published)));
+  if (is_own_figure(name) || name.starts_with("loss_"))
+    throw ConfigError(fmt::format(
+        "callbacks.{}: '{}' is a metric of every training step, on that step's batch alone; "
+        "metrics to watch are published by callbacks, such as 'val/loss' by "
+        "[callbacks.validation_loss]",
+        watcher.name, name));
+  const auto now = renamed_loss(name);
+  throw ConfigError(fmt::format(
+      "callbacks.{}: no callback of this run publishes '{}'{}", watcher.name, name,
+      now.empty() ? suggestion(name, published) : ", which is called '" + now + "' now"));
+}
+
+void CallbackList::tell_what_never_came(const TrainState& state) const {
+  for (const auto& named : all_)
+    for (const auto& name : named.watches)
+      if (!state.latest.contains(name)) {
+        const auto now = renamed_loss(name);
+        spdlog::warn(
+            "callbacks.{} waited for '{}', which nobody has published in this run: it did "
+            "nothing{}",
+            named.name, name, now.empty() ? "" : "; it is called '" + now + "' now");
+      }
+}
+
+void CallbackList::call(Named& named, const char* hook, TrainState& state,
+                        const std::function<void()>& work, std::exception_ptr& failure) {
+  if (!state.is_chief && named.callback->chief_only()) return;
+  const auto began = Clock::now();
+  const double cpu_s = cpu_seconds();
+  state.activity->begin("callback " + named.name,
+                        fmt::format("callback '{}' in {}", named.name, hook));
+  state.caller = named.name;
+  state.may_publish_ = &named.publishes;
+  const auto failed = [&](const auto& error) {
+    if (failure)
+      spdlog::error(sentence_of(error.what()));
+    else
+      failure = std::make_exception_ptr(error);
+  };
+  try {
+    work();
+  } catch (const ConfigError& problem) {
+    failed(ConfigError(failure_text(named.title(), hook, problem.what())));
+  } catch (...) {
+    failed(Error(failure_text(named.title(), hook, what_is_thrown())));
+  }
+  state.may_publish_ = nullptr;
+  const auto took = seconds_since(began);
+  state.spent.by_callback[named.name] += took;
+  state.spent.callbacks_s += took;
+  const auto took_cpu_s = cpu_seconds() - cpu_s;
+  state.spent_cpu.by_callback[named.name] += took_cpu_s;
+  state.spent_cpu.callbacks_s += took_cpu_s;
+}
+
+void CallbackList::trigger(TrainState& state) {
+  trigger_if(state, [&](When& when) { return when.is_due(state); });
+}
+
+void CallbackList::trigger_at_start(TrainState& state) {
+  trigger_if(state, [&](When& when) { return when.is_due_at_start(state); });
+}
+
+void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)>& is_due) {
+  std::string due;          // by callback
+  bool may_differ = false;  // between ranks
+  for (auto& named : all_) {
+    due += named.when && is_due(*named.when) ? 'x' : ' ';
+    may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();
+  }
+  if (may_differ) due = state.cluster->broadcast("what is due", due);
+  std::exception_ptr first;
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (due[i] == 'x')
+      call(
+          all_[i], "trigger", state, [&] { all_[i].callback->trigger(state); }, first);
+  if (first) std::rethrow_exception(first);
+}
+
+std::map<std::string, std::string> CallbackList::save_states() const {
+  std::map<std::string, std::string> states;
+  for (const auto& named : all_)
+    if (const auto* saver = named.as<SavesState>())
+      blaming(named.title(), "save_state", [&] {
+        if (const auto state = saver->save_state(); !state.is_null())
+          states[named.name] = state.dump();
+      });
+  return states;
+}
+
+std::map<std::string, NamedTensors> CallbackList::save_tensors() const {
+  std::map<std::string, NamedTensors> all;
+  for (const auto& named : all_)
+    if (const auto* saver = named.as<SavesTensors>())
+      if (auto tensors =
+              blaming(named.title(), "save_tensors", [&] { return saver->save_tensors(); });
+          !tensors.empty())
+        all[named.name] = std::move(tensors);
+  return all;
+}
+
+NamedTensors CallbackList::tensors_of(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const auto& named : all_) {
+    const auto* saver = named.as<SavesTensors>();
+    if (named.name == name) return saver ? saver->save_tensors() : NamedTensors();
+    names.push_back(named.name);
+  }
+  throw ConfigError(fmt::format("this run has no callback '{}'{}", name, suggestion(name, names)));
+}
+
+void CallbackList::load(TrainState& state, const std::map<std::string, std::string>& states,
+                        const std::map<std::string, NamedTensors>& tensors) {
+  for (auto& named : all_) try {
+      if (!state.is_chief && named.callback->chief_only()) continue;
+      state.caller = named.name;
+      auto* with_state = named.as<SavesState>();
+      if (const auto found = states.find(named.name); with_state && found != states.end())
+        with_state->load_state(state, nlohmann::json::parse(found->second));
+      auto* with_tensors = named.as<SavesTensors>();
+      if (const auto found = tensors.find(named.name); with_tensors && found != tensors.end())
+        with_tensors->load_tensors(state, found->second);
+    } catch (...) {
+      throw Error(fmt::format(
+          "the checkpoint's state of {} cannot be used; was it written by another version? {}",
+          named.title().text(), what_is_thrown()));
+    }
+}
+
+}  // namespace millrace

@@ -1,0 +1,257 @@
+#include "millrace/trainer/checkpoint/checkpoint.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/disk/part_folder.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/base/repeated.h"
+#include "millrace/models/weights/formats.h"
+#include "millrace/models/weights/model_card.h"
+#include "millrace/models/weights/sealed_folder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int kFormat = 1;
+
+constexpr auto kModel = "model.safetensors";
+constexpr auto kOptimizer = "optimizer.safetensors";
+
+/// What the metadata of weights say, with where the training stands. `whose` is empty or the name
+/// of the callback that keeps the weights: its scores are published under its name.
+Metadata metadata_of(const Checkpoint& checkpoint, const std::string& whose = "") {
+  std::map<std::string, double> scores;
+  for (const std::string name : {"bbox/AP", "segm/AP"}) {
+    const auto last = checkpoint.latest.find(whose.empty() ? name : whose + "/" + name);
+    if (last != checkpoint.latest.end() && std::isfinite(last->second)) scores[name] = last->second;
+  }
+  return trained_further(checkpoint.metadata, checkpoint.at.step, checkpoint.at.progress,
+                         std::move(scores));
+}
+
+std::string tensor_file(const std::string& callback) {
+  return "callback." + callback + ".safetensors";
+}
+
+/// The files of a checkpoint except state.json.
+std::vector<std::string> payload(const Checkpoint& checkpoint) {
+  std::vector<std::string> names = {kModel, kOptimizer, kCheckpointConfig};
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    names.push_back(tensor_file(callback));
+  return names;
+}
+
+/// Writes the files except state.json; their digests by name. What has not changed since `before`,
+/// a checkpoint or empty, is shared with it where the file system can.
+std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
+                                                 const fs::path& folder, const fs::path& before) {
+  std::map<std::string, std::string> digests;
+  const auto write = [&](const std::string& name, const NamedTensors& tensors,
+                         const Metadata& metadata) {
+    digests[name] = hex(write_safetensors(folder / name, tensors,
+                                          metadata.empty() ? metadata : sealed(metadata, tensors),
+                                          before.empty() ? before : before / name));
+  };
+  write(kModel, checkpoint.model, metadata_of(checkpoint));
+  write(kOptimizer, checkpoint.optimizer, {});
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    write(tensor_file(callback), tensors, metadata_of(checkpoint, callback));
+  write_file_atomically(folder / kCheckpointConfig, checkpoint.config);
+  digests[kCheckpointConfig] = digest_text(checkpoint.config);
+  return digests;
+}
+
+json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::string>& files) {
+  const auto& at = checkpoint.at;
+  json callback_tensors = json::array();
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    callback_tensors.push_back(callback);
+  return {
+      {"format", kFormat},
+      {"step", at.step},
+      {"progress", at.progress},
+      {"images", at.images},
+      {"bad_steps", at.bad_steps},
+      {"overflow_steps", at.overflow_steps},
+      {"bad_in_a_row", at.bad_in_a_row},
+      {"returns", at.returns},
+      {"rate_factor", at.rate_factor},
+      {"returned_to", at.returned_to},
+      {"failing_step", at.failing_step},
+      {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
+      {"seed", checkpoint.seed},
+      {"epoch_size", checkpoint.epoch_size},
+      {"classes", checkpoint.classes},
+      {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
+      {"hyper", checkpoint.hyper},
+      {"latest", checkpoint.latest},
+      {"callbacks", checkpoint.callbacks},
+      {"callback_tensors", callback_tensors},
+      {"files", files}};
+}
+
+/// Reads all but tensors and configuration; callback_tensors gets its names. Throws
+/// NewerCheckpoint, Error.
+void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
+  sealed.read([&](const json& state) {
+    auto& at = checkpoint.at;
+    const auto format = state.at("format").get<std::int64_t>();
+    if (format > kFormat)
+      throw NewerCheckpoint(
+          fmt::format("was written by a newer version (format {}; this one reads {}): resume with "
+                      "that version, "
+                      "or move this checkpoint away to go on from the one before",
+                      format, kFormat));
+    state.at("step").get_to(at.step);
+    state.at("progress").get_to(at.progress);
+    state.at("images").get_to(at.images);
+    state.at("bad_steps").get_to(at.bad_steps);
+    at.overflow_steps = state.value("overflow_steps", at.overflow_steps);  // not in older ones
+    state.at("bad_in_a_row").get_to(at.bad_in_a_row);
+    at.returns = state.value("returns", at.returns);
+    at.rate_factor = state.value("rate_factor", at.rate_factor);
+    at.returned_to = state.value("returned_to", at.returned_to);
+    at.failing_step = state.value("failing_step", at.failing_step);
+    if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
+      scale->at("factor").get_to(at.loss_scale.factor);
+      scale->at("good_steps").get_to(at.loss_scale.good_steps);
+    }
+    state.at("seed").get_to(checkpoint.seed);
+    checkpoint.epoch_size = state.value("epoch_size", std::int64_t{0});
+    checkpoint.classes = state.value("classes", std::vector<std::string>());
+    state.at("cursor").at("next").get_to(at.cursor.next);
+    state.at("cursor").at("pending").get_to(at.cursor.pending);
+    checkpoint.hyper = state.value("hyper", checkpoint.hyper);
+    if (const auto latest = state.find("latest"); latest != state.end())
+      for (const auto& [name, value] : latest->items())
+        checkpoint.latest[name] =
+            value.is_null() ? std::nan("") : value.get<double>();  // JSON has no NaN
+    state.at("callbacks").get_to(checkpoint.callbacks);
+    if (const auto names = state.find("callback_tensors"); names != state.end())
+      for (const auto& name : *names) checkpoint.callback_tensors[name.get<std::string>()];
+  });
+}
+
+/// Removes what a killed process left half written.
+void remove_parts(const fs::path& folder) {
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto name = entry.path().filename().string();
+    if (name.ends_with(".part") && (name.starts_with("step-") || name.starts_with("latest")))
+      parts.push_back(entry.path());
+  }
+  for (const auto& part : parts) fs::remove_all(part);
+}
+
+/// Makes `latest` a link to a checkpoint; warns if it cannot, since nothing here reads it.
+void point_latest_at(const fs::path& checkpoint) {
+  const auto latest = checkpoint.parent_path() / "latest",
+             part = checkpoint.parent_path() / "latest.part";
+  std::error_code problem;
+  fs::remove(part, problem);  // left by a process that was killed
+  fs::create_symlink(checkpoint.filename(), part, problem);
+  if (!problem) problem = rename_path(part, latest);
+  if (!problem) return;
+  spdlog::warn("{} cannot be made a link to {}: {}; move away what is there", latest.string(),
+               checkpoint.filename().string(), problem.message());
+  fs::remove(part, problem);
+}
+
+}  // namespace
+
+fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
+  return folder / fmt::format("step-{:06}", step);
+}
+
+std::int64_t step_of(const fs::path& checkpoint) {
+  const auto name = checkpoint.filename().string();
+  constexpr std::size_t kMostDigits = 18;  // of a std::int64_t
+  if (!name.starts_with("step-") || name.size() == 5 || name.size() > 5 + kMostDigits ||
+      name.find_first_not_of("0123456789", 5) != std::string::npos)
+    return -1;
+  return std::stoll(name.substr(5));
+}
+
+fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
+  const auto whole = checkpoint_of(folder, checkpoint.at.step);
+  try {
+    make_writable_folder(folder);
+    remove_parts(folder);
+    const auto before = list_checkpoints(folder);
+    PartFolder part(whole, PartFolder::Existing::replace);
+    const auto files =
+        write_payload(checkpoint, part.path(), before.empty() ? fs::path() : before.back());
+    write_sealed_state(part.path(), state_of(checkpoint, files));
+    part.publish();
+    point_latest_at(whole);
+    return whole;
+  } catch (const std::exception& problem) {
+    throw Error(fmt::format("the checkpoint of step {} cannot be written: {}", checkpoint.at.step,
+                            problem.what()));
+  }
+}
+
+Checkpoint read_checkpoint(const fs::path& checkpoint) {
+  Checkpoint result;
+  in_checkpoint(checkpoint, [&] {
+    const SealedState state(checkpoint);
+    read_state(state, result);
+    for (const auto& name : payload(result)) state.check(name);
+  });
+  result.model = read_safetensors(checkpoint / kModel);
+  result.optimizer = read_safetensors(checkpoint / kOptimizer);
+  for (auto& [callback, tensors] : result.callback_tensors)
+    tensors = read_safetensors(checkpoint / tensor_file(callback));
+  result.config = read_file(checkpoint / kCheckpointConfig);
+  return result;
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+  std::vector<fs::path> found;
+  if (!fs::is_directory(folder)) return found;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (!entry.is_symlink() && entry.is_directory() && step_of(entry.path()) >= 0)
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });
+  return found;
+}
+
+std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
+  const auto all = list_checkpoints(folder);
+  for (auto candidate = all.rbegin(); candidate != all.rend(); ++candidate) {
+    std::optional<Checkpoint> newest;
+    try {
+      newest = read_checkpoint(*candidate);
+    } catch (const NewerCheckpoint&) {
+      throw;
+    } catch (const Error& problem) {
+      spdlog::warn("{}; trying the one before", problem.what());
+      continue;
+    }
+    std::error_code no_link;
+    if (fs::read_symlink(folder / "latest", no_link) != candidate->filename())
+      point_latest_at(*candidate);
+    return newest;
+  }
+  if (!all.empty())
+    throw Error(fmt::format(
+        "every checkpoint in {} is damaged, as said above; nothing is trained anew over them. Put "
+        "a copy of one back in its place, or start a new run without --resume: model.weights may "
+        "name any model.safetensors in there that is whole",
+        folder.string()));
+  return std::nullopt;
+}
+
+}  // namespace millrace

@@ -1,0 +1,94 @@
+#include "millrace/trainer/run/config_changes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "millrace/base/config.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/renamed_keys.h"
+#include "millrace/models/detector/restore.h"
+
+namespace millrace {
+namespace {
+
+std::string text(const std::map<std::string, const Config*>& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? "nothing" : value_text(*found->second);
+}
+
+std::string line(const ConfigChange& change) {
+  return fmt::format("{}: was {}, is {}", change.key, change.was, change.is);
+}
+
+constexpr auto kInstead =
+    "set it back, or start a new run without --resume; model.weights can name this checkpoint's "
+    "model.safetensors";
+
+/// Throws ConfigError for the changes of keys that begin so, or for the key `otherwise`.
+[[noreturn]] void refuse(const std::vector<ConfigChange>& changes,
+                         std::initializer_list<std::string_view> prefixes,
+                         const std::string& otherwise, const std::string& why) {
+  std::vector<std::string> lines;
+  for (const auto& change : changes)
+    if (std::ranges::any_of(prefixes, [&](auto prefix) { return change.key.starts_with(prefix); }))
+      lines.push_back(fmt::format("{}: {}", change.origin.text(), line(change)));
+  if (lines.empty()) lines.push_back(otherwise);
+  throw ConfigError(fmt::format("{}: {}; {}", fmt::join(lines, ", "), why, kInstead));
+}
+
+/// Keys that must stay, and what they decide.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixed = {{
+    {"model.type", "the checkpoint's weights are of the other model"},
+    {"optimizer.type", "the checkpoint holds the other optimizer's state"},
+    {"data.shuffle_window",
+     "it decides the order of the data, in the middle of which the checkpoint is"},
+    {"train.seed", "it decides the order of the data, in the middle of which the checkpoint is"},
+}};
+
+}  // namespace
+
+std::vector<ConfigChange> config_changes(const Config& was, const Config& is) {
+  const auto before = leaves(was), now = leaves(is);
+  auto keys = before;
+  keys.insert(now.begin(), now.end());
+  std::vector<ConfigChange> changes;
+  for (const auto& [key, value] : keys) {
+    ConfigChange change{key, text(before, key), text(now, key), value->origin};
+    if (const auto present = now.find(key); present != now.end())
+      change.origin = present->second->origin;
+    if (change.was != change.is) changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training) {
+  const auto changes =
+      config_changes(with_new_keys(parse_config(checkpoint.config, "the checkpoint's config.toml")),
+                     training.config);
+  for (const auto& change : changes) spdlog::info("changed since the checkpoint: {}", line(change));
+  for (const auto& [key, why] : kFixed)
+    for (const auto& change : changes)
+      if (change.key == key && change.was != "nothing")  // an older version may not know the key
+        refuse(changes, {key}, "", std::string(why));
+  if (!checkpoint.classes.empty() && checkpoint.classes != training.classes)
+    refuse(changes, {"data.classes", "data.root", "data.train"}, "data.classes",
+           fmt::format("the checkpoint's classes are {}, now they are {}", checkpoint.classes,
+                       training.classes));
+  if (checkpoint.epoch_size > 0 && checkpoint.epoch_size != training.epoch_size)
+    refuse(changes, {"data.root", "data.train", "data.sources"}, "data.root",
+           fmt::format("the checkpoint is in the middle of {} samples, now there are {}",
+                       checkpoint.epoch_size, training.epoch_size));
+  try {
+    check_fits(named_values(training.model), checkpoint.model, "the model");
+  } catch (const Error& problem) {
+    refuse(changes, {"model."}, "model", problem.what());
+  }
+}
+
+}  // namespace millrace

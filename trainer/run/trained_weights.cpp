@@ -1,0 +1,222 @@
+#include "millrace/trainer/run/trained_weights.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/models/detector/detector.h"
+
+namespace millrace {
+namespace {
+
+/// Those of `some` that are not in `others`.
+std::vector<std::string> missing_in(const std::vector<std::string>& others,
+                                    const std::vector<std::string>& some) {
+  std::vector<std::string> missing;
+  for (const auto& name : some)
+    if (std::ranges::count(others, name) == 0) missing.push_back(name);
+  return missing;
+}
+
+std::string first_few(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 10;
+  const auto shown = std::min(names.size(), kMost);
+  return joined({names.data(), shown}) + (shown < names.size() ? ", ..." : "");
+}
+
+void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& recipe,
+                   const TrainedWeights& weights) {
+  const auto unknown = missing_in(card.classes, split.classes);
+  if (unknown.empty()) return;
+  const auto& objection = weights.insistence;
+  if (!recipe.data.classes.empty())
+    return objection.object<ConfigError>(
+        fmt::format("data.classes: the weights have no class '{}'{}", unknown.front(),
+                    suggestion(unknown.front(), card.classes)));
+  if (unknown.size() == split.classes.size())
+    return objection.object<ConfigError>(
+        fmt::format("none of the annotated categories ({}) is a class of the weights; {} knows {}",
+                    first_few(split.classes), weights.file, first_few(card.classes)));
+  spdlog::warn("{} that the weights do not know: left out ({})",
+               unknown.size() == 1 ? "an annotated category" : "annotated categories",
+               first_few(unknown));
+}
+
+/// Throws ConfigError, unless forced, if there are lines on what contradicts the weights in `file`.
+void object_to(const std::vector<std::string>& lines, const std::string& file,
+               const Insistence& insistence) {
+  if (lines.empty()) return;
+  insistence.object<ConfigError>(
+      fmt::format("{} contradicts this configuration:\n  {}\nset {} as the weights have it", file,
+                  fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
+}
+
+/// How images are prepared for detection, in the keys of [data].
+Config preparation(const DataOptions& data) {
+  Config table;
+  const auto set = [&](const char* key, Config::Data value) {
+    table.set(key, {std::move(value), {}});
+  };
+  set("test_short_side", data.settled_test_short_side());
+  set("test_max_side", data.settled_test_max_side());
+  set("resize_style", value_name(data.resize_style));
+  set("divisor", data.divisor);
+  return table;
+}
+
+/// "sample/train2017": what a training learns from, without the way there.
+std::string data_name(const Recipe& recipe) {
+  const auto named = [](const std::filesystem::path& root, const std::string& split) {
+    const auto folder = (root / "").parent_path().filename().string();
+    return folder.empty() ? split : folder + "/" + split;
+  };
+  if (recipe.sources.empty()) return named(recipe.data.root, recipe.data.train);
+  std::vector<std::string> names;
+  for (const auto& source : recipe.sources) {
+    const auto text = [&](const char* key) {
+      const auto* value = source.find(key);
+      const auto* words = value ? std::get_if<std::string>(&value->data) : nullptr;
+      return words ? *words : std::string();
+    };
+    if (!text("root").empty()) names.push_back(named(text("root"), text("split")));
+  }
+  return joined(names);
+}
+
+/// A list of one is read as what is in it.
+const Config& unwrapped(const Config& value) {
+  const auto* array = std::get_if<Config::Array>(&value.data);
+  return array && array->size() == 1 ? array->front() : value;
+}
+
+std::optional<double> number(const Config& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value.data))
+    return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&value.data)) return *real;
+  return std::nullopt;
+}
+
+/// Whether two values are read as the same option: 1 and 1.0, 1 and [1].
+bool same_option(const Config& a, const Config& b) {
+  const auto &left = unwrapped(a), &right = unwrapped(b);
+  if (const auto x = number(left), y = number(right); x && y) return *x == *y;
+  const auto *these = std::get_if<Config::Array>(&left.data),
+             *those = std::get_if<Config::Array>(&right.data);
+  if (these && those) return std::ranges::equal(*these, *those, same_option);
+  return value_text(left) == value_text(right);
+}
+
+/// Whether both are among values that decide the same.
+bool both_in(const std::vector<std::string>& alike, const Config& a, const Config& b) {
+  const auto has = [&](const Config& value) {
+    const auto* text = std::get_if<std::string>(&value.data);
+    return text && std::ranges::count(alike, *text) > 0;
+  };
+  return has(a) && has(b);
+}
+
+}  // namespace
+
+Insistence initial_insistence(const Recipe& recipe) {
+  return {recipe.force_weights, "model.force_weights = true"};
+}
+
+void check_initial_weights(const Recipe& recipe) {
+  const auto& file = recipe.weights;
+  if (file.empty()) return;
+  std::error_code problem;
+  if (!std::filesystem::exists(file, problem))
+    throw ConfigError(
+        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
+                    "from random values (model.backbone.norm must not be frozen then)",
+                    file));
+  const auto card = read_card(file);
+  if (!card) return;
+  std::vector<std::string> lines;
+  for (const auto& one : contradictions(*card, recipe)) {
+    if (one.decides == OfWeights::tensors)
+      spdlog::info("{}: {}", file, one.text());
+    else
+      lines.push_back(one.text());
+  }
+  object_to(lines, file, initial_insistence(recipe));
+}
+
+void check_resumed_weights(const Config& config, const Recipe& recipe) {
+  const auto* model = config.find("model");
+  if (!model) return;  // of an old checkpoint
+  std::vector<std::string> lines;
+  for (const auto& one : contradictions({.model = of_weights(*model)}, recipe))
+    lines.push_back(one.text());
+  object_to(lines, "the checkpoint", initial_insistence(recipe));
+}
+
+std::optional<ModelCard> chiefs_card(const std::string& weights, const Cluster& cluster) {
+  nlohmann::json text = Metadata();
+  if (cluster.is_chief())
+    if (const auto card = read_card(weights)) text = to_metadata(*card);
+  const auto chiefs = nlohmann::json::parse(cluster.broadcast("card of the weights", text.dump()));
+  return card_in(chiefs.get<Metadata>(), weights);
+}
+
+std::optional<ModelCard> checked_card(const TrainedWeights& weights, const Recipe& recipe,
+                                      const Cluster& cluster) {
+  auto card = chiefs_card(weights.file, cluster);
+  if (!card) return card;
+  std::vector<std::string> lines;
+  for (const auto& one : contradictions(*card, recipe)) lines.push_back(one.text());
+  object_to(lines, weights.file, weights.insistence);
+  return card;
+}
+
+DataSplit labelled_by(const ModelCard& card, const DataSplit& split, const Recipe& recipe,
+                      const TrainedWeights& weights) {
+  check_classes(card, split, recipe, weights);
+  const auto unknown = missing_in(card.classes, split.classes);
+  if (weights.insistence.asked && !unknown.empty() && split.classes.size() == card.classes.size())
+    return split;
+  DataSplit result{split.annotations, split.images, card.classes, {}};
+  for (const auto& name : card.classes) {
+    const auto place = std::ranges::find(split.classes, name) - split.classes.begin();
+    result.category_ids.push_back(place < std::ssize(split.classes)
+                                      ? split.category_ids[static_cast<std::size_t>(place)]
+                                      : kNoCategory);
+  }
+  return result;
+}
+
+ModelCard model_card(const Recipe& recipe, std::vector<std::string> classes,
+                     std::vector<std::int64_t> category_ids) {
+  return {.model = of_weights(recipe.model),
+          .data = preparation(recipe.data),
+          .classes = std::move(classes),
+          .category_ids = std::move(category_ids),
+          .training = {.data = data_name(recipe), .version = MILLRACE_VERSION}};
+}
+
+std::string Contradiction::text() const {
+  return fmt::format("{}: trained with {}, here {} ({})", key, was, is, origin.text());
+}
+
+std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& recipe) {
+  std::vector<Contradiction> found;
+  const auto compare = [&](const WeightOption& option) {
+    const auto *was = card.model.find_path(option.name), *is = recipe.model.find_path(option.name);
+    if (!was || !is || same_option(*was, *is) || both_in(option.alike, *was, *is)) return;
+    found.push_back(
+        {"model." + option.name, value_text(*was), value_text(*is), is->origin, option.decides});
+  };
+  compare({"type", OfWeights::tensors, {}});
+  for (const auto& option : detectors().at(recipe.model_type).weight_options()) compare(option);
+  return found;
+}
+
+}  // namespace millrace

@@ -1,0 +1,422 @@
+#include "millrace/trainer/trainer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/events/event_ring.h"
+#include "millrace/base/events/last_events.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process/exit_codes.h"
+#include "millrace/base/process/process_usage.h"
+#include "millrace/base/process/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/dataflow/engine/count_steps.h"
+#include "millrace/models/detector/restore.h"
+#include "millrace/trainer/activity.h"
+#include "millrace/trainer/checkpoint/memory_checkpoints.h"
+#include "millrace/trainer/do_all.h"
+#include "millrace/trainer/failed_steps.h"
+#include "millrace/trainer/timed_part.h"
+#include "millrace/trainer/validation_pass.h"
+
+namespace millrace {
+namespace {
+
+constexpr unsigned kSecondsToEnd = 5;  // after a signal, for what still reads data
+constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // between looks for a signal
+
+/// Data that never came: their flow is not waited for, not even to destroy it.
+struct NoData : Error {
+  using Error::Error;
+};
+
+/// Ranks that all wait for data would wait for ever. Throws NoData.
+void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
+  if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout.seconds) return;
+  auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
+                          duration_text(waited_s));
+  if (const auto work = data.report().in_work; !work.empty())
+    text += fmt::format("; '{}' works on {}", work[0].stage, work[0].sample);
+  throw NoData(text);
+}
+
+/// Digest of the cursor; never 0.
+std::uint64_t place_of(const Position& at) {
+  return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
+}
+
+std::string ids(std::span<const Batch> batches) {
+  std::string text;
+  for (const auto& batch : batches)
+    for (const auto& image : batch.images)
+      text += (text.empty() ? "" : ", ") + std::to_string(image.image_id);
+  return text;
+}
+
+std::int64_t images_in(const std::vector<Batch>& batches) {
+  std::int64_t images = 0;
+  for (const auto& batch : batches) images += static_cast<std::int64_t>(batch.size());
+  return images;
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
+    : plan_(std::move(plan)),
+      callbacks_(std::move(callbacks)),
+      training_step_(plan_.model, plan_.train, plan_.optimizer, plan_.cluster),
+      schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
+                plan_.train.epochs),
+      state_(plan_.model, plan_.optimizer),
+      boundary_(state_, callbacks_, [this] { return checkpoint(); }) {
+  set_folder(plan_.folder);
+  state_.cluster = &plan_.cluster;
+  state_.is_chief = plan_.cluster.is_chief();
+  state_.cancelled_flows = std::make_shared<CancelledFlows>();
+  state_.validation = plan_.validation;
+  state_.make_model = plan_.make_model;
+  state_.kept_by = [this](const std::string& callback) { return callbacks_.tensors_of(callback); };
+}
+
+bool has_all_steps(const Position& at, const TrainOptions& train) {
+  return at.progress >= train.epochs || (train.max_steps > 0 && at.step >= train.max_steps);
+}
+
+void Trainer::set_folder(const std::filesystem::path& folder) {
+  plan_.folder = folder;
+  state_.folder = folder;
+  boundary_.set_folder(folder / "checkpoints");
+}
+
+void Trainer::resume(const Checkpoint& checkpoint) {
+  restore(plan_.model, checkpoint.model);
+  training_step_.optimizer().load(checkpoint.optimizer);
+  state_.hyper.load(checkpoint.hyper);
+  state_.latest = checkpoint.latest;
+  state_.at = checkpoint.at;
+  state_.previous_progress = checkpoint.at.progress;
+  callbacks_.load(state_, checkpoint.callbacks, checkpoint.callback_tensors);
+  resumed_ = true;
+}
+
+TrainEnd Trainer::run() {
+  const StopSignals signals;
+  DoAll all;
+  const auto then = [&](auto&& work) {
+    all.then(work);
+    state_.failure = all.failure();
+  };
+  then([&] {
+    try {
+      train();
+    } catch (const NoData&) {
+      static_cast<void>(data_.release());
+      throw;
+    } catch (const Diverged&) {  // the newest in memory may be of these steps
+      if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
+      throw;
+    }
+  });
+  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  if (all.has_failed()) {
+    write_last_events(state_.failure);
+    spdlog::error("training failed after step {}", state_.at.step);
+  }
+  then([&] { boundary_.call("after_train", [&](Callback& c) { c.after_train(state_); }); });
+  then([&] { boundary_.settle(); });
+  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  const auto signal = signal_of_all(all.has_failed());
+  tell_of_skipped();
+  end_data(signal, all.has_failed());
+  if (all.has_failed()) log_error_in_file(state_.failure);
+  all.done();
+  if (!state_.failed_.empty()) throw Error(state_.failed_);
+  if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
+  const bool diverged = signal.empty() && has_diverged(state_.at, plan_.train);
+  if (signal.empty() && !diverged && state_.is_chief) callbacks_.tell_what_never_came(state_);
+  return {state_.at, state_.stop_reason(), !signal.empty(), diverged};
+}
+
+std::string Trainer::signal_of_all(bool failed) {
+  const auto& cluster = plan_.cluster;
+  if (cluster.size() > 1 && !failed)
+    for (const auto& signal : cluster.gather("signals", std::to_string(StopSignals::number())))
+      if (signal != "0") StopSignals::note(std::stoi(signal));
+  auto signal = StopSignals::received();
+  // A signal during the last evaluation has cut that short.
+  if (!signal.empty()) state_.stop(signal);
+  return signal;
+}
+
+void Trainer::end_data(const std::string& signal, bool failed) {
+  if (!signal.empty())
+    StopSignals::give_up_after(
+        kSecondsToEnd, failed ? kFailed : kStoppedEarly,
+        fmt::format("trainer: {}: ended {} after the signal, while a sample was still being read\n",
+                    signal, duration_text(StopSignals::seconds_ago() + kSecondsToEnd)));
+  data_.reset();
+  state_.cancelled_flows->destroy_all();
+  if (!signal.empty())
+    spdlog::info("{}: ended {} after the signal", signal,
+                 duration_text(StopSignals::seconds_ago()));
+}
+
+void Trainer::prepare() {
+  data_ = plan_.start_data(state_.at.cursor);
+  check_schedule();
+  training_step_.start_alike();
+}
+
+void Trainer::train() {
+  if (!data_) prepare();
+  const Activity::Data watched(*state_.activity, [&] { return data_->report(); });
+  state_.total_epochs = plan_.train.epochs;
+  const auto samples = data_->epoch_size();
+  state_.total_steps = count_steps(plan_.train.epochs, samples, plan_.images_per_step);
+  if (plan_.train.max_steps > 0 && plan_.train.max_steps < state_.total_steps) {
+    state_.total_steps = plan_.train.max_steps;
+    state_.total_epochs = static_cast<double>(plan_.train.max_steps * plan_.images_per_step) /
+                          static_cast<double>(samples);
+  }
+  state_.activity->stands(state_.at.step, state_.total_steps, state_.at.progress, 0);
+  tell_of_schedule();
+
+  boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
+  callbacks_.check_metrics();
+  if (!resumed_) callbacks_.trigger_at_start(state_);
+  boundary_.settle();
+  stop_if_diverged();
+  bool epoch_begins = true, is_first = true;
+  while (!has_all_steps(state_.at, plan_.train)) {
+    auto next = state_.at;
+    std::vector<Batch> batches;
+    if (!stop_at_signal()) {
+      if (epoch_begins)
+        boundary_.call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
+      boundary_.call("before_step", [&](Callback& c) { c.before_step(state_); });
+      batches = next_batches(next);
+    }
+    const auto places = agree(batches, next);
+    if (!places) break;
+    step(batches, *places);
+    if (std::exchange(is_first, false) && !plan_.is_return)
+      spdlog::info("first step after {:.1f} s", process_age());
+
+    auto& at = state_.at;
+    state_.previous_progress = at.progress;
+    at.step += 1;
+    at.images = next.images;
+    at.progress = next.progress;
+    at.cursor = std::move(next.cursor);
+    state_.activity->stands(at.step, state_.total_steps, at.progress, images_in(batches));
+    epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
+    stop_at_signal();
+    stop_if_diverged();
+    state_.is_last = has_all_steps(at, plan_.train);
+    if (state_.is_last && state_.is_chief && !has_diverged(at, plan_.train)) check_has_learned(at);
+    boundary_.end_step(epoch_begins);
+  }
+  state_.activity->begin("end", "compares the ranks' weights");
+  training_step_.check_alike();
+}
+
+/// Whether training is to end here, for a signal or another reason.
+bool Trainer::stop_at_signal() {
+  if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
+  return !state_.stop_reason().empty();
+}
+
+void Trainer::stop_if_diverged() {
+  if (has_diverged(state_.at, plan_.train)) state_.stop(kDivergence);
+}
+
+void Trainer::check_schedule() const {
+  // The schedule is not to blame if max_steps cuts the run short.
+  if (plan_.train.max_steps == 0)
+    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
+}
+
+void Trainer::tell_of_schedule() const {
+  const auto& train = plan_.train;
+  const auto epochs_after = [&](std::int64_t steps) {
+    return static_cast<double>(steps * plan_.images_per_step) /
+           static_cast<double>(data_->epoch_size());
+  };
+  const auto epochs = epochs_after(state_.total_steps);
+  const bool is_longer = train.max_steps == 0 && epochs > 1.001 * train.epochs;
+  spdlog::info(
+      "{} of {}: {:.4g} epochs of {}{}", counted(state_.total_steps, "step"),
+      counted(plan_.images_per_step, "image"), epochs, counted(data_->epoch_size(), "sample"),
+      is_longer ? fmt::format("; train.epochs = {} ends within the last step", train.epochs) : "");
+  auto rate = schedule_.text();
+  if (state_.total_epochs < train.epochs) {
+    const auto last = state_.total_steps - 1;
+    rate += fmt::format("; train.max_steps = {} ends it at {:.4g}", train.max_steps,
+                        schedule_.rate({.progress = epochs_after(last),
+                                        .step = last,
+                                        .images = last * plan_.images_per_step}));
+  }
+  spdlog::info("learning rate {}", rate);
+}
+
+/// Skipped samples, of which only the first few were warned of one by one.
+void Trainer::tell_of_skipped() const {
+  if (!data_) return;
+  const auto report = data_->report();
+  if (report.skipped == 0) return;
+  spdlog::warn("{} of the training data could not be used and {} left out; the first: {}",
+               counted(report.skipped, "sample"), report.skipped == 1 ? "was" : "were",
+               report.skipped_reasons.empty() ? "unknown" : report.skipped_reasons.front());
+}
+
+std::vector<Batch> Trainer::next_batches(Position& at) {
+  const auto asked = Clock::now();
+  const TimedPart timed(state_, &Spent::data_s);
+  state_.activity->begin("data", "waits for data");
+  std::vector<Batch> batches;
+  while (std::ssize(batches) < plan_.optimizer.accumulate) {
+    while (!data_->is_ready(kSignalPeriod)) {
+      if (stop_at_signal()) return {};
+      check_patience(plan_, seconds_since(asked), *data_);
+    }
+    auto delivery = data_->next();
+    if (!delivery) throw Error("the training data ended before the training did");
+    Event(EventKind::batch, "batch", "images " + ids({&delivery->value, 1}), delivery->number)
+        .set_bytes(static_cast<std::int64_t>(delivery->value.bytes()));
+    at.images += static_cast<std::int64_t>(delivery->value.size());
+    at.progress = delivery->progress;
+    at.cursor = std::move(delivery->cursor);
+    batches.push_back(std::move(delivery->value));
+  }
+  return batches;
+}
+
+std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& batches,
+                                                     Position& next) {
+  const auto& cluster = plan_.cluster;
+  if (cluster.size() == 1) {
+    state_.interrupted_ = batches.empty() && StopSignals::number() != 0;
+    if (batches.empty()) return std::nullopt;
+    auto alone = agree_on_step(cluster, {.batches = sizes_of(batches, state_.lists_images_)});
+    state_.images = std::move(alone.ids);
+    return alone.places;
+  }
+  cluster.set_place(fmt::format("step {}", state_.at.step + 1));
+  state_.activity->begin("exchange", "agrees with the other ranks on the next step");
+  const StepWish wish = {.stop = state_.stop_reason(),
+                         .signal = StopSignals::number(),
+                         .figures = state_.figures_asked_,
+                         .checkpoint = boundary_.wants_checkpoint(),
+                         .data_place = batches.empty() ? 0 : place_of(next),
+                         .waited_s = state_.spent.data_s - waited_for_data_s_,
+                         .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
+                         .hyper = state_.hyper.values(),
+                         .batches = sizes_of(batches, state_.lists_images_)};
+  auto agreed = [&] {
+    const TimedPart timed(state_, &Spent::exchange_s);
+    return agree_on_step(cluster, wish);
+  }();
+  agreed_ = Clock::now();
+  waited_s_ = waited_for_ranks_s();
+  waited_for_data_s_ = state_.spent.data_s;
+  next.images = state_.at.images + agreed.images;
+  state_.hyper.set_values(agreed.hyper);
+  state_.figures_asked_ = agreed.figures;
+  state_.images = std::move(agreed.ids);
+  if (agreed.checkpoint) boundary_.save_for_others();
+  if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
+  if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
+  state_.stop_reason_ = agreed.stop;
+  if (agreed.stop.empty()) return agreed.places;
+  state_.interrupted_ = agreed.signal != 0;
+  cluster.set_ending();
+  return std::nullopt;
+}
+
+double Trainer::waited_for_ranks_s() const {
+  return plan_.cluster.waited_s() + state_.spent.sync_s;
+}
+
+void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace> places) {
+  auto& at = state_.at;
+  training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
+  state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor") *
+              at.rate_factor;
+  Figures figures;
+  const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed),
+                      .step = at.step,
+                      .progress = at.progress,
+                      .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
+  state_.activity->begin("step",
+                         fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
+  const auto scale = at.loss_scale;
+  auto end = [&] {
+    const TimedPart timed(state_, &Spent::step_s);
+    try {
+      return training_step_(batches, places, info, state_.lr, at.loss_scale);
+    } catch (const std::exception& problem) {
+      if (!is_out_of_memory(problem)) throw;
+      throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));
+    }
+  }();
+  auto &wall = state_.spent, &cpu = state_.spent_cpu;
+  wall.forward_s += end.forward_s;
+  cpu.forward_s += end.forward_cpu_s;
+  wall.backward_s += end.backward_s;
+  cpu.backward_s += end.backward_cpu_s;
+  wall.sync_s += end.sync_s;
+  state_.scalars = std::move(end.scalars);
+  if (end.rejected.empty()) {
+    if (at.bad_in_a_row > 1 && state_.is_chief)
+      spdlog::info("{} in a row were skipped, up to step {}", counted(at.bad_in_a_row, "step"),
+                   at.step);
+    at.bad_in_a_row = 0;
+    if (at.step + 1 >= at.failing_step) at.failing_step = 0;
+  } else if (end.overflow) {
+    at.overflow_steps += 1;
+    spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
+                 at.loss_scale.factor);
+  } else if (!state_.is_chief) {
+    at.bad_steps += 1;  // the chief, who rejects it too, keeps it and warns
+    at.bad_in_a_row += 1;
+  } else {
+    reject_step(at,
+                {.info = info,
+                 .with_figures = info.figures != nullptr,
+                 .lr = state_.lr,
+                 .loss_scale = scale,
+                 .hyper = state_.hyper.changed(),
+                 .scalars = state_.scalars,
+                 .rejected = end.rejected,
+                 .classes = plan_.classes,
+                 .config = plan_.config,
+                 .model = named_values(plan_.model),
+                 .batches = batches},
+                plan_.folder, plan_.train);
+  }
+  const auto say = [&](const std::string& name, double value) {
+    state_.scalars.push_back({name, value, FigureKind::last});
+  };
+  say("lr", state_.lr);
+  for (const auto& [name, value] : state_.hyper.changed()) say(name, value);
+  if (at.bad_steps > 0) say("bad_steps", static_cast<double>(at.bad_steps));
+  if (at.returns > 0) say("returns", static_cast<double>(at.returns));
+  if (at.overflow_steps > 0) say("overflow_steps", static_cast<double>(at.overflow_steps));
+}
+
+Checkpoint Trainer::checkpoint() const {
+  return {.seed = static_cast<std::uint64_t>(plan_.train.seed),
+          .epoch_size = data_ ? data_->epoch_size() : 0,
+          .classes = plan_.classes,
+          .model = named_values(plan_.model),
+          .optimizer = training_step_.optimizer().state(),
+          .config = plan_.config,
+          .metadata = plan_.metadata};
+}
+
+}  // namespace millrace
