@@ -165,7 +165,7 @@ CallbackList make_callbacks(const Recipe& recipe) {
   for (const auto& [name, type, table, when] : recipe.callbacks) {
     const auto& entry = callbacks().at(type, table.origin);
     auto callback =
-        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); });
+        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table, name); });
     check_weights_of(*callback, name, recipe);
     list.add(name, std::move(callback), when, entry.plugin);
   }
