@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -134,6 +135,8 @@ class Options {
     Decides decided = Decides::batches;
     OfWeights of_weights = OfWeights::nothing;
     std::vector<std::string> alike;
+    std::string followed;  // see follows(); empty: no key
+    Config (*converted)(const Config& value) = nullptr;
 
     /// Declares what the option decides, by default training's batches.
     void decides(Decides what) { decided = what; }
@@ -145,7 +148,18 @@ class Options {
       of_weights = what;
       alike = std::move(same);
     }
+
+    /// Declares that a table without the option has the value of `key`, which is in another table:
+    /// "data.flip". `conversion` makes the option's value of the key's; nullptr: they are the same.
+    Entry& follows(std::string key, Config (*conversion)(const Config& value) = nullptr) {
+      followed = std::move(key);
+      converted = conversion;
+      return *this;
+    }
   };
+
+  /// The value of a key of another table, "data.flip".
+  using ValueOfKey = std::function<Config(const std::string& key)>;
 
   /// Describes an option and returns its entry, which is valid until the next one is added. A
   /// `name` with dots is a path from this table: "rpn.nms_thresh" in [model] is nms_thresh of
@@ -174,6 +188,10 @@ class Options {
 
   /// Adds every described value that the table lacks, marked "default".
   void complete(Config& table) const;
+
+  /// Adds the values of options that follow a key and that the table lacks, or that it followed
+  /// before (see Config::follows).
+  void follow(Config& table, const ValueOfKey& value_of) const;
 
   /// Throws ConfigError if the table sets one of `keys` to another value than the described
   /// (default) one: "file:4:14: milestones changes nothing with type = "cosine": ...". `why`
@@ -241,6 +259,16 @@ T read_options(const Config& table, std::initializer_list<std::string_view> othe
   return result;
 }
 
+/// Reads the part of a table that `T` describes; the rest is not read.
+template <class T>
+T read_part(const Config& table) {
+  T part;
+  Config own(Config::Table{}, table.origin);
+  for (const auto& entry : described(part).entries())
+    if (const auto* value = table.find(entry.name)) own.set(entry.name, *value);
+  return read_options<T>(own);
+}
+
 /// The options of `T` that decide something about trained weights.
 template <class T>
 std::vector<WeightOption> weight_options() {
@@ -262,6 +290,10 @@ void refuse_unused(const Config& table, std::initializer_list<std::string_view> 
   T value = default_options<T>(table);
   described(value).refuse_unused(table, keys, why);
 }
+
+/// Writes an option into a table, following `key` ("data.flip"), unless the table has a value of
+/// its own.
+void follow(Config& table, std::string_view option, Config value, std::string key);
 
 /// Throws ConfigError unless `holds`: the place of `key` (or of the table, if that has no such
 /// key), the key, and `why`. `key` may be a path, "rpn.nms_thresh".

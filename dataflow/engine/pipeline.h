@@ -199,20 +199,12 @@ struct StageKeys {
   }
 };
 
-/// Those of a table. Throws ConfigError naming file and line.
-inline StageKeys stage_keys(const Config& table) {
-  Config keys;
-  for (const auto* name : {"type", "until"})
-    if (const auto* value = table.find(name)) keys.set(name, *value);
-  return read_options<StageKeys>(keys);
-}
-
 /// The stages of a list of tables, each `type = "name"` and the options of that stage. A context
 /// with a member `in_front` gets there, for each stage, the tables before its own. Throws
 /// ConfigError naming file and line.
-template <class Context>
-std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
-                                std::span<const Config> tables, Context context) {
+template <class Factory, class Context>
+std::vector<Stage> build_stages(const Registry<Factory>& registry, std::span<const Config> tables,
+                                Context context) {
   std::vector<Stage> stages;
   for (const auto& table : tables) {
     if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
@@ -222,7 +214,7 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
                              [&] { return entry.create(without(table, {"until"}), context); }));
     stages.back().plugin = entry.plugin;
     stages.back().where = table.origin.text();
-    stages.back().until = stage_keys(table).until;
+    stages.back().until = read_part<StageKeys>(table).until;
   }
   return stages;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <opencv2/core/types.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,9 @@ struct FixedSizeCrop {
   Sample operator()(Sample sample, Rng& rng) const;
   /// The window on an image of size `image`; it reaches beyond a smaller one.
   cv::Rect draw(cv::Size image, Rng& rng) const;
+  std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
+    return cv::Size(static_cast<int>(width), static_cast<int>(height));
+  }
 
   void describe(Options& o) {
     o.add("width", width, "of the result", {.min = 1, .max = 16384, .unit = "pixels"});
@@ -83,6 +87,9 @@ struct LargeScaleJitter {
   Sample operator()(Sample sample, Rng& rng) const;
   /// The size of the resized image.
   cv::Size draw(cv::Size image, Rng& rng) const;
+  std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const {
+    return target.largest_output(input);
+  }
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
 
   void describe(Options& o) {

@@ -23,21 +23,20 @@ std::vector<std::string> texts(const std::vector<Config>& tables) {
   return all;
 }
 
-TEST(StageTables, FollowOptionsAndKeysThatExist) {
-  DataOptions data;
-  Options keys;
-  data.describe(keys);
-  const auto expect_there = [&](const auto& registry, std::span<const DataDefault> defaults) {
-    for (const auto& [component, option, key] : defaults) {
-      EXPECT_EQ(
-          std::ranges::count(registry.at(std::string(component)).help(), option, &OptionHelp::name),
-          1)
-          << component << "." << option;
-      EXPECT_EQ(std::ranges::count(keys.entries(), key, &Options::Entry::name), 1) << key;
-    }
+TEST(StageTables, FollowKeysThatExist) {
+  const auto followed = [](const auto& registry) {
+    std::size_t count = 0;
+    for (const auto& [name, entry] : registry.entries())
+      for (const auto& option : entry.help())
+        if (!option.follows.empty()) {
+          EXPECT_NO_THROW(data_value(option.follows, {})) << name << "." << option.name;
+          ++count;
+        }
+    return count;
   };
-  expect_there(detection_stages(), stage_defaults());
-  expect_there(detection_sources(), source_defaults());
+  EXPECT_EQ(followed(detection_stages()), 12U);
+  EXPECT_EQ(followed(detection_sources()), 4U);
+  EXPECT_THROW(data_value("data.nothing", {}), Error);
 }
 
 TEST(StageTables, OnceCompleteStayAsTheyAreAndFollowDataAnew) {
