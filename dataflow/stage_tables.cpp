@@ -13,6 +13,7 @@
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/spliced_stages.h"
 #include "millrace/dataflow/stages/filter.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
@@ -173,10 +174,7 @@ std::optional<ResizeShortestEdge> only_resize(std::span<const Config> tables) {
 }
 
 std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> given) {
-  std::vector<Config> tables(given.begin(), given.end());
-  if (given.empty())
-    for (const auto name : kDefaultStages)
-      tables.emplace_back().set("type", {std::string(name), {}});
+  auto tables = spliced_stages(given, kDefaultStages);
   const auto entry_of = [](const Config& table) -> const auto& {
     return detection_stages().at(used_stage(table), table.find("type")->origin);
   };

@@ -288,8 +288,8 @@ Json config_schema() {
   auto properties = Json::object();
   properties["base"] = {{"type", "string"},
                         {"description",
-                         "the file to inherit, relative to this one: tables merge, other values "
-                         "replace"}};
+                         "the file to inherit, relative to this one: tables merge, stages with "
+                         "`after` or `before` are added, other values replace"}};
   properties["unset"] = {
       {"type", "array"},
       {"items", {{"type", "string"}}},

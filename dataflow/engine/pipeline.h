@@ -191,11 +191,16 @@ using StageFactory = std::function<Stage(const Config& table, const Context& con
 struct StageKeys {
   std::string type;
   std::int64_t until = 0;
+  std::string after, before;  // see spliced_stages
 
   void describe(Options& o) {
     o.add("type", type, "the stage");
     o.add("until", until, "from this epoch on the stage does nothing; 0: it never ends",
           {.min = 0, .unit = "epochs"});
+    o.add("after", after,
+          "type of the stage that it goes directly behind; it is added to the inherited or default "
+          "list");
+    o.add("before", before, "type of the stage that it goes directly in front of, likewise");
   }
 };
 
