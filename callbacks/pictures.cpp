@@ -94,7 +94,6 @@ class DrawPictures final : public Callback {
         draw_or_warn(
             state, batch.images[i].image_id,
             {found[i], stages_ ? notes.proposals[i] : none, stages_ ? notes.raw[i] : none});
-      std::string name_;
       return drawn < count_;
     });
   }
@@ -177,6 +176,7 @@ class DrawPictures final : public Callback {
     return overlays;
   }
 
+  std::string name_;
   std::int64_t count_;
   double score_;
   bool stages_;
