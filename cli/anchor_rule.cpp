@@ -26,16 +26,16 @@ template <class T>
 AnchorRule rule_of_stages(const Config& model) {
   const MaskRcnnOptions& options = read_options<T>(model, {"type", "weights"});
   auto rule = rule_of(options.rpn.anchors, options.finest_stride());
-  rule.foreground = options.rpn.high;
+  rule.foreground = options.rpn.fg_iou_thresh;
   rule.offset = options.boxes.offset;
-  rule.boundary = options.rpn.anchor_boundary;
+  rule.boundary = options.rpn.boundary_thresh;
   return rule;
 }
 
 AnchorRule rule_of_retinanet(const Config& model) {
   const auto options = read_options<RetinaNetOptions>(model, {"type", "weights"});
   auto rule = rule_of(options.anchors, /*first_stride=*/8);
-  rule.foreground = options.high;
+  rule.foreground = options.fg_iou_thresh;
   rule.offset = options.boxes.offset;
   return rule;
 }

@@ -25,7 +25,7 @@ struct RandomCrop {
 
   static constexpr std::string_view kName = "random_crop";
   static constexpr std::string_view kAfter = "decode";
-  Type type = Type::relative_range;
+  Type crop_type = Type::relative_range;
   Options::Reals size = {0.3, 0.3};
   bool keep_object = true;
   Visibility visibility;
@@ -38,11 +38,11 @@ struct RandomCrop {
   /// a crowd, as in detectron2, and leaves some of an object; after ten draws, the whole image.
   cv::Rect draw(const Sample& sample, Rng& rng) const;
 
-  /// Throws std::invalid_argument for a `size` that the `type` cannot use.
+  /// Throws std::invalid_argument for a `size` that the `crop_type` cannot use.
   void check() const;
 
   void describe(Options& o) {
-    o.add("crop_type", type, "how the size is drawn");
+    o.add("crop_type", crop_type, "how the size is drawn");
     o.add("size", size,
           "relative: shares of width and height; relative_range: their least; absolute: width and "
           "height in pixels; absolute_range: least and greatest side in pixels",

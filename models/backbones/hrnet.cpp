@@ -97,7 +97,7 @@ std::vector<onnx::Value> HrModule::operator()(std::vector<onnx::Value> x) const 
 }
 
 HrNet::HrNet(const Scope& scope, const PyramidOptions& options) {
-  const NormOptions norm{options.norm, options.norm_epsilon};
+  const NormOptions norm{options.norm, options.norm_eps};
   const auto width = width_of(options.backbone);
   for (std::size_t i = 0; i < channels_.size(); ++i) channels_[i] = width << i;
   stem_ = {ConvNorm(scope / "conv1", scope / "bn1", {3, kStem, 3, 2}, norm),

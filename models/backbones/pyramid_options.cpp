@@ -25,7 +25,7 @@ void PyramidOptions::describe(Options& o) {
   o.add("backbone.norm", norm, "normalisation of the backbone",
         {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"})
       .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
-  o.add("norm_eps", norm_epsilon, "added to variances", {.min = 0, .max = 1})
+  o.add("norm_eps", norm_eps, "added to variances", {.min = 0, .max = 1})
       .decides(OfWeights::meaning);
   o.add("backbone.freeze_at", freeze_at,
         "stages not trained: 1 the stem, 2 also the first, ...; 0 none", {.min = 0, .max = 5});
@@ -35,12 +35,12 @@ void PyramidOptions::describe(Options& o) {
   o.add("backbone.deep_stem", deep_stem,
         "three 3x3 convolutions instead of the 7x7 (ResNet-C and -D)")
       .decides(OfWeights::tensors);
-  o.add("backbone.avg_down", pool_shortcut,
+  o.add("backbone.avg_down", avg_down,
         "shortcuts that stride average 2x2 pixels before their 1x1 (ResNet-D)")
       .decides(OfWeights::meaning);
   o.add("backbone.zero_init_residual", zero_init_residual,
         "norms that end a residual branch start at 0");
-  o.add("fpn.out_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096})
+  o.add("fpn.out_channels", out_channels, "channels of the pyramid", {.min = 8, .max = 4096})
       .decides(OfWeights::tensors);
   o.add("fpn.norm", fpn_norm, "normalisation of the pyramid and the mask head",
         {"none", "gn", "bn", "sync_bn"})

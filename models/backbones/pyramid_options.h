@@ -27,14 +27,14 @@ struct PyramidOptions : PixelOptions {
   std::int64_t width = 64;
   std::int64_t groups = 1, width_per_group = 64;
   std::string norm = "frozen_bn";
-  double norm_epsilon = 1e-5;
+  double norm_eps = 1e-5;
   std::int64_t freeze_at = 2;
   bool stride_in_1x1 = true;
   bool deep_stem = false;
-  bool pool_shortcut = false;
+  bool avg_down = false;
   bool zero_init_residual = false;
 
-  std::int64_t channels = 256;
+  std::int64_t out_channels = 256;
   std::string fpn_norm = "none";
 
   bool has_pyramid() const { return out == "fpn"; }

@@ -49,7 +49,7 @@ ResidualBlock::ResidualBlock(const Scope& scope, const Shape& shape, const NormO
 
 ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
     : count_(options.has_pyramid() ? 4 : 3) {
-  const NormOptions norm{options.norm, options.norm_epsilon};
+  const NormOptions norm{options.norm, options.norm_eps};
   const auto conv1 = scope / "conv1", bn1 = scope / "bn1";
   if (options.deep_stem) {
     const auto half = options.width / 2;
@@ -77,7 +77,7 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
                                                        .groups = options.groups,
                                                        .bottleneck = bottleneck,
                                                        .stride_early = options.stride_in_1x1,
-                                                       .pools = options.pool_shortcut},
+                                                       .pools = options.avg_down},
                                   norm, last_scale);
       in = out;
     }

@@ -66,7 +66,7 @@ void PyramidAnchors::describe(Options& o) {
         "square root of the anchors' area, one per level of the pyramid; all at each place of C4",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
-  o.add("anchors.aspect_ratios", ratios, "height / width", {.min = 0.01, .max = 100})
+  o.add("anchors.aspect_ratios", aspect_ratios, "height / width", {.min = 0.01, .max = 100})
       .decides(OfWeights::meaning);
   o.add("anchors.rounding", rounding,
         "exact | rounded to integers (torchvision) | legacy quantised",
@@ -75,7 +75,7 @@ void PyramidAnchors::describe(Options& o) {
   o.add("anchors.stride", stride, "of the level, or padded size // grid (torchvision)",
         {"level", "grid"})
       .decides(OfWeights::meaning);
-  o.add("anchors.scales_per_octave", scales, "sizes per level, evenly within an octave",
+  o.add("anchors.scales_per_octave", scales_per_octave, "sizes per level, evenly within an octave",
         {.min = 1, .max = 16})
       .decides(OfWeights::meaning);
   o.add("anchors.order", order,
@@ -90,7 +90,7 @@ void PyramidAnchors::check(const Config& table) const {
   else
     require(table, "anchors.sizes", sizes.size() == 5,
             "takes one size for each of the five levels");
-  require(table, "anchors.aspect_ratios", !ratios.empty(), "takes at least one ratio");
+  require(table, "anchors.aspect_ratios", !aspect_ratios.empty(), "takes at least one ratio");
 }
 
 void PyramidAnchors::use_torchvision() {
@@ -103,13 +103,16 @@ at::Tensor PyramidAnchors::cell(std::size_t level, std::int64_t step) const {
   std::vector<double> sides;
   const auto own_sizes = one_map ? sizes : std::vector{sizes[level]};
   for (const double size : own_sizes)
-    for (std::int64_t i = 0; i < scales; ++i) {
-      const auto side = size * std::exp2(static_cast<double>(i) / static_cast<double>(scales));
+    for (std::int64_t i = 0; i < scales_per_octave; ++i) {
+      const auto side =
+          size * std::exp2(static_cast<double>(i) / static_cast<double>(scales_per_octave));
       sides.push_back(i > 0 && rounding == "rounded" ? std::floor(side) : side);  // torchvision's
     }
-  const auto own = cell_anchors(sides, ratios, rounding, static_cast<double>(step));
+  const auto own = cell_anchors(sides, aspect_ratios, rounding, static_cast<double>(step));
   if (order != "ratio") return own;
-  return own.view({std::ssize(sides), std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
+  return own.view({std::ssize(sides), std::ssize(aspect_ratios), 4})
+      .transpose(0, 1)
+      .reshape({-1, 4});
 }
 
 AnchorGrids::Grid AnchorGrids::make(const std::vector<at::Tensor>& maps,

@@ -16,10 +16,10 @@ namespace millrace {
 /// The anchors of a feature pyramid, as configured.
 struct PyramidAnchors {
   std::vector<double> sizes = {32, 64, 128, 256, 512};
-  std::vector<double> ratios = {0.5, 1, 2};  // height / width
+  std::vector<double> aspect_ratios = {0.5, 1, 2};  // height / width
   std::string rounding = "exact";
   std::string stride = "level";
-  std::int64_t scales = 1;  // a level's sizes: size, size 2^(1/scales), ...
+  std::int64_t scales_per_octave = 1;  // a level's sizes: size, size 2^(1/this), ...
   std::string order = "size";
   bool one_map = false;  // all sizes at each place of the only map; set by the detector
 
@@ -29,7 +29,7 @@ struct PyramidAnchors {
 
   /// Anchors at each place of a map.
   std::int64_t cell_count() const {
-    return scales * std::ssize(ratios) * (one_map ? std::ssize(sizes) : 1);
+    return scales_per_octave * std::ssize(aspect_ratios) * (one_map ? std::ssize(sizes) : 1);
   }
 
   /// The maps.

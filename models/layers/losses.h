@@ -23,8 +23,8 @@ at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets,
 
 /// The box regression loss, as configured.
 struct BoxLoss {
-  std::string kind = "smooth_l1";  // or giou
-  double beta = 0;                 // from which smooth L1 is linear; 0 is L1
+  std::string bbox_reg_loss_type = "smooth_l1";  // or giou
+  double smooth_l1_beta = 0;                     // from which smooth L1 is linear; 0 is L1
 
   /// Sum over deltas (F, 4) predicted for `references` (F, 4) that should be `boxes` (F, 4): smooth
   /// L1 of the deltas, or the generalised IoU loss of the boxes that they give.

@@ -18,11 +18,11 @@
 namespace millrace {
 
 struct BoxHeadOptions {
-  std::string kind = "2fc";
+  std::string type = "2fc";
   std::string norm = "none";
-  std::int64_t size = 7;
-  std::int64_t channels = 1024;
-  bool class_agnostic = false;
+  std::int64_t pooler_resolution = 7;
+  std::int64_t fc_dim = 1024;
+  bool cls_agnostic_bbox_reg = false;
   BoxLoss loss;
   double label_smoothing = 0;
 
@@ -37,9 +37,9 @@ class BoxHead {
     at::Tensor deltas;  // (R, B, 4)
   };
 
-  /// Declares its tensors under the two scopes for regions of `in` channels and `options.size`
-  /// cells. `first` is 1 where the
-  /// background is class 0 and the others follow, 0 where it comes last.
+  /// Declares its tensors under the two scopes for regions of `in` channels and
+  /// `options.pooler_resolution` cells. `first` is 1 where the background is class 0 and the others
+  /// follow, 0 where it comes last.
   BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 

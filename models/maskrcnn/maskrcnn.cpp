@@ -37,9 +37,8 @@ class MaskRcnn final : public PyramidDetector {
                     pooled_channels(), std::ssize(context.classes), options.first_class()) {
     if (options.masks)
       mask_head_.emplace(root() / "roi_heads", options.mask_head,
-                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_epsilon},
-                         pooler(), pooled_channels(), std::ssize(context.classes),
-                         options.first_class());
+                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_eps}, pooler(),
+                         pooled_channels(), std::ssize(context.classes), options.first_class());
   }
 
   bool gives_masks() const override { return mask_head_.has_value(); }
@@ -102,12 +101,13 @@ class MaskRcnn final : public PyramidDetector {
   RegionLoad regions_of_an_image(bool in_training) const override {
     const auto cells = [](std::int64_t side) { return static_cast<double>(side * side); };
     const auto& stages = options_.box_stages;
-    const auto boxes = static_cast<double>(in_training ? stages.batch : options_.rpn.post_nms_test);
-    const auto masks =
-        in_training ? stages.positive * boxes : static_cast<double>(options_.detection.most);
+    const auto boxes = static_cast<double>(in_training ? stages.batch_size_per_image
+                                                       : options_.rpn.post_nms_top_n_test);
+    const auto masks = in_training ? stages.positive_fraction * boxes
+                                   : static_cast<double>(options_.detection.detections_per_img);
     return {.boxes = boxes,
-            .box_cells = cells(stages.head.size),
-            .stages = static_cast<double>(stages.iou.size()),
+            .box_cells = cells(stages.head.pooler_resolution),
+            .stages = static_cast<double>(stages.fg_iou_thresh.size()),
             .masks = mask_head_ ? masks : 0,
             .mask_cells = mask_head_ ? cells(mask_head_->cells() / 2) : 0};
   }

@@ -16,15 +16,15 @@ namespace millrace {
 struct RetinaNetOptions : PyramidDetectorOptions {
   std::string background = "none";
   std::string p6_from = "c5";
-  PyramidAnchors anchors{.scales = 3};
-  double high = 0.5, low = 0.4;
-  std::int64_t convs = 4;
+  PyramidAnchors anchors{.scales_per_octave = 3};
+  double fg_iou_thresh = 0.5, bg_iou_thresh = 0.4;
+  std::int64_t num_convs = 4;
   std::string norm = "none";
-  double prior = 0.01;
+  double prior_prob = 0.01;
   FocalOptions focal;
   BoxLoss loss;
-  std::string normalizer = "batch";
-  std::int64_t candidates = 1000;
+  std::string loss_normalizer = "batch";
+  std::int64_t topk_candidates = 1000;
 
   void describe(Options& o);
   void use_torchvision();

@@ -27,7 +27,7 @@ struct BackboneOptions {
 
 /// [model.encoder].
 struct EncoderOptions {
-  std::int64_t channels = 256;
+  std::int64_t hidden_dim = 256;
   std::int64_t ffn_dim = 1024;
   std::int64_t heads = 8;
   double expansion = 1;
@@ -36,45 +36,45 @@ struct EncoderOptions {
 
 /// [model.decoder].
 struct DecoderOptions {
-  std::int64_t channels = 256;
+  std::int64_t hidden_dim = 256;
   std::int64_t ffn_dim = 1024;
   std::int64_t heads = 8;
   std::int64_t layers = 6;
   std::int64_t points = 4;
   double offset_scale = 0.5;
-  std::int64_t queries = 300;
+  std::int64_t num_queries = 300;
 };
 
 /// [model.denoising].
 struct DenoisingOptions {
-  std::int64_t queries = 100;
+  std::int64_t num_queries = 100;
   double label_noise = 0.5;
   double box_noise = 1;
 };
 
 /// [model.match]: what a pair of a query and an object costs.
 struct MatchOptions {
-  double class_weight = 2, l1_weight = 5, giou_weight = 2;
-  double alpha = 0.25, gamma = 2;
+  double class_weight = 2, bbox_weight = 5, giou_weight = 2;
+  double focal_loss_alpha = 0.25, focal_loss_gamma = 2;
 };
 
 /// [model.loss].
 struct LossOptions {
-  double class_weight = 1, l1_weight = 5, giou_weight = 2;
-  double alpha = 0.75, gamma = 2;
+  double class_weight = 1, bbox_weight = 5, giou_weight = 2;
+  double varifocal_alpha = 0.75, varifocal_gamma = 2;
 };
 
 /// [model.test].
 struct TestOptions {
-  double score_threshold = 0;
-  std::int64_t most = 300;
+  double score_thresh = 0;
+  std::int64_t detections_per_img = 300;
 };
 
 struct RtDetrOptions {
   millrace::PixelOptions pixels{
       .pixel_order = "rgb", .pixel_mean = {0, 0, 0}, .pixel_std = {255, 255, 255}};
   Version version = Version::v1;
-  double norm_epsilon = 1e-5;
+  double norm_eps = 1e-5;
   BackboneOptions backbone;
   EncoderOptions encoder;
   DecoderOptions decoder;

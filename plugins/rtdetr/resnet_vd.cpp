@@ -22,8 +22,8 @@ const std::map<std::string, Layout> kLayouts = {{"resnet18", {{2, 2, 2, 2}, fals
 
 }  // namespace
 
-ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_epsilon) {
-  const millrace::NormOptions norm{options.norm, norm_epsilon};
+ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps) {
+  const millrace::NormOptions norm{options.norm, norm_eps};
   const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
     return ConvNorm(place / "convolution", place / "normalization", shape, norm);
   };

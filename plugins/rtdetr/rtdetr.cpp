@@ -140,7 +140,7 @@ Losses RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
-  const DenoisingShape shape(std::min(most_objects(targets, step), options_.decoder.queries),
+  const DenoisingShape shape(std::min(most_objects(targets, step), options_.decoder.num_queries),
                              options_.denoising);
   const auto denoised = denoised_of(targets, shape.most, step);
 
@@ -169,8 +169,8 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
   std::vector<millrace::Found> found;
   for (std::int64_t i = 0; i < scores.size(0); ++i) {
     auto [best, order] = at::sort(scores[i], /*stable=*/true, 0, /*descending=*/true);
-    const auto good = (best > options_.test.score_threshold).sum().item<std::int64_t>();
-    const auto count = std::min(good, options_.test.most);
+    const auto good = (best > options_.test.score_thresh).sum().item<std::int64_t>();
+    const auto count = std::min(good, options_.test.detections_per_img);
     const auto places = order.narrow(0, 0, count);
     found.push_back(
         {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
@@ -187,9 +187,10 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
       network_(millrace::normalize(images.pixels, images.sizes, padded, options_.pixels));
   const auto place = g.in("detections");
   const auto scores = onnx::reshape(onnx::apply("Sigmoid", last.logits), {0, -1});  // (N, Q K)
-  const auto [best, order] = onnx::top_k(
-      scores, onnx::minimum(onnx::side_of(scores, 1), static_cast<double>(options_.test.most)));
-  const auto found = onnx::places_of(best > options_.test.score_threshold);  // (D, 2): image, rank
+  const auto [best, order] =
+      onnx::top_k(scores, onnx::minimum(onnx::side_of(scores, 1),
+                                        static_cast<double>(options_.test.detections_per_img)));
+  const auto found = onnx::places_of(best > options_.test.score_thresh);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1), pair = onnx::gather_nd(order, found);
   const auto classes = g.scalar(static_cast<double>(network_.classes()), onnx::Type::i64);
   const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
@@ -205,8 +206,8 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
 
 double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
   const double places = pixels / 64 + pixels / 256 + pixels / 1024;
-  const auto queries =
-      static_cast<double>(images * (options_.decoder.queries + 2 * options_.denoising.queries));
+  const auto queries = static_cast<double>(
+      images * (options_.decoder.num_queries + 2 * options_.denoising.num_queries));
   const bool trains = at::GradMode::is_enabled();
   double values = 0, weights = 0;
   for (const auto& [name, value, kind, classes] : parameters_) {

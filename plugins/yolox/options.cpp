@@ -42,9 +42,9 @@ void YoloxOptions::describe(Options& o) {
         {.min = 1, .max = 256});
   o.add("l1_from", l1_from,
         "epoch from which the L1 loss of the boxes is added; negative: it never is");
-  o.add("test.score_thresh", score_threshold, "detections must reach it", {.min = 0, .max = 1});
-  o.add("test.nms_thresh", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
-  o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
+  o.add("test.score_thresh", score_thresh, "detections must reach it", {.min = 0, .max = 1});
+  o.add("test.nms_thresh", nms_thresh, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("test.detections_per_img", detections_per_img, "maximum per image", {.min = 1, .max = 1e5});
   o.add("test.boxes", boxes,
         "boxes in the original image: each side by its own scale, clipped (exact); or both by one "
         "scale, unclipped, as the published figures (uniform)");

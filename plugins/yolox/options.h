@@ -20,9 +20,9 @@ struct YoloxOptions {
   Options::Ints random_size;
   double l1_from = -1;
 
-  double score_threshold = 0.01;
-  double nms = 0.65;
-  std::int64_t most = 1000;  // COCO counts 100 of each class
+  double score_thresh = 0.01;
+  double nms_thresh = 0.65;
+  std::int64_t detections_per_img = 1000;  // COCO counts 100 of each class
   BoxScaling boxes = BoxScaling::exact;
 
   void describe(Options& o);

@@ -203,13 +203,13 @@ Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& trut
 Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) const {
   const auto [classes, label] = at::sigmoid(outputs.classes[image]).max(1);
   const auto score = classes * at::sigmoid(outputs.objects[image]);
-  const auto good = (score >= options_.score_threshold).nonzero().squeeze(1);
+  const auto good = (score >= options_.score_thresh).nonzero().squeeze(1);
   const auto of_good = [&](const at::Tensor& all) { return all.index_select(0, good); };
   const auto boxes = corners_of(
       decoded(of_good(outputs.boxes[image]), of_good(grid.corners), of_good(grid.strides)));
   const auto scores = of_good(score), labels = of_good(label);
-  auto kept = batched_nms(boxes, scores, labels, options_.nms);
-  kept = kept.narrow(0, 0, std::min(options_.most, kept.size(0)));
+  auto kept = batched_nms(boxes, scores, labels, options_.nms_thresh);
+  kept = kept.narrow(0, 0, std::min(options_.detections_per_img, kept.size(0)));
   return {boxes.index_select(0, kept), scores.index_select(0, kept), labels.index_select(0, kept)};
 }
 
@@ -254,13 +254,14 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   const auto place = g.in("detections");
   const auto boxes = onnx::concat(all_boxes, 1), labels = onnx::concat(all_labels, 1);
   const auto all = onnx::concat(all_scores, 1);  // (N, P)
-  const auto scores = onnx::where(all >= options_.score_threshold, all, -1);
+  const auto scores = onnx::where(all >= options_.score_thresh, all, -1);
   const auto label = g.constant(at::arange(classes_, at::kLong).view({-1, 1}), "labels");
   const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(labels, {1}), label),
                                     onnx::unsqueeze(scores, {1}), -1);  // (N, K, P)
-  const auto kept = batched_nms(boxes, by_class, options_.nms, /*offset=*/0, options_.most);
+  const auto kept =
+      batched_nms(boxes, by_class, options_.nms_thresh, /*offset=*/0, options_.detections_per_img);
   const auto [best, cells] =
-      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.most);
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.detections_per_img);
 
   const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1);

@@ -30,7 +30,7 @@ TEST(GridAnchors, RunOverRowsColumnsAndCells) {
 }
 
 TEST(AnchorGrids, OnOneMapHaveAllSizesAtEachPlaceSizeBySize) {
-  const PyramidAnchors options{.sizes = {32, 128}, .ratios = {0.5, 1, 2}, .one_map = true};
+  const PyramidAnchors options{.sizes = {32, 128}, .aspect_ratios = {0.5, 1, 2}, .one_map = true};
   EXPECT_EQ(options.cell_count(), 6);
   const auto grid = AnchorGrids(options, /*first_stride=*/16)({at::zeros({1, 8, 2, 3})}, {32, 48});
   EXPECT_EQ(grid.counts, std::vector<std::int64_t>{2 * 3 * 6});
@@ -51,8 +51,8 @@ TEST(AnchorGrids, AreThoseOfTheirLevelsHoweverManySizesWereSeenBetween) {
         maps.push_back(at::zeros({1, 1, h, w}));
         const bool by_grid = options.stride == "grid";
         levels.push_back(grid_anchors(
-            cell_anchors({options.sizes[level]}, options.ratios, "exact", double(step)), h, w,
-            {double(by_grid ? 64 / h : step), double(by_grid ? width / w : step)}));
+            cell_anchors({options.sizes[level]}, options.aspect_ratios, "exact", double(step)), h,
+            w, {double(by_grid ? 64 / h : step), double(by_grid ? width / w : step)}));
       }
       const auto grid = grids(maps, {64, width});
       EXPECT_TRUE(same(grid.anchors, at::cat(levels)));

@@ -20,8 +20,8 @@ TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
        {std::pair{"resnet18", 1}, {"resnet34", 1}, {"resnet50", 4}, {"resnet101", 4}})
     for (const bool deep : {false, true}) {
       Parameters parameters;
-      const auto maps = maps_of(
-          {.backbone = type, .width = 16, .deep_stem = deep, .pool_shortcut = deep}, parameters);
+      const auto maps =
+          maps_of({.backbone = type, .width = 16, .deep_stem = deep, .avg_down = deep}, parameters);
       ASSERT_EQ(maps.size(), 4U);
       for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, (16 * widen) << i, 16 >> i, 24 >> i}))
@@ -71,7 +71,7 @@ TEST(HrFpn, HalvesEachLevelOfTheJoinedMapsAndKeepsASideOfOneCell) {
 
 TEST(ResNet, TheVariantsTensorsAreNamedAsInTimm) {
   Parameters parameters;
-  maps_of({.width = 16, .deep_stem = true, .pool_shortcut = true}, parameters);
+  maps_of({.width = 16, .deep_stem = true, .avg_down = true}, parameters);
   for (const auto* name :
        {"conv1.0.weight", "conv1.1.weight", "conv1.3.weight", "conv1.4.bias", "conv1.6.weight",
         "bn1.running_mean", "layer1.0.downsample.1.weight", "layer2.0.downsample.2.running_var"})

@@ -35,10 +35,10 @@ std::vector<Peer> peers() {
   basic.backbone = "resnet18";
   next.groups = 32;
   next.width_per_group = 4;
-  deep.deep_stem = deep.pool_shortcut = true;
+  deep.deep_stem = deep.avg_down = true;
   hrnet.backbone = "hrnet_w18";
   auto deep_next = next;
-  deep_next.deep_stem = deep_next.pool_shortcut = true;
+  deep_next.deep_stem = deep_next.avg_down = true;
   return {{"torchvision", "resnet18", basic, {"fc."}},
           {"torchvision", "resnet50", plain, {"fc."}},
           {"torchvision", "resnext50_32x4d", next, {"fc."}},

@@ -116,7 +116,7 @@ TEST(BoxesParity, SmallDetectionsGo) {
 
     const auto scores = at::arange(rows.size(0), 0, -1, at::kFloat);  // they keep their order
     const DetectionOptions options{
-        .nms = 1, .most = 1000, .min_side = golden.parameters["min_size"]};
+        .nms_thresh = 1, .detections_per_img = 1000, .min_size = golden.parameters["min_size"]};
     const auto found =
         best_detections({boxes.index_select(0, rows), scores, at::arange(rows.size(0))}, {1e4, 1e4},
                         /*offset=*/0, options);

@@ -72,8 +72,8 @@ inline RtDetrOptions tiny_options(const std::string& version) {
   options.backbone = {"resnet18", 16, "bn", 0};
   options.encoder = {16, 32, 2, 0.5, "bn"};
   options.decoder = {16, 32, 2, 2, 4, 0.5, 10};
-  options.denoising.queries = 8;
-  options.test.most = 10;
+  options.denoising.num_queries = 8;
+  options.test.detections_per_img = 10;
   if (version == "v2") {
     options.version = Version::v2;
     options.backbone = {"resnet50", 16, "frozen_bn", 0};
