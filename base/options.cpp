@@ -112,8 +112,7 @@ void read_value(const Entry& entry, const Config& value, std::string& into) {
 void read_value(const Entry& entry, const Config& value, const Options::Choice& into) {
   std::string name;
   read_value(entry, value, name);
-  const auto found = std::ranges::find(entry.choices, name) - entry.choices.begin();
-  into.set(into.value, static_cast<std::size_t>(found));
+  into.set(into.value, name);
 }
 
 void read_value(const Entry& entry, const Config& value, Options::Table& into) {

@@ -10,6 +10,7 @@
 //   const auto options = read_options<FlipOptions>(table);
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +82,15 @@ std::string value_name(E value) {
   return value_names(value).at(static_cast<std::size_t>(value));
 }
 
+/// The value of a name; nullopt for others.
+template <NamedEnum E>
+std::optional<E> named_value(std::string_view name) {
+  const auto names = value_names(E{});
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<E>(found - names.begin());
+}
+
 /// What an option decides, several at once: `Decides::batches | Decides::evaluation`.
 enum class Decides : unsigned {
   batches = 1,     // the bytes of the batches that training gets
@@ -120,7 +130,7 @@ class Options {
   struct Choice {
     void* value;
     std::string (*name)(const void* value);
-    void (*set)(void* value, std::size_t number);
+    void (*set)(void* value, const std::string& name);
     const Choice& operator*() const { return *this; }  // as the pointers to other targets
   };
   using Target = std::variant<bool*, std::int64_t*, double*, Duration*, std::string*, Ints*, Reals*,
@@ -172,6 +182,13 @@ class Options {
     else
       return add({std::move(name), &value, std::move(doc), std::move(limits), {}});
   }
+  /// An option that takes some of the values of its enum.
+  template <NamedEnum E>
+  Entry& add(std::string name, E& value, std::string doc, std::initializer_list<E> taken) {
+    Strings names;
+    for (const auto one : taken) names.push_back(value_name(one));
+    return add({std::move(name), choice_of(value), std::move(doc), {}, std::move(names)});
+  }
   Entry& add(std::string name, std::string& value, std::string doc, Strings choices = {});
   Entry& add(std::string name, Strings& value, std::string doc, Strings choices = {});
   Entry& add(std::string name, Table& value, std::string doc, Strings keys, Limits limits = {});
@@ -209,8 +226,8 @@ class Options {
   static Choice choice_of(E& value) {
     return {&value,
             [](const void* enumerator) { return value_name(*static_cast<const E*>(enumerator)); },
-            [](void* enumerator, std::size_t number) {
-              *static_cast<E*>(enumerator) = static_cast<E>(number);
+            [](void* enumerator, const std::string& name) {
+              *static_cast<E*>(enumerator) = *named_value<E>(name);
             }};
   }
   Entry& add(Entry entry);

@@ -10,7 +10,7 @@ namespace {
 
 /// The cells of each level, the first with this stride.
 AnchorRule rule_of(const PyramidAnchors& anchors, std::int64_t first_stride) {
-  AnchorRule rule{.stride_by_grid = anchors.stride == "grid"};
+  AnchorRule rule{.stride_by_grid = anchors.stride == AnchorStride::grid};
   for (std::size_t level = 0; level < anchors.level_count(); ++level) {
     auto& own = rule.levels.emplace_back();
     own.stride = first_stride << level;

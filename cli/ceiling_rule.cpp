@@ -9,7 +9,8 @@ namespace {
 
 CeilingRule ceiling_of(const DetectionOptions& detection) {
   CeilingRule rule{.detections_per_image = static_cast<std::size_t>(detection.detections_per_img)};
-  rule.nms = detection.nms_type == "hard" ? std::optional(detection.nms_thresh) : std::nullopt;
+  rule.nms =
+      detection.nms_type == NmsType::hard ? std::optional(detection.nms_thresh) : std::nullopt;
   return rule;
 }
 
@@ -22,8 +23,8 @@ CeilingRule ceiling_of_stages(const Config& model) {
   const auto side = options.pyramid.has_pyramid() ? head.pooler_resolution
                                                   : (head.pooler_resolution + 1) / 2;  // after C5
   rule.masks = {.cells = static_cast<int>(2 * side),
-                .soft = head.target == "soft",
-                .padded = head.paste == "padded"};
+                .soft = head.target == MaskTarget::soft,
+                .padded = head.paste == MaskPaste::padded};
   return rule;
 }
 

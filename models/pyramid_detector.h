@@ -12,6 +12,7 @@
 #include "millrace/models/detector/detector.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/objects.h"
+#include "millrace/models/layers/results.h"
 #include "millrace/models/onnx/detection.h"
 #include "millrace/models/ops/boxes.h"
 
@@ -22,7 +23,11 @@ struct View;
 
 /// Their common options. Defaults are detectron2's.
 struct PyramidDetectorOptions {
-  std::string style = "detectron2";
+  /// Whose numeric switches the other options start from.
+  enum class Style { detectron2, torchvision };
+  friend std::vector<std::string> value_names(Style) { return {"detectron2", "torchvision"}; }
+
+  Style style = Style::detectron2;
   PyramidOptions pyramid;
   BoxOptions boxes;
   DetectionOptions detection;
@@ -45,7 +50,7 @@ struct PyramidDetectorOptions {
     const auto* style = table.is_table() ? table.find("style") : nullptr;
     const auto* name = style ? std::get_if<std::string>(&style->data) : nullptr;
     if (name && *name == "torchvision") {
-      defaults.style = *name;
+      defaults.style = Style::torchvision;
       defaults.use_torchvision();
     }
     if constexpr (requires { defaults.adapt_to(table); }) defaults.adapt_to(table);
@@ -98,8 +103,8 @@ class PyramidDetector : public Detector {
   double activation_bytes(std::int64_t images, double pixels) const final;
 
  protected:
-  /// `mask_paste` as in paste_mask.
-  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, std::string mask_paste,
+  /// `mask_paste`: any value without masks.
+  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, MaskPaste mask_paste,
                   const ModelContext& context);
 
   /// Where heads declare their tensors.
@@ -160,7 +165,7 @@ class PyramidDetector : public Detector {
   std::int64_t classes_;
   int finest_;  // log2 of the stride of the finest map
   std::vector<View> views_;
-  std::string mask_paste_;
+  MaskPaste mask_paste_;
   Parameters parameters_;
   Scope root_;
   std::unique_ptr<Pyramid> pyramid_;

@@ -85,7 +85,7 @@ void check_graph(PartRun& run) {
   const auto device = session.device();
   PyramidOptions options;
   if (run.options.small)
-    options.backbone = "resnet18", options.width = 16, options.out_channels = 16;
+    options.backbone = BackboneType::resnet18, options.width = 16, options.out_channels = 16;
   const int times = run.options.small ? 1 : 10;
   for (const std::int64_t batch :
        run.options.small ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 8}) {

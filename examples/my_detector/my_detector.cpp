@@ -123,7 +123,7 @@ class Centers final : public PyramidDetector {
   using Options = CentersOptions;
 
   Centers(const CentersOptions& options, const ModelContext& context)
-      : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/"", context),
+      : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/{}, context),
         options_(options),
         classes_(std::ssize(context.classes)),
         centers_(root() / "centers", options, classes_,

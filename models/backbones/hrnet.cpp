@@ -18,7 +18,8 @@ constexpr int kBlocks = 4;                  // of layer1 and of each branch of a
 constexpr std::array kModules = {1, 4, 3};  // of stage2, stage3, stage4
 
 /// 18 of "hrnet_w18".
-std::int64_t width_of(const std::string& type) {
+std::int64_t width_of(BackboneType backbone) {
+  const auto type = value_name(backbone);
   std::int64_t width = 0;
   const auto digits = type.find_first_of("0123456789");
   std::from_chars(type.data() + digits, type.data() + type.size(), width);

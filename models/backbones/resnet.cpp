@@ -15,10 +15,10 @@ struct Layout {
   bool bottleneck;
 };
 
-const std::map<std::string, Layout> kLayouts = {{"resnet18", {{2, 2, 2, 2}, false}},
-                                                {"resnet34", {{3, 4, 6, 3}, false}},
-                                                {"resnet50", {{3, 4, 6, 3}, true}},
-                                                {"resnet101", {{3, 4, 23, 3}, true}}};
+const std::map<BackboneType, Layout> kLayouts = {{BackboneType::resnet18, {{2, 2, 2, 2}, false}},
+                                                 {BackboneType::resnet34, {{3, 4, 6, 3}, false}},
+                                                 {BackboneType::resnet50, {{3, 4, 6, 3}, true}},
+                                                 {BackboneType::resnet101, {{3, 4, 23, 3}, true}}};
 
 }  // namespace
 

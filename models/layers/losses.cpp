@@ -35,7 +35,8 @@ at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets,
 
 at::Tensor BoxLoss::sum(const BoxCoder& coder, const at::Tensor& references,
                         const at::Tensor& deltas, const at::Tensor& boxes) const {
-  if (bbox_reg_loss_type == "giou") return giou_loss_sum(coder.decode(references, deltas), boxes);
+  if (bbox_reg_loss_type == BoxLossType::giou)
+    return giou_loss_sum(coder.decode(references, deltas), boxes);
   return smooth_l1_sum(deltas, coder.encode(references, boxes), smooth_l1_beta);
 }
 

@@ -26,8 +26,7 @@ void DetectionOptions::describe(Options& o) {
   o.add("test.score_thresh", score_thresh, "detections must exceed it", {.min = 0, .max = 1});
   o.add("test.nms_thresh", nms_thresh, "IoU of the detections' NMS", {.min = 0, .max = 1});
   o.add("test.nms_type", nms_type,
-        "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)",
-        {"hard", "linear", "gaussian"});
+        "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)");
   o.add("test.soft_nms_sigma", soft_nms_sigma, "width of the gaussian: larger takes less score",
         {.min = 1e-6, .max = 1e6});
   o.add("test.detections_per_img", detections_per_img, "maximum per image", {.min = 1, .max = 1e5});
@@ -40,7 +39,7 @@ void DetectionOptions::describe(Options& o) {
 void DetectionOptions::check(const Config& table, const Options& defaults) const {
   require(table, "test.aug_scales", !aug_scales.empty(),
           "takes at least one scale; 1 is the image itself");
-  if (nms_type == "gaussian")
+  if (nms_type == NmsType::gaussian)
     defaults.refuse_unused(table, {"test.nms_thresh"},
                            "with test.nms_type = \"gaussian\", which lowers scores at any IoU");
   else
@@ -56,13 +55,13 @@ Found best_detections(const Found& candidates, const ImageSize& size, double off
                         .nonzero()
                         .squeeze(1);
   const auto found = rows({boxes, candidates.scores, candidates.labels}, good);
-  if (options.nms_type == "hard") {
+  if (options.nms_type == NmsType::hard) {
     const auto best =
         batched_nms(found.boxes, found.scores, found.labels, options.nms_thresh, offset);
     return rows(found, best.narrow(0, 0, std::min(options.detections_per_img, best.size(0))));
   }
   const auto [best, scores] = soft_nms(found.boxes, found.scores, found.labels,
-                                       {.gaussian = options.nms_type == "gaussian",
+                                       {.gaussian = options.nms_type == NmsType::gaussian,
                                         .sigma = options.soft_nms_sigma,
                                         .threshold = options.nms_thresh,
                                         .score_threshold = options.score_thresh,
@@ -74,7 +73,7 @@ Found best_detections(const Found& candidates, const ImageSize& size, double off
 }
 
 void refuse_soft_nms(const DetectionOptions& options) {
-  if (options.nms_type != "hard")
+  if (options.nms_type != NmsType::hard)
     throw Error(
         "soft-NMS (model.test.nms_type) has no operator in ONNX: export with model.test.nms_type = "
         "\"hard\", which drops what overlaps");

@@ -30,11 +30,19 @@ struct Truth {
 /// The ground truth of each image, in one copy to the device. It borrows from the batch.
 std::vector<Truth> truths_of(const Batch& batch, at::Device device = at::kCPU);
 
+/// What happens to a detection that overlaps a better one.
+enum class NmsType {
+  hard,      // it goes
+  linear,    // it loses score by the overlap (soft-NMS, Bodla et al. 2017)
+  gaussian,  // the same, by a gaussian of it
+};
+inline std::vector<std::string> value_names(NmsType) { return {"hard", "linear", "gaussian"}; }
+
 /// [model.test].
 struct DetectionOptions {
   double score_thresh = 0.05;
   double nms_thresh = 0.5;
-  std::string nms_type = "hard";
+  NmsType nms_type = NmsType::hard;
   double soft_nms_sigma = 0.5;
   std::int64_t detections_per_img = 100;
   double min_size = 0;

@@ -17,10 +17,10 @@ namespace millrace {
 
 void BoxHeadOptions::describe(Options& o) {
   o.add("box.type", type,
-        "2fc: two layers; 4conv1fc: four convolutions and one layer; mean: of a region's cells",
-        {"2fc", "4conv1fc", "mean"})
+        "2fc: two layers; 4conv1fc: four convolutions and one layer; mean: of a region's cells")
       .decides(OfWeights::tensors);
-  o.add("box.norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"})
+  o.add("box.norm", norm, "normalisation of its convolutions",
+        {Norm::none, Norm::gn, Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
   o.add("box.pooler_resolution", pooler_resolution, "cells of the box head's regions",
         {.min = 1, .max = 64})
@@ -31,7 +31,7 @@ void BoxHeadOptions::describe(Options& o) {
         "one box for all classes instead of one each")
       .decides(OfWeights::tensors);
   o.add("box.bbox_reg_loss_type", loss.bbox_reg_loss_type,
-        "smooth_l1 of the deltas, or giou of the boxes", {"smooth_l1", "giou"});
+        "smooth_l1 of the deltas, or giou of the boxes");
   o.add("box.smooth_l1_beta", loss.smooth_l1_beta, "smooth-L1 beta of the regions' boxes; 0 is L1",
         {.min = 0});
   o.add("box.label_smoothing", label_smoothing, "share of a region's class given to all classes",
@@ -39,12 +39,13 @@ void BoxHeadOptions::describe(Options& o) {
 }
 
 void BoxHeadOptions::check(const Config& table, const Options& defaults) const {
-  if (type != "4conv1fc")
-    defaults.refuse_unused(table, {"box.norm"},
-                           fmt::format("with box.type = \"{}\", which has no convolutions", type));
-  if (type == "mean")
+  if (type != BoxHeadType::four_conv_one_fc)
+    defaults.refuse_unused(
+        table, {"box.norm"},
+        fmt::format("with box.type = \"{}\", which has no convolutions", value_name(type)));
+  if (type == BoxHeadType::mean)
     defaults.refuse_unused(table, {"box.fc_dim"}, "with box.type = \"mean\", which has no layers");
-  if (loss.bbox_reg_loss_type == "giou")
+  if (loss.bbox_reg_loss_type == BoxLossType::giou)
     defaults.refuse_unused(table, {"box.smooth_l1_beta"}, "with box.bbox_reg_loss_type = \"giou\"");
 }
 
@@ -53,13 +54,14 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
     : options_(options), coder_(coder), classes_(classes), first_(first) {
   const Init xavier{Init::Kind::xavier};
   const auto cells = options.pooler_resolution * options.pooler_resolution;
-  const auto width = options.type == "mean" ? in : options.fc_dim;
-  if (options.type == "4conv1fc") {  // names as in torchvision's sequence of modules
+  const auto width = options.type == BoxHeadType::mean ? in : options.fc_dim;
+  if (options.type ==
+      BoxHeadType::four_conv_one_fc) {  // names as in torchvision's sequence of modules
     for (std::int64_t i = 0; i < 4; ++i)
       convs_.emplace_back(head / i / 0, head / i / 1, Conv2d::Shape{in, in, 3},
                           NormOptions{.kind = options.norm});
     layers_ = {Linear(head / 5, in * cells, width, xavier)};
-  } else if (options.type == "2fc") {
+  } else if (options.type == BoxHeadType::two_fc) {
     layers_ = {Linear(head / "fc6", in * cells, width, xavier),
                Linear(head / "fc7", width, width, xavier)};
   }
@@ -75,7 +77,7 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
 at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
   auto x = pooled;
   for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
-  if (options_.type == "mean") return x.mean({2, 3});
+  if (options_.type == BoxHeadType::mean) return x.mean({2, 3});
   x = x.flatten(1);  // as (C, H, W)
   for (const auto& layer : layers_) x = relu_in_place(layer(x));
   return x;
@@ -143,7 +145,7 @@ at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) c
 BoxHead::Nodes BoxHead::operator()(const onnx::Value& pooled) const {
   auto x = pooled;
   for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
-  if (options_.type == "mean")
+  if (options_.type == BoxHeadType::mean)
     x = x.graph->add("ReduceMean", {x},
                      {{"axes", onnx::Ints{2, 3}}, {"keepdims", std::int64_t{0}}});
   else

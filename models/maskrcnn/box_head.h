@@ -17,9 +17,16 @@
 
 namespace millrace {
 
+enum class BoxHeadType {
+  two_fc,            // two layers
+  four_conv_one_fc,  // four convolutions and one layer
+  mean,              // of a region's cells
+};
+inline std::vector<std::string> value_names(BoxHeadType) { return {"2fc", "4conv1fc", "mean"}; }
+
 struct BoxHeadOptions {
-  std::string type = "2fc";
-  std::string norm = "none";
+  BoxHeadType type = BoxHeadType::two_fc;
+  Norm norm = Norm::none;
   std::int64_t pooler_resolution = 7;
   std::int64_t fc_dim = 1024;
   bool cls_agnostic_bbox_reg = false;

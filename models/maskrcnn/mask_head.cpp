@@ -85,11 +85,9 @@ void MaskHeadOptions::describe(Options& o) {
       .decides(OfWeights::tensors);
   o.add("mask.init_std", init_std,
         "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
-  o.add("mask.target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)",
-        {"binary", "soft"});
+  o.add("mask.target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)");
   o.add("mask.paste", paste,
-        "grid (continuous box, detectron2) or padded (integer box, torchvision)",
-        {"grid", "padded"})
+        "grid (continuous box, detectron2) or padded (integer box, torchvision)")
       .decides(OfWeights::meaning);
 }
 

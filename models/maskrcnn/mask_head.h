@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/results.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/regions.h"
 #include "millrace/models/pyramid_detector.h"
 
@@ -19,8 +21,8 @@ struct MaskHeadOptions {
   std::int64_t conv_dim = 256;
   std::int64_t num_convs = 4;
   double init_std = 0.001;
-  std::string target = "binary";
-  std::string paste = "grid";
+  MaskTarget target = MaskTarget::binary;
+  MaskPaste paste = MaskPaste::grid;
 
   void describe(Options& o);
 };

@@ -48,7 +48,7 @@ class MaskRcnn final : public PyramidDetector {
   /// With a mask head, refuses data without shapes.
   std::vector<std::string> check_facts(const TrainingFacts& facts) const override {
     auto warnings = PyramidDetector::check_facts(facts);
-    if (options_.box_stages.head.norm == "bn")
+    if (options_.box_stages.head.norm == Norm::bn)
       if (auto warning = norm_by_part_warning("model.box.norm is", facts))
         warnings.push_back(*std::move(warning));
     if (!mask_head_ || !facts.count_objects) return warnings;

@@ -9,25 +9,25 @@ void MaskRcnnOptions::describe(Options& o) {
   PyramidDetectorOptions::describe(o);
   o.add("backbone.out", pyramid.out,
         "fpn: the heads look at a pyramid; c4: at the map of stride 16, and regions pass through "
-        "the last stage",
-        {"fpn", "c4"})
+        "the last stage")
       .decides(OfWeights::tensors);
   o.add("masks", masks, "also find the shape of each object");
   rpn.describe(o);
   pool.describe(o);
   box_stages.describe(o);
-  o.add("background", background, "place of the background class", {"last", "first"});
+  o.add("background", background, "place of the background class",
+        {Background::last, Background::first});
   mask_head.describe(o);
 }
 
 void MaskRcnnOptions::use_torchvision() {
   PyramidDetectorOptions::use_torchvision();
-  background = "first";
+  background = Background::first;
   rpn.anchors.use_torchvision();
   rpn.smooth_l1_beta = 1.0 / 9;
-  rpn.loss_normalizer = "sampled";
+  rpn.loss_normalizer = RpnOptions::Normalizer::sampled;
   rpn.post_nms_top_n_train = 2000;
-  rpn.rank_by = "probability";
+  rpn.rank_by = RpnOptions::RankBy::probability;
   rpn.min_size = 1e-3;
   pool.sampling_ratio = 2;
   pool.aligned = false;
@@ -35,21 +35,21 @@ void MaskRcnnOptions::use_torchvision() {
   pool.level_eps_after_log = 1e-6;
   box_stages.head.loss.smooth_l1_beta = 1.0 / 9;
   mask_head.init_std = 0;
-  mask_head.target = "soft";
-  mask_head.paste = "padded";
+  mask_head.target = MaskTarget::soft;
+  mask_head.paste = MaskPaste::padded;
   detection.min_size = 1e-2;
 }
 
 void MaskRcnnOptions::adapt_to(const Config& table) {
   const auto* out = table.find_path("backbone.out");
   const auto* name = out ? std::get_if<std::string>(&out->data) : nullptr;
-  if (!name || *name != "c4") return;
-  pyramid.out = *name;
+  if (!name || named_value<BackboneOut>(*name) != BackboneOut::c4) return;
+  pyramid.out = BackboneOut::c4;
   rpn.anchors.one_map = true;
   rpn.pre_nms_top_n_train = 12000;
   rpn.pre_nms_top_n_test = 6000;
   rpn.post_nms_top_n_train = 2000;
-  box_stages.head.type = "mean";
+  box_stages.head.type = BoxHeadType::mean;
   box_stages.head.pooler_resolution = 14;
   mask_head.num_convs = 0;
 }

@@ -100,16 +100,14 @@ void RpnOptions::describe(Options& o) {
   o.add("rpn.smooth_l1_beta", smooth_l1_beta, "smooth-L1 beta of the RPN's boxes; 0 is L1",
         {.min = 0});
   o.add("rpn.loss_normalizer", loss_normalizer,
-        "RPN losses are divided by rpn.batch_size_per_image x images, or by the anchors sampled",
-        {"batch", "sampled"});
+        "RPN losses are divided by rpn.batch_size_per_image x images, or by the anchors sampled");
   o.add("rpn.pre_nms_top_n_train", pre_nms_top_n_train, "proposals per level before NMS", count);
   o.add("rpn.pre_nms_top_n_test", pre_nms_top_n_test, "the same when detecting", count);
   o.add("rpn.post_nms_top_n_train", post_nms_top_n_train, "proposals per image after NMS", count);
   o.add("rpn.post_nms_top_n_test", post_nms_top_n_test, "the same when detecting", count);
   o.add("rpn.nms_thresh", nms_thresh, "IoU of the proposals' NMS", share);
   o.add("rpn.rank_by", rank_by,
-        "NMS ranks proposals by logit, or by probability (torchvision: more ties)",
-        {"logit", "probability"});
+        "NMS ranks proposals by logit, or by probability (torchvision: more ties)");
   o.add("rpn.min_size", min_size, "smaller proposals go (sides must exceed 0 in any case)",
         {.min = 0, .unit = "px"});
 }
@@ -179,7 +177,7 @@ Proposals Rpn::proposals(const Output& output, const std::vector<ImageSize>& siz
        .after = training ? options_.post_nms_top_n_train : options_.post_nms_top_n_test,
        .threshold = options_.nms_thresh,
        .min_side = options_.min_size,
-       .by_probability = options_.rank_by == "probability",
+       .by_probability = options_.rank_by == RpnOptions::RankBy::probability,
        .coder = coder_});
 }
 
@@ -208,7 +206,7 @@ ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::V
         onnx::filled(onnx::side_of(places, 1), static_cast<double>(level), onnx::Type::i64));
   }
   auto scores = onnx::concat(level_logits, 1);
-  if (options_.rank_by == "probability") scores = onnx::apply("Sigmoid", scores);
+  if (options_.rank_by == RpnOptions::RankBy::probability) scores = onnx::apply("Sigmoid", scores);
   const auto boxes =
       clip_boxes(coder_.decode(onnx::concat(level_anchors, 1), onnx::concat(level_deltas, 1)),
                  onnx::unsqueeze(limits, {1}));  // (N, T, 4)
@@ -263,7 +261,7 @@ Losses Rpn::losses(const Features& features, const Output& output, const std::ve
       at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
   const auto images = static_cast<double>(truths.size());
   const double divisor =
-      options_.loss_normalizer == "batch"
+      options_.loss_normalizer == RpnOptions::Normalizer::batch
           ? static_cast<double>(options_.batch_size_per_image) * step.total("images", images)
           : std::max(1.0, step.total("rpn anchors", static_cast<double>(sampled)));
   const auto objectness = binary_cross_entropy_sum(logits, all_targets) / divisor;

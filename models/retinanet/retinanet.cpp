@@ -72,11 +72,11 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
   using Options = RetinaNetOptions;
 
   RetinaNet(const RetinaNetOptions& options, const ModelContext& context)
-      : PyramidDetector(options, options.top(), /*mask_paste=*/"", context),
+      : PyramidDetector(options, options.p6_from, /*mask_paste=*/{}, context),
         options_(options),
         coder_(options.boxes.coder()),
         own_classes_(std::ssize(context.classes)),
-        first_(options.background == "first" ? 1 : 0),
+        first_(options.background == Background::first ? 1 : 0),
         anchors_(options.anchors, /*first_stride=*/8),
         classes_(root() / "head" / "classification_head", "cls_logits", options,
                  std::ssize(context.classes) + first_,
@@ -103,7 +103,9 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
   }
 
  private:
-  bool is_by_batch() const { return options_.loss_normalizer == "batch"; }
+  bool is_by_batch() const {
+    return options_.loss_normalizer == RetinaNetOptions::Normalizer::batch;
+  }
 
   /// Of the step, what its losses are divided by.
   double total(std::int64_t images, std::int64_t foreground, const StepInfo& step) const {

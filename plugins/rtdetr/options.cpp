@@ -16,13 +16,14 @@ void RtDetrOptions::describe(Options& o) {
       .decides(OfWeights::meaning);
 
   o.add("backbone.type", backbone.type, "the residual network, of the variant vd",
-        {"resnet18", "resnet34", "resnet50", "resnet101"})
+        {BackboneType::resnet18, BackboneType::resnet34, BackboneType::resnet50,
+         BackboneType::resnet101})
       .decides(OfWeights::tensors);
   o.add("backbone.width", backbone.width,
         "channels of the first stage; 64 is the published network", {.min = 16, .max = 1024})
       .decides(OfWeights::tensors);
   o.add("backbone.norm", backbone.norm, "normalisation of the backbone",
-        {"frozen_bn", "frozen_stats", "bn", "sync_bn"})
+        {Norm::frozen_bn, Norm::frozen_stats, Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
   o.add("backbone.freeze_at", backbone.freeze_at,
         "stages not trained: 1 the stem, 2 also C2, ...; 0 none", {.min = 0, .max = 5});
@@ -39,7 +40,8 @@ void RtDetrOptions::describe(Options& o) {
         "channels inside of its RepVGG blocks, in hidden_dim; the published R18 and R34: 0.5",
         {.min = 0.01, .max = 4})
       .decides(OfWeights::tensors);
-  o.add("encoder.norm", encoder.norm, "normalisation of its convolutions", {"bn", "sync_bn"})
+  o.add("encoder.norm", encoder.norm, "normalisation of its convolutions",
+        {Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
 
   o.add("decoder.hidden_dim", decoder.hidden_dim, "channels of the queries",

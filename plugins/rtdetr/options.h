@@ -2,13 +2,17 @@
 #pragma once
 
 #include <millrace/base/options.h>
+#include <millrace/models/backbones/pyramid_options.h>
+#include <millrace/models/layers/layers.h>
 #include <millrace/models/layers/pixels.h>
 #include <cstdint>
 #include <string>
 
 namespace rtdetr {
 
+using millrace::BackboneType;
 using millrace::Config;
+using millrace::Norm;
 using millrace::Options;
 
 enum class Version {
@@ -19,9 +23,9 @@ inline std::vector<std::string> value_names(Version) { return {"v1", "v2"}; }
 
 /// [model.backbone]: ResNet-vd.
 struct BackboneOptions {
-  std::string type = "resnet50";
+  BackboneType type = BackboneType::resnet50;
   std::int64_t width = 64;
-  std::string norm = "frozen_bn";
+  Norm norm = Norm::frozen_bn;
   std::int64_t freeze_at = 0;
 };
 
@@ -31,7 +35,7 @@ struct EncoderOptions {
   std::int64_t ffn_dim = 1024;
   std::int64_t heads = 8;
   double expansion = 1;
-  std::string norm = "sync_bn";
+  Norm norm = Norm::sync_bn;
 };
 
 /// [model.decoder].
@@ -71,8 +75,9 @@ struct TestOptions {
 };
 
 struct RtDetrOptions {
-  millrace::PixelOptions pixels{
-      .pixel_order = "rgb", .pixel_mean = {0, 0, 0}, .pixel_std = {255, 255, 255}};
+  millrace::PixelOptions pixels{.pixel_order = millrace::ChannelOrder::rgb,
+                                .pixel_mean = {0, 0, 0},
+                                .pixel_std = {255, 255, 255}};
   Version version = Version::v1;
   double norm_eps = 1e-5;
   BackboneOptions backbone;

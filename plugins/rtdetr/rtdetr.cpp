@@ -176,7 +176,7 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
         {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
          best.narrow(0, 0, count), places.remainder(classes)});
   }
-  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
+  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
 }
 
 onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
@@ -234,12 +234,12 @@ std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& fact
   millrace::require_objects(facts);
   std::vector<std::string> warnings;
   const auto& [type, width, norm, freeze_at] = options_.backbone;
-  if (auto warning = millrace::frozen_backbone_warning(facts, type, norm, freeze_at,
-                                                       /*trained_norm=*/"bn"))
+  if (auto warning = millrace::frozen_backbone_warning(facts, value_name(type), norm, freeze_at,
+                                                       /*trained_norm=*/Norm::bn))
     warnings.push_back(*std::move(warning));
   for (const auto& [option, of] : {std::pair{"model.backbone.norm is", &norm},
                                    std::pair{"model.encoder.norm is", &options_.encoder.norm}})
-    if (*of == "bn")
+    if (*of == Norm::bn)
       if (auto warning = millrace::norm_by_part_warning(option, facts))
         warnings.push_back(*std::move(warning));
   return warnings;

@@ -113,7 +113,7 @@ double Yolox::activation_bytes(std::int64_t images, double pixels) const {
 
 std::vector<std::string> Yolox::check_facts(const TrainingFacts& facts) const {
   require_objects(facts);
-  if (options_.norm == "bn")
+  if (options_.norm == Norm::bn)
     if (auto warning = norm_by_part_warning("model.norm is", facts)) return {*std::move(warning)};
   return {};
 }

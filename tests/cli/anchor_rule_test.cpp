@@ -71,12 +71,13 @@ TEST(AnchorRule, IsThatOfTheDetectors) {
     expect_as_matched(type, "style = 'torchvision'", torchvision, 4,
                       {.low = .3, .high = .7, .low_quality = true});
   }
-  expect_as_matched(
-      "maskrcnn",
-      "anchors.sizes = [8, 24, 64, 100, 300]\nanchors.aspect_ratios = [0.3, 1]\n"
-      "anchors.rounding = 'legacy'\nboxes.offset = 1\nrpn.fg_iou_thresh = 0.6",
-      {.sizes = {8, 24, 64, 100, 300}, .aspect_ratios = {.3, 1}, .rounding = "legacy"}, 4,
-      {.low = .3, .high = .6, .low_quality = true, .offset = 1});
+  expect_as_matched("maskrcnn",
+                    "anchors.sizes = [8, 24, 64, 100, 300]\nanchors.aspect_ratios = [0.3, 1]\n"
+                    "anchors.rounding = 'legacy'\nboxes.offset = 1\nrpn.fg_iou_thresh = 0.6",
+                    {.sizes = {8, 24, 64, 100, 300},
+                     .aspect_ratios = {.3, 1},
+                     .rounding = AnchorRounding::legacy},
+                    4, {.low = .3, .high = .6, .low_quality = true, .offset = 1});
   expect_as_matched("retinanet", "", {.scales_per_octave = 3}, 8,
                     {.low = .4, .high = .5, .low_quality = true});
   PyramidAnchors torchvision{.scales_per_octave = 3};

@@ -90,7 +90,8 @@ void fill_by_formula(const Parameters& parameters, std::uint64_t seed) {
 
 MaskRcnnOptions options_of(const GoldenRun& golden) {
   auto options = default_options<MaskRcnnOptions>(parse_config("style = \"torchvision\"", "test"));
-  options.pyramid.backbone = golden.argument("model") == "r50" ? "resnet50" : "resnet18";
+  options.pyramid.backbone =
+      golden.argument("model") == "r50" ? BackboneType::resnet50 : BackboneType::resnet18;
   options.rpn.anchors.sizes = anchor_sizes(golden);
   options.rpn.post_nms_top_n_test = golden.count("post_nms");
   if (golden.has_argument("rpn_post_nms_top_n_train"))

@@ -214,7 +214,7 @@ TEST_F(InferenceParity, RecordedMasksArePastedToTheSameRunLengths) {
       const auto* counts = golden[det + ".rle_counts"].data_ptr<std::int32_t>();
       const auto* offset = golden[det + ".rle_offsets"].data_ptr<std::int32_t>();
       for (std::int64_t d = 0; d < masks.size(0); ++d, box += 4, ++offset) {
-        const auto mask = paste_mask("padded", masks[d].data_ptr<float>(), masks.size(-1),
+        const auto mask = paste_mask(MaskPaste::padded, masks[d].data_ptr<float>(), masks.size(-1),
                                      {box[0], box[1], box[2], box[3]},
                                      static_cast<std::uint32_t>(images[i].size(0)),
                                      static_cast<std::uint32_t>(images[i].size(1)));

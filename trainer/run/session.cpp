@@ -85,7 +85,7 @@ at::Device prepared(const TrainOptions& train, std::int64_t local_rank) {
   if (train.device == "cuda") {
     // cuBLAS gives the same bytes again only with a workspace of its own for each stream.
     if (train.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-    choose_products(train.precision == "tf32");
+    choose_products(train.precision == FloatType::tf32);
   }
   return open_device(train.device, local_rank);
 }

@@ -32,7 +32,7 @@ constexpr double kPixel = 3, kNormalised = 3 * sizeof(float);
 
 /// Of so many images, beside their pixels, as they are computed in `precision`.
 double bytes_of_pass(const Detector& detector, std::int64_t images, double pixels,
-                     const std::string& precision) {
+                     FloatType precision) {
   const ComputeIn type(precision_type(precision), at::kCPU);
   return detector.activation_bytes(images, pixels);
 }
@@ -46,7 +46,7 @@ double bytes_of_gradients(const Detector& detector) {
 
 /// The optimizer's state, and the copies of it and of the model that a checkpoint is written from.
 double bytes_of_state(const Detector& detector, const Recipe& recipe) {
-  const double kept = recipe.optimizer.type == "adamw" ? 2 : 1;  // per trained number
+  const double kept = recipe.optimizer.type == OptimizerType::adamw ? 2 : 1;  // per trained number
   double all = 2 * kept * bytes_of_gradients(detector);
   for (const auto& parameter : detector.parameters())
     all += static_cast<double>(parameter.value.nbytes());
