@@ -280,8 +280,9 @@ T read_options(const Config& table, std::initializer_list<std::string_view> othe
 template <class T>
 T read_part(const Config& table) {
   T part;
+  const auto options = described(part);
   Config own(Config::Table{}, table.origin);
-  for (const auto& entry : described(part).entries())
+  for (const auto& entry : options.entries())
     if (const auto* value = table.find(entry.name)) own.set(entry.name, *value);
   return read_options<T>(own);
 }

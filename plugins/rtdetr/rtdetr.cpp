@@ -201,7 +201,7 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
                                        onnx::remainder(pair, classes),
                                        onnx::squeeze(image, {1}),
                                        {}},
-                                      "", /*cells=*/0);
+                                      {}, /*cells=*/0);
 }
 
 double RtDetr::activation_bytes(std::int64_t images, double pixels) const {

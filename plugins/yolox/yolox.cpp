@@ -273,7 +273,7 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
                              onnx::gather_nd(labels, cell),
                              onnx::squeeze(image, {1}),
                              {}},
-                            "", /*cells=*/0, options_.boxes);
+                            {}, /*cells=*/0, options_.boxes);
 }
 
 MILLRACE_REGISTER(register_detector<Yolox>(
