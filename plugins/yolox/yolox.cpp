@@ -225,7 +225,7 @@ std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
 }
 
 std::vector<std::vector<DetectedObject>> Yolox::find_objects(const Batch& batch, DetectionNotes*) {
-  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "", options_.boxes);
+  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, {}, options_.boxes);
 }
 
 onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
