@@ -130,15 +130,4 @@ std::vector<CsvRow> csv_rows(std::string_view text) {
   return rows;
 }
 
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n\r;\t") == std::string_view::npos && trimmed(text) == text)
-    return std::string(text);
-  std::string quoted = "\"";
-  for (const char one : text) {
-    if (one == '"') quoted += '"';
-    quoted += one;
-  }
-  return quoted + '"';
-}
-
 }  // namespace millrace::formats

@@ -40,7 +40,4 @@ struct CsvRow {
 /// more of these.
 std::vector<CsvRow> csv_rows(std::string_view text);
 
-/// A field, quoted where it must be.
-std::string csv_field(std::string_view text);
-
 }  // namespace millrace::formats
