@@ -13,7 +13,7 @@ struct ImageHead {
   std::int64_t pixels_per_byte = 0;    // no file of this kind packs more into a byte; 0: no bound
 };
 
-/// The head of a PNG, BMP or TIFF; nothing for other files or if it is cut off.
+/// The head of a PNG or TIFF; nothing for other files or if it is cut off.
 std::optional<ImageHead> read_image_head(std::string_view bytes);
 
 /// "a GIF": the format of a picture file, of those that are known and not read; nothing for others.

@@ -97,8 +97,7 @@ class ShardIndex {
 };
 
 bool is_image(std::string extension) {
-  constexpr std::array<std::string_view, 7> kKnown = {"jpg",  "jpeg", "png", "webp",
-                                                      "tiff", "tif",  "bmp"};
+  constexpr std::array<std::string_view, 6> kKnown = {"jpg", "jpeg", "png", "webp", "tiff", "tif"};
   std::ranges::transform(extension, extension.begin(),
                          [](unsigned char c) { return std::tolower(c); });
   return std::ranges::count(kKnown, extension) > 0;
