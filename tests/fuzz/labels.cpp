@@ -2,8 +2,8 @@
 // is sound. The first byte chooses the parser.
 #include <cmath>
 
+#include "millrace/base/base64.h"
 #include "millrace/base/errors.h"
-#include "millrace/tools/formats/files/base64.h"
 #include "millrace/tools/formats/files/csv_table.h"
 #include "millrace/tools/formats/files/image_size.h"
 #include "millrace/tools/formats/files/labelme_file.h"

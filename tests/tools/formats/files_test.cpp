@@ -7,7 +7,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/coco/masks/masks.h"
-#include "millrace/tools/formats/files/base64.h"
 #include "millrace/tools/formats/files/image_size.h"
 #include "millrace/tools/formats/files/png_values.h"
 #include "millrace/tools/formats/files/texts.h"
@@ -63,17 +62,6 @@ TEST(VocFile, BrokenXmlIsNamedByItsLine) {
   EXPECT_THAT(testing::message_of([] { parse_voc("<annotation>\n<object>\n</annotation>"); }),
               HasSubstr("line 3"));
   EXPECT_THAT(testing::message_of([] { parse_voc("<other/>"); }), HasSubstr("no <annotation>"));
-}
-
-TEST(Base64, BytesSurvive) {
-  std::string bytes;
-  for (int i = 0; i < 40; ++i) {
-    EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
-    bytes += static_cast<char>(37 * i);
-  }
-  EXPECT_EQ(to_base64("light wor"), "bGlnaHQgd29y");
-  EXPECT_EQ(to_base64("light wo"), "bGlnaHQgd28=");
-  EXPECT_THROW(from_base64("a*b"), Error);
 }
 
 TEST(PngValues, AreReadAtAnySize) {

@@ -1,5 +1,5 @@
 // LabelMe files as version 5 writes them.
-#include "millrace/tools/formats/files/base64.h"
+#include "millrace/base/base64.h"
 #include "tests/tools/formats/folders.h"
 
 namespace millrace::formats {
