@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "millrace/base/errors.h"
 
@@ -105,6 +107,15 @@ std::optional<std::string_view> unread_format(std::string_view bytes) {
       " \t\r\n"sv.find(bytes[2]) != std::string_view::npos)
     return "a PNM (PBM, PGM, PPM, PAM or PFM)";
   return {};
+}
+
+bool is_image_name(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kKnown = {".bmp", ".jpeg", ".jpg",  ".png",
+                                                      ".ppm", ".tif",  ".tiff", ".webp"};
+  std::string extension(name.substr(std::min(name.rfind('.'), name.size())));
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::count(kKnown, extension) > 0;
 }
 
 void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file,
