@@ -103,9 +103,7 @@ std::string format_doc() {
 }  // namespace
 
 void add_import(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "import",
-                     "Labels of other tools into COCO's layout (docs/formats.md)", import_labels);
+  auto [command, arguments] = add_subcommand(app, action, "import", import_labels);
   command.add_option("PATH", arguments.source, "the folder with images and labels")->required();
   command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
   command
