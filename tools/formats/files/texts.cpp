@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 
 namespace millrace::formats {
@@ -41,6 +42,17 @@ char divider_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::string beginning_of(const std::filesystem::path& file, std::uint64_t most) {
+  try {
+    const InputFile input(file);
+    std::string bytes(std::min(input.size(), most), '\0');
+    input.read(0, bytes);
+    return bytes;
+  } catch (const Error&) {
+    return {};
+  }
+}
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(kSpace);
