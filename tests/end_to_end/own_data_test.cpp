@@ -54,7 +54,8 @@ template <class Use>
 std::map<std::int64_t, std::string> each_image(const fs::path& coco, const Use& use) {
   const auto all = read_json(coco / "annotations.json");
   std::map<std::int64_t, std::string> names;
-  for (const auto& category : all["categories"]) names[category["id"]] = category["name"];
+  for (const auto& category : all["categories"])
+    names[category["id"].get<std::int64_t>()] = category["name"].get<std::string>();
   for (const auto& image : all["images"]) {
     Json own = Json::array();
     for (const auto& one : all["annotations"])
@@ -136,8 +137,10 @@ TEST_P(OwnData, TrainsFromTheFolderAlone) {
   const std::string format = GetParam();
   const auto photos = in_folder(format), out = in_folder("out");
   make_forty(data_folder() / "coco_mini", in_folder("forty"));
-  const auto write = format == "voc" ? write_voc : format == "yolo" ? write_yolo : write_labelme;
-  write(in_folder("forty"), photos);
+  const auto write_labels = format == "voc"    ? write_voc
+                            : format == "yolo" ? write_yolo
+                                               : write_labelme;
+  write_labels(in_folder("forty"), photos);
   const auto weights =
       data_folder() / "weights" / "R18_C1-C4_imagenet_torchvision_bnfolded_fp16.npz";
   const auto json = successful(trainer({"init", out, "--data", photos, "--weights",
