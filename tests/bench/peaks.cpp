@@ -16,7 +16,7 @@
 #include <string>
 
 #include "millrace/base/clock.h"
-#include "millrace/models/layers/matrix_product.h"
+#include "millrace/models/ops/cpu/product.h"
 #include "millrace/trainer/device_numbers.h"
 
 namespace millrace {
