@@ -56,7 +56,7 @@ AddCommand add_run, add_eval, add_coco_eval, add_predict, add_sample, add_config
     add_inspect, add_list, add_bench, add_serve, add_check_gpu, add_report, add_status, add_diff,
     add_study, add_completion, add_man;
 // Of `bench`.
-AddCommand add_bench_dataflow, add_bench_eval, add_bench_model, add_bench_scaling;
+AddCommand add_bench_dataflow, add_bench_eval, add_bench_model;
 
 /// Checks of numbers, in plain words.
 CLI::Validator positive();

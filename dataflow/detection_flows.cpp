@@ -1,15 +1,12 @@
 #include "millrace/dataflow/detection_flows.h"
 
 #include <cmath>
-#include <mutex>
-#include <opencv2/core/utility.hpp>
 
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/check_messages.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/test_time.h"
-#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/remote_flow.h"
 #include "millrace/dataflow/sources/detection_source.h"
@@ -17,15 +14,6 @@
 
 namespace millrace {
 namespace {
-
-/// OpenCV's own threads would compete with the graph's, which keep each core busy.
-void prepare_opencv() {
-  static std::once_flag once;  // a flow may start while another one runs
-  std::call_once(once, [] {
-    cv::setNumThreads(1);
-    pool_images();
-  });
-}
 
 FlowOptions flow_options(const DataOptions& data, Share share) {
   return {.rank = share.rank,
@@ -64,7 +52,6 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
 /// Batches of decoded images as they are for detection.
 std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded, const TestTime& prepared,
                                                  std::int64_t batch, const FlowOptions& how) {
-  prepare_opencv();
   return std::move(decoded)
       .map(prepared.resize())
       .group(static_cast<std::size_t>(batch))
@@ -107,7 +94,6 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
   if (!options.source.empty()) return served_flow(options, stages, train, {seed, share, start});
-  prepare_opencv();
   return start_flow<Batch>(train_plan(train, options, stages),
                            train_options(options, seed, share, start));
 }
@@ -117,7 +103,6 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                                                const TrainData& train,
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake) {
-  prepare_opencv();
   return start_numbered_flow<Batch>(train_plan(train, options, stages),
                                     train_options(options, seed, share, start), std::move(wake));
 }

@@ -10,6 +10,7 @@
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
 #include "millrace/dataflow/detection/transforms.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 
 namespace millrace {
 
@@ -58,7 +59,7 @@ Batch Pad::operator()(std::vector<Sample> samples) const {
                             sample.scale_x, sample.scale_y});
     batch.objects.push_back(std::move(sample.objects));
   }
-  batch.pixels = pool.acquire(batch.bytes());
+  batch.pixels = batch_memory().acquire(batch.bytes());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     fill_slot(samples[i].image, batch.padded_image(i));
     samples[i].image = {};

@@ -8,7 +8,6 @@
 
 #include "millrace/base/options.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/dataflow/image/buffer_pool.h"
 
 namespace millrace {
 
@@ -20,7 +19,6 @@ struct Pad {
   static constexpr std::string_view kAfter = "decode";
   std::int64_t divisor = 32;  // slots are multiples of so many pixels
   Options::Strings shapes;  // "1344x800": width and height in pixels; none: as large as the images
-  BufferPool pool = batch_memory();  // of the batches' pixels
 
   /// Throws as shape_for and check_sample.
   Batch operator()(std::vector<Sample> samples) const;

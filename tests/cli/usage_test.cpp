@@ -62,9 +62,8 @@ TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
 }
 
 TEST_F(Usage, OldNamesOfOptionsAreErrorsThatNameTheNew) {
-  for (const Words& words :
-       {Words{"run", "a.toml", "--output", "runs"}, Words{"export", "runs/a-1", "--to", "a.onnx"},
-        Words{"bench", "scaling", "a.toml", "--output", "runs"}}) {
+  for (const Words& words : {Words{"run", "a.toml", "--output", "runs"},
+                             Words{"export", "runs/a-1", "--to", "a.onnx"}}) {
     const auto outcome = trainer(words);
     expect_error(outcome, 2, words[words.size() - 2]);
     EXPECT_THAT(outcome.err, HasSubstr("--out\n"));

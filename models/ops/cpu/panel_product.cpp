@@ -1,4 +1,4 @@
-#include "millrace/models/layers/panel_product.h"
+#include "millrace/models/ops/cpu/panel_product.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "millrace/cli/bench/scaled_run.h"
+#include "tests/bench/scaling/scaled_run.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "millrace/base/errors.h"
 
-namespace millrace::cli {
+namespace millrace::scaling {
 namespace {
 
 constexpr double kBucketBytes = 25e6;
@@ -74,17 +74,17 @@ double predicted_step_s(const ScaledRun& first, int ranks, std::int64_t images_p
                         const ScalingParts& parts) {
   const auto turns = [&](int of) { return std::max(1.0, of * parts.threads / parts.cores); };
   const double images_before = static_cast<double>(first.images_per_step) / first.ranks;
-  scaling::Compute compute{.backward = first.backward};
+  Compute compute{.backward = first.backward};
   compute.image_s = first.compute_s / images_before / turns(first.ranks) * turns(ranks);
   compute.spread = first.jitter_s / first.compute_s * std::sqrt(images_before);
-  std::vector<scaling::Gradient> buckets;
+  std::vector<Gradient> buckets;
   const auto count = std::max(1.0, std::ceil(parts.gradient_bytes / kBucketBytes));
   for (double i = 1; i <= count; ++i)  // that get ready evenly over the backward pass
     buckets.push_back({parts.gradient_bytes / count, i / count});
-  const auto step = scaling::step_time(compute, static_cast<double>(images_per_step) / ranks,
-                                       buckets, ranks, parts.network);
+  const auto step = step_time(compute, static_cast<double>(images_per_step) / ranks, buckets, ranks,
+                              parts.network);
   const double other_s = first.step_s * (1 - first.sync_share) - first.compute_s;
   return step.total_s() + std::max(0.0, other_s);
 }
 
-}  // namespace millrace::cli
+}  // namespace millrace::scaling

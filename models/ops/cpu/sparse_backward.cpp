@@ -1,4 +1,4 @@
-#include "millrace/models/layers/sparse_backward.h"
+#include "millrace/models/ops/cpu/sparse_backward.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
@@ -12,8 +12,7 @@
 #include <cstring>
 #include <vector>
 
-#include "millrace/models/layers/matrix_product.h"
-#include "millrace/models/ops/dispatched.h"
+#include "millrace/models/ops/cpu/product.h"
 
 namespace millrace {
 namespace {
@@ -137,12 +136,14 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("sparse_convolution_ba
 }  // namespace
 
 Gradients sparse_backward(at::TensorList gradients, const std::vector<TouchedPixels>& touched,
-                          at::TensorList maps, const at::Tensor& weight,
-                          const Convolution& convolution, std::array<bool, 3> wanted) {
-  static const auto op = dispatched<decltype(on_cpu)>("millrace::sparse_convolution_backward");
+                          at::TensorList maps, const at::Tensor& weight, std::int64_t stride,
+                          std::int64_t padding, std::array<bool, 3> wanted) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("millrace::sparse_convolution_backward", "")
+                             .typed<decltype(on_cpu)>();
   std::vector<at::Tensor> rows;
   for (const auto& of_map : touched) rows.push_back(rows_of(of_map));
-  return op.call(gradients, rows, maps, weight, convolution.stride, convolution.padding, wanted);
+  return op.call(gradients, rows, maps, weight, stride, padding, wanted);
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-#include "millrace/cli/bench/scaling_model.h"
+#include "tests/bench/scaling/scaling_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "millrace/cli/bench/scaling_model.h"
 #include "millrace/tools/report/run_files.h"
+#include "tests/bench/scaling/scaling_model.h"
 
-namespace millrace::cli {
+namespace millrace::scaling {
 
 /// Where the time of a step went, in means over the measured steps; seconds and shares of the time.
 struct ScaledRun {
@@ -37,7 +37,7 @@ struct ScalingParts {
   double gradient_bytes = 0;
   double cores = 1;    // of the host, which all ranks share
   double threads = 1;  // that a rank computes with
-  scaling::Network network;
+  Network network;
 };
 
 /// Seconds of a step of so many ranks, from what the first run took alone: its compute time per
@@ -45,4 +45,4 @@ struct ScalingParts {
 double predicted_step_s(const ScaledRun& first, int ranks, std::int64_t images_per_step,
                         const ScalingParts& parts);
 
-}  // namespace millrace::cli
+}  // namespace millrace::scaling

@@ -1,9 +1,9 @@
-#include "millrace/models/layers/winograd_tiles.h"
+#include "millrace/models/ops/cpu/winograd_tiles.h"
 
 #include <c10/util/BFloat16.h>
 
-#include "millrace/models/layers/panel_product.h"
-#include "millrace/models/ops/simd.h"
+#include "millrace/models/ops/cpu/panel_product.h"
+#include "millrace/models/ops/cpu/simd.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "millrace/models/layers/winograd.h"
+#include "millrace/models/ops/cpu/winograd.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/cpu/Utils.h>
@@ -11,11 +11,10 @@
 #include <optional>
 #include <vector>
 
-#include "millrace/models/layers/panel_product.h"
-#include "millrace/models/layers/touched_pixels.h"
-#include "millrace/models/layers/winograd_layout.h"
-#include "millrace/models/layers/winograd_tiles.h"
-#include "millrace/models/ops/dispatched.h"
+#include "millrace/models/ops/cpu/panel_product.h"
+#include "millrace/models/ops/cpu/touched_pixels.h"
+#include "millrace/models/ops/cpu/winograd_layout.h"
+#include "millrace/models/ops/cpu/winograd_tiles.h"
 
 namespace millrace {
 namespace {
@@ -291,7 +290,9 @@ bool winograd_fits(at::TensorList maps, const at::Tensor& weight) {
 
 std::vector<at::Tensor> winograd(at::TensorList maps, const at::Tensor& weight,
                                  const at::Tensor& bias, at::TensorList add, bool relu) {
-  static const auto op = dispatched<decltype(on_cpu)>("millrace::winograd");
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("millrace::winograd", "")
+                             .typed<decltype(on_cpu)>();
   return op.call(channels_last(maps), weight.to(at::kFloat).contiguous(kChannelsLast),
                  bias.defined() ? OptionalTensor(bias.to(at::kFloat)) : std::nullopt,
                  channels_last(add), relu);
@@ -299,7 +300,9 @@ std::vector<at::Tensor> winograd(at::TensorList maps, const at::Tensor& weight,
 
 Gradients winograd_backward(at::TensorList gradients, at::TensorList maps, const at::Tensor& weight,
                             std::array<bool, 3> wanted) {
-  static const auto op = dispatched<decltype(backward_on_cpu)>("millrace::winograd_backward");
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("millrace::winograd_backward", "")
+                             .typed<decltype(backward_on_cpu)>();
   return op.call(channels_last(gradients), channels_last(maps),
                  weight.to(at::kFloat).contiguous(kChannelsLast), wanted);
 }

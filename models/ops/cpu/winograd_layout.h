@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "millrace/models/layers/panel_product.h"
-#include "millrace/models/layers/touched_pixels.h"
-#include "millrace/models/layers/winograd_tiles.h"
+#include "millrace/models/ops/cpu/panel_product.h"
+#include "millrace/models/ops/cpu/touched_pixels.h"
+#include "millrace/models/ops/cpu/winograd_tiles.h"
 
 namespace millrace::winograd_layout {
 

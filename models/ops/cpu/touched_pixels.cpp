@@ -1,4 +1,4 @@
-#include "millrace/models/layers/touched_pixels.h"
+#include "millrace/models/ops/cpu/touched_pixels.h"
 
 #include <ATen/Parallel.h>
 
