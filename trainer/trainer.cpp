@@ -184,7 +184,11 @@ void Trainer::train() {
     state_.total_epochs = static_cast<double>(plan_.train.max_steps * plan_.images_per_step) /
                           static_cast<double>(samples);
   }
-  state_.activity->stands(state_.at.step, state_.total_steps, state_.at.progress, 0);
+  const auto record_progress = [this](std::int64_t images) {
+    const auto& at = state_.at;
+    state_.activity->stands({at.step, state_.total_steps, at.progress, at.images}, images);
+  };
+  record_progress(0);
   tell_of_schedule();
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
@@ -214,7 +218,7 @@ void Trainer::train() {
     at.images = next.images;
     at.progress = next.progress;
     at.cursor = std::move(next.cursor);
-    state_.activity->stands(at.step, state_.total_steps, at.progress, images_in(batches));
+    record_progress(images_in(batches));
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     stop_at_signal();
     stop_if_diverged();

@@ -33,7 +33,7 @@
 #include "millrace/trainer/run/run_recorder.h"
 #include "millrace/trainer/run/step_memory.h"
 #include "millrace/trainer/run/trained_weights.h"
-#include "millrace/trainer/status/fleet.h"
+#include "millrace/trainer/status/status_writer.h"
 
 namespace millrace {
 namespace {
@@ -288,9 +288,15 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     trainer.set_folder(folder);
     if (checkpoint) spdlog::info("resuming after {}", standing(checkpoint->at));
     has_begun = true;
-    const Fleet fleet(cluster, trainer.activity(), recipe.data, folder,
-                      start ? start->number() : 0);
-    end = trainer.run();
+    StatusWriter status(cluster, trainer.activity(), recipe.data, folder,
+                        start ? start->number() : 0);
+    try {
+      end = trainer.run();
+    } catch (const std::exception& problem) {
+      status.end("failed", problem.what());
+      throw;
+    }
+    status.end(end.stop_reason.empty() ? "done" : "stopped", end.stop_reason);
   } catch (const Diverged& ended) {  // on the chief
     start->end({ended.at, kDivergence}, recorder.use());
     spdlog::warn("{}{}", give_up_for_resume(folder / "checkpoints", ended.at),
