@@ -147,13 +147,6 @@ class Detector {
   /// Whether `detect` fills `notes`.
   virtual bool gives_notes() const { return false; }
 
-  /// About how many bytes a step keeps from the forward to the backward pass, for a batch of so
-  /// many images with `pixels` in all, padded; 0: not known. A step that cannot fit is refused.
-  virtual double activation_bytes(std::int64_t images, double pixels) const {
-    static_cast<void>(images), static_cast<void>(pixels);
-    return 0;
-  }
-
   /// Asked before the first step, on every rank, and by `trainer doctor`. Throws ConfigError for a
   /// training that makes no sense; returns warnings, whole sentences, for one that may not.
   virtual std::vector<std::string> check_training(const TrainingFacts&) const { return {}; }

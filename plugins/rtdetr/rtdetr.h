@@ -31,7 +31,6 @@ class RtDetr final : public millrace::Detector, public millrace::KnowsTotals {
   const millrace::Parameters& parameters() const override { return parameters_; }
   void parameters_changed() override { parameters_.mark_changed(); }
   bool gives_masks() const override { return false; }
-  double activation_bytes(std::int64_t images, double pixels) const override;
   std::vector<std::string> check_training(const millrace::TrainingFacts& facts) const override;
 
  private:

@@ -29,7 +29,6 @@ class Yolox final : public Detector {
   const Parameters& parameters() const override { return parameters_; }
   void parameters_changed() override { parameters_.mark_changed(); }
   bool gives_masks() const override { return false; }
-  double activation_bytes(std::int64_t images, double pixels) const override;
   /// Refuses data without an object; warns of batch norm by rank.
   std::vector<std::string> check_training(const TrainingFacts& facts) const override;
 
