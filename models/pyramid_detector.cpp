@@ -7,16 +7,12 @@
 #include <c10/core/TensorOptions.h>
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/models/backbones/pyramid.h"
-#include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/onnx/pixels.h"
-#include "millrace/models/pyramid_memory.h"
 #include "millrace/models/training_checks.h"
 
 namespace millrace {
@@ -37,8 +33,6 @@ at::Device with_kernels(at::Device device) {
 /// Of the features of views that wait for the masks; those of later views are made again.
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 
-constexpr int kC4 = 4;  // log2 of the stride of the only map
-
 }  // namespace
 
 void PyramidDetectorOptions::describe(Options& o) {
@@ -57,9 +51,6 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
                                  MaskPaste mask_paste, const ModelContext& context)
     : options_(options),
       classes_(std::ssize(context.classes)),
-      finest_(!options.pyramid.has_pyramid() ? kC4
-              : top == FpnTop::pool          ? 2
-                                             : 3),
       views_(views_of(options.detection)),
       mask_paste_(mask_paste),
       root_(parameters_, context.seed, with_kernels(context.device), "", !context.awaits_weights),
@@ -99,19 +90,6 @@ Losses PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step)
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
   const auto features = this->features(batch, pass, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
-}
-
-double PyramidDetector::activation_bytes(std::int64_t images, double pixels) const {
-  auto regions = regions_of_an_image(at::GradMode::is_enabled());
-  regions.boxes *= static_cast<double>(images);
-  regions.masks *= static_cast<double>(images);
-  const auto type = compute_type(parameters_.begin()->value);
-  return pass_bytes(parameters_, {.pixels = pixels,
-                                  .finest = finest_,
-                                  .regions = regions,
-                                  .folds_norm = options_.pyramid.norm <= Norm::frozen_stats,
-                                  .value_bytes = static_cast<double>(c10::elementSize(type)),
-                                  .trains = at::GradMode::is_enabled()});
 }
 
 std::vector<Found> PyramidDetector::find_in_views(const Batch& batch, std::vector<Features>& kept) {

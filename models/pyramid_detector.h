@@ -87,20 +87,11 @@ struct FeatureNodes {
   onnx::Value limits;             // (N, 4): width, height, width, height of the images
 };
 
-/// Regions of the second stage's heads, and the cells of each.
-struct RegionLoad {
-  double boxes = 0, box_cells = 0;   // e.g. 512 per image, 7 x 7
-  double stages = 1;                 // in which boxes are pooled, one after the other
-  double masks = 0, mask_cells = 0;  // at most; e.g. 128 per image, 14 x 14
-};
-
 class PyramidDetector : public Detector {
  public:
   ~PyramidDetector() override;
 
   const Parameters& parameters() const final { return parameters_; }
-  /// From the tensors' shapes and names (pyramid_memory.h).
-  double activation_bytes(std::int64_t images, double pixels) const final;
 
  protected:
   /// `mask_paste`: any value without masks.
@@ -135,13 +126,6 @@ class PyramidDetector : public Detector {
   virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                              const StepInfo& step) = 0;
 
-  /// The second stage's regions of one image, at most, in a step or in `detect`; none without a
-  /// second stage.
-  virtual RegionLoad regions_of_an_image(bool in_training) const {
-    static_cast<void>(in_training);
-    return {};
-  }
-
   /// What the heads find in each image.
   virtual std::vector<Found> find(const Features& features) = 0;
 
@@ -163,7 +147,6 @@ class PyramidDetector : public Detector {
 
   PyramidDetectorOptions options_;
   std::int64_t classes_;
-  int finest_;  // log2 of the stride of the finest map
   std::vector<View> views_;
   MaskPaste mask_paste_;
   Parameters parameters_;

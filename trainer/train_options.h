@@ -31,7 +31,7 @@ struct TrainOptions {
   FloatType gradient_type = FloatType::fp32;  // in which gradients travel between ranks
   std::int64_t threads = 0;                   // of the maths; 0: all cores
   std::int64_t micro_batch = 0;               // images computed alone; 0: a rank's batch is
-  std::int64_t passes = 1;  // parts of a batch, one after the other; 0: as few as fit
+  std::int64_t passes = 1;                    // parts of a batch, one after the other
   std::string output = "runs";
   Duration rank_timeout = {600};
   OnDivergence on_divergence = OnDivergence::end;
@@ -66,9 +66,8 @@ struct TrainOptions {
         "same bytes; 0: a rank's batch at once",
         {.min = 0, .max = 4096, .unit = "images"});
     o.add("passes", passes,
-          "compute a batch in so many parts, one after the other, each in a part of the memory; 0: "
-          "as few as fit, by the estimate before the first step",
-          {.min = 0, .max = 4096});
+          "compute a batch in so many parts, one after the other, each in a part of the memory",
+          {.min = 1, .max = 4096});
     o.add("output", output, "folder that run folders are made in").decides(Decides::run);
     o.add("rank_timeout", rank_timeout,
           "of several ranks, how long the others, or data, are waited for before all are ended",

@@ -96,22 +96,6 @@ class MaskRcnn final : public PyramidDetector {
     return losses;
   }
 
-  /// At most: as many regions as are sampled, and masks for those in the foreground; in `detect` as
-  /// many as there may be proposals and detections.
-  RegionLoad regions_of_an_image(bool in_training) const override {
-    const auto cells = [](std::int64_t side) { return static_cast<double>(side * side); };
-    const auto& stages = options_.box_stages;
-    const auto boxes = static_cast<double>(in_training ? stages.batch_size_per_image
-                                                       : options_.rpn.post_nms_top_n_test);
-    const auto masks = in_training ? stages.positive_fraction * boxes
-                                   : static_cast<double>(options_.detection.detections_per_img);
-    return {.boxes = boxes,
-            .box_cells = cells(stages.head.pooler_resolution),
-            .stages = static_cast<double>(stages.fg_iou_thresh.size()),
-            .masks = mask_head_ ? masks : 0,
-            .mask_cells = mask_head_ ? cells(mask_head_->cells() / 2) : 0};
-  }
-
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/false).each();

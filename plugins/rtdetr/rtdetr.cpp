@@ -1,7 +1,6 @@
 #include "rtdetr.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sort.h>
@@ -14,8 +13,6 @@
 #include <millrace/models/onnx/operations.h>
 #include <millrace/models/training_checks.h>
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 
 #include "box_forms.h"
 #include "set_losses.h"
@@ -41,26 +38,6 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
         "rtdetr takes images whose sides are multiples of 32: set data.divisor = 32 and a "
         "data.short_side that it divides");
   return size;
-}
-
-/// What a step keeps of each layer's output, numbers: what a norm and an activation take, and the
-/// gradients alive at the same time; the share of it that a detection takes; and bytes of a number
-/// in half precision, since some stay fp32. Fitted to the peaks of tests/bench/memory.py.
-constexpr double kKeptPerLayer = 2.1, kDetectShare = 0.27, kHalfBytes = 2.4;
-
-/// log2 of the stride of a convolution's output.
-int stride_of(std::string_view name) {
-  const auto number_after = [&](std::string_view word) {
-    return name[name.find(word) + word.size()] - '0';
-  };
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  if (has("embedder.")) return 1;
-  if (has("stages.")) return 2 + number_after("stages.");
-  if (has("input_proj.")) return 3 + number_after("input_proj.");
-  if (has("lateral_convs.")) return 5 - number_after("lateral_convs.");
-  if (has("fpn_blocks.")) return 4 - number_after("fpn_blocks.");
-  if (has("downsample_convs.")) return 4 + number_after("downsample_convs.");
-  return 4 + number_after("pan_blocks.");
 }
 
 Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t count) {
@@ -202,32 +179,6 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
                                        onnx::squeeze(image, {1}),
                                        {}},
                                       {}, /*cells=*/0);
-}
-
-double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
-  const double places = pixels / 64 + pixels / 256 + pixels / 1024;
-  const auto queries = static_cast<double>(
-      images * (options_.decoder.num_queries + 2 * options_.denoising.num_queries));
-  const bool trains = at::GradMode::is_enabled();
-  double values = 0, weights = 0;
-  for (const auto& [name, value, kind, classes] : parameters_) {
-    if (kind != millrace::ParameterKind::weight) continue;
-    if (trains && !value.requires_grad()) continue;
-    weights += static_cast<double>(value.numel());
-    const auto out = static_cast<double>(value.size(0));
-    if (value.dim() == 4)
-      values += out * pixels / std::pow(4.0, stride_of(name));
-    else if (name.find("value_proj") != std::string::npos ||
-             name.find("enc_output") != std::string::npos ||
-             name.find("enc_score_head") != std::string::npos)
-      values += out * places;
-    else if (name.find("denoising_class_embed") == std::string::npos)
-      values += out * queries;
-  }
-  values *= kKeptPerLayer;
-  if (!trains) return kDetectShare * sizeof(float) * values;
-  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
-  return kHalfBytes * values + 2 * weights;  // which are cast
 }
 
 std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& facts) const {

@@ -24,7 +24,6 @@ class RtDetr final : public millrace::Detector, public millrace::KnowsTotals {
 
   const millrace::Parameters& parameters() const override { return parameters_; }
   bool gives_masks() const override { return false; }
-  double activation_bytes(std::int64_t images, double pixels) const override;
 
  private:
   /// Divided by the objects of the step; those of denoising by them and the groups.

@@ -1,7 +1,6 @@
 #include "yolox.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -12,8 +11,6 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 #include <utility>
 
 #include <millrace/models/layers/cells.h>
@@ -37,11 +34,6 @@ constexpr std::int64_t kSizeStep = 32;   // pixels
 constexpr std::int64_t kSizeSteps = 10;  // training steps of one size
 constexpr std::uint64_t kSizeStream = 0x59584F;
 
-/// Of what a step keeps, numbers for each of a layer's outputs; the share of it that a detection
-/// takes; and bytes of a number in half precision, since some stay fp32. Fitted to the peaks of
-/// tests/bench/memory.py.
-constexpr double kKeptPerLayer = 2.27, kDetectShare = 0.25, kHalfBytes = 2.4;
-
 /// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
 /// is added again: exactly, as levels are whole numbers.
 const PixelOptions kPixels{"bgr", {kPadding, kPadding, kPadding}, {1, 1, 1}};
@@ -51,18 +43,6 @@ NetworkOptions network_of(const YoloxOptions& options) {
           options.width,
           {options.depthwise,
            {.kind = options.norm, .epsilon = kNormEpsilon, .momentum = kNormMomentum}}};
-}
-
-/// Of a layer's output, by the layer's name.
-int log2_stride(std::string_view name) {
-  constexpr std::pair<std::string_view, int> kStages[] = {
-      {".stem.", 1},  {".dark2.", 2},         {".dark3.", 3}, {".dark4.", 4},   {".dark5.", 5},
-      {".C3_p3.", 3}, {".lateral_conv0.", 5}, {".C3_n4.", 5}, {".bu_conv1.", 5}};
-  for (const auto& [stage, log2] : kStages)
-    if (name.find(stage) != std::string_view::npos) return log2;
-  if (!name.starts_with("head.")) return 4;
-  const auto level = name.find_first_of("012");  // head.cls_convs.LEVEL.0.conv.weight
-  return 3 + name[level] - '0';
 }
 
 /// (N, V, H, W) -> (N, H W, V)
@@ -88,27 +68,6 @@ Yolox::Yolox(const YoloxOptions& options, const ModelContext& context)
       pyramid_(root_ / "backbone", network_of(options)) {
   for (std::int64_t level = 0; level < std::ssize(kStrides); ++level)
     heads_.emplace_back(root_ / "head", level, network_of(options), classes_);
-}
-
-// Of each convolution its output and what norm and SiLU make of it are kept; some of these once
-// more, joined with others. A step's size may be drawn (size_of_step): the largest counts.
-double Yolox::activation_bytes(std::int64_t images, double pixels) const {
-  const bool trains = at::GradMode::is_enabled();
-  if (trains && !options_.random_size.empty()) {
-    const auto side = static_cast<double>(options_.random_size[1] * kSizeStep);
-    pixels = std::max(pixels, static_cast<double>(images) * side * side);
-  }
-  double values = 0, weights = 0;
-  for (const auto& parameter : parameters_) {
-    if (parameter.value.dim() != 4) continue;
-    values += static_cast<double>(parameter.value.size(0)) * pixels /
-              std::pow(4.0, log2_stride(parameter.name));
-    weights += static_cast<double>(parameter.value.numel());
-  }
-  values *= kKeptPerLayer;
-  if (!trains) return kDetectShare * sizeof(float) * values;
-  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
-  return kHalfBytes * values + 2 * weights;  // which are cast
 }
 
 std::vector<std::string> Yolox::check_facts(const TrainingFacts& facts) const {
