@@ -84,8 +84,8 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
   const Truth truth{.boxes = boxes_of({5, 5, 30, 30}), .labels = at::zeros({1}, at::kLong)};
   // A single stage, with the first stage's tensors.
   auto single = options_;
-  single.iou = {0.5};
-  single.weights = {10, 10, 5, 5};
+  single.fg_iou_thresh = {0.5};
+  single.bbox_reg_weights = {10, 10, 5, 5};
   Parameters parameters;
   const BoxStages alone(Scope(parameters, 1) / "roi_heads", single, BoxOptions{}, PoolOptions{},
                         kChannels, kClasses, 0);
