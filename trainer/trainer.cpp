@@ -17,7 +17,6 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/engine/count_steps.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
