@@ -10,7 +10,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -212,7 +211,7 @@ Entry& Options::add(Entry entry) {
   return entries_.emplace_back(std::move(entry));
 }
 
-/// Goes through a table and the tables in it. All renamed keys are reported in one error.
+/// Goes through a table and the tables in it.
 class Options::Reader {
  public:
   Reader(const std::vector<Entry>& entries, std::initializer_list<std::string_view> others)
@@ -231,7 +230,6 @@ class Options::Reader {
       else
         refuse(name, value, above);
     }
-    if (above.empty() && !renamed_.empty()) throw ConfigError(joined(renamed_, "\n"));
   }
 
  private:
@@ -245,12 +243,8 @@ class Options::Reader {
         entries_, [&](const Entry& entry) { return entry.name.starts_with(name + "."); });
   }
 
-  void refuse(const std::string& name, const Config& value, const std::string& above) {
-    const auto known = [&](std::string_view key) {
-      return find(key) || std::ranges::find(others_, key) != others_.end();
-    };
-    if (const auto now = renamed_key(name, known); !now.empty())
-      return renamed_.push_back(value.origin.text() + ": " + now);
+  [[noreturn]] void refuse(const std::string& name, const Config& value,
+                           const std::string& above) const {
     if (is_table(name))
       throw ConfigError(
           fmt::format("{}: {} is a table, not {}", value.origin.text(), name, value.type_name()));
@@ -268,7 +262,6 @@ class Options::Reader {
 
   const std::vector<Entry>& entries_;
   std::span<const std::string_view> others_;
-  std::vector<std::string> renamed_;
 };
 
 void Options::read(const Config& table, std::initializer_list<std::string_view> others) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "millrace/base/process/exit_codes.h"
+#include "millrace/cli/command_docs.h"
 
 namespace millrace::cli {
 
@@ -37,6 +38,15 @@ std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
   const auto arguments = std::make_shared<Arguments>();
   command.callback([=, &action] { action = {[=] { return work(*arguments); }, handles_signals}; });
   return {command, *arguments};
+}
+
+/// The same for a command of the program itself, which command_docs.h describes.
+template <class Arguments>
+std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
+                                                const std::string& name,
+                                                int (*work)(const Arguments&),
+                                                bool handles_signals = false) {
+  return add_subcommand(app, action, name, doc_of(name), work, handles_signals);
 }
 
 /// Declares a subcommand.

@@ -10,6 +10,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/events/last_events.h"
+#include "millrace/base/leak.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
@@ -115,7 +116,7 @@ TrainEnd Trainer::run() {
     try {
       train();
     } catch (const NoData&) {
-      static_cast<void>(data_.release());
+      leak(std::move(data_));
       throw;
     } catch (const Diverged&) {  // the newest in memory may be of these steps
       if (state_.memory_checkpoints) state_.memory_checkpoints->remove();

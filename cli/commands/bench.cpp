@@ -4,7 +4,7 @@
 namespace millrace::cli {
 
 void add_bench(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("bench", "Measure the parts of a training run");
+  auto* command = app.add_subcommand("bench", doc_of("bench"));
   command->require_subcommand(1);
   add_bench_dataflow(*command, action);
   add_bench_eval(*command, action);

@@ -19,6 +19,7 @@
 #include "millrace/cli/init/source_data.h"
 #include "millrace/cli/init/step_time.h"
 #include "millrace/tools/data/advice/config_text.h"
+#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::cli {
 namespace {
@@ -179,12 +180,11 @@ class Init {
                                     : ""));
     const auto& anchors = draft_.anchors;
     if (draft_.network.start != advice::Start::detector)
-      report_.say(
-          "anchors",
-          fmt::format("from {} pixels on: {:.3g} % of the objects overlap none by half, with "
-                      "the published ones {:.3g} %",
-                      anchors.sizes.front(), 100 * (1 - anchors.chosen.all.recall(0)),
-                      100 * (1 - anchors.published.all.recall(0))));
+      report_.say("anchors",
+                  fmt::format("from {} pixels on: {} of the objects overlap none by half, with the "
+                              "published ones {}",
+                              anchors.sizes.front(), percent_text(1 - anchors.chosen.all.recall(0)),
+                              percent_text(1 - anchors.published.all.recall(0))));
     if (!draft_.limited.empty())
       report_.say("limit", fmt::format("on '{}', {} with COCO's limit; callbacks.evaluate."
                                        "max_detections is set to count all",
@@ -286,8 +286,7 @@ int init(const InitArguments& given) {
 }  // namespace
 
 void add_init(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "init", "Write a first configuration for a folder of photos and labels", init);
+  auto [command, arguments] = add_subcommand(app, action, "init", init);
   command.add_option("DIR", arguments.out, "new folder for config.toml, data and runs")
       ->type_name("")
       ->required();

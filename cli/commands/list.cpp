@@ -3,7 +3,7 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/describe/config_tables.h"
-#include "millrace/cli/list_text.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -15,6 +15,12 @@
 
 namespace millrace::cli {
 namespace {
+
+/// On a terminal a line that is too long is broken, and what an option does stays in its column.
+void print_list_line(std::string_view line) {
+  static const std::string column(41, ' ');
+  print_lines(line, line.starts_with("    ") ? std::string_view(column) : "    ");
+}
 
 void print_options(const std::vector<OptionHelp>& options) {
   for (const auto& option : options) print_list_line(fmt::format("    {}\n", option.text()));
@@ -130,15 +136,14 @@ int list(const ListArguments& arguments) {
                  source_defaults());
   print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages(),
                  stage_defaults());
-  suggest_after_list();
+  suggest_next("trainer config CONFIG shows what a configuration sets of these, and from where");
   return kDone;
 }
 
 }  // namespace
 
 void add_list(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "list", "Show every detector, callback and stage with its options", list);
+  auto [command, arguments] = add_subcommand(app, action, "list", list);
   command
       .add_option("--plugin", arguments.plugins,
                   "also show what this shared object brings; may be repeated")

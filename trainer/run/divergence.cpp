@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/deciding_keys.h"
 
@@ -112,8 +111,8 @@ std::string take_another_way(Position& at, const Position& diverged, const Train
 std::string count_returns_anew(Checkpoint& checkpoint, const Config& config) {
   auto& at = checkpoint.at;
   if (at.returns == 0) return {};
-  auto changes = config_changes(
-      with_new_keys(parse_config(checkpoint.config, "the checkpoint's config.toml")), config);
+  auto changes =
+      config_changes(parse_config(checkpoint.config, "the checkpoint's config.toml"), config);
   std::erase_if(changes, [&](const auto& one) { return !decides_results(one.key, config); });
   if (changes.empty()) return {};
   at.returns = at.returned_to = at.failing_step = 0;

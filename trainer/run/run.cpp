@@ -15,7 +15,6 @@
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/engine/order.h"
@@ -224,8 +223,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   nlohmann::ordered_json facts;  // the chief's
   if (cluster.is_chief()) facts = data_facts(recipe, train, validation ? &*validation : nullptr);
   if (checkpoint) {
-    const auto was =
-        with_new_keys(parse_config(checkpoint->config, "the checkpoint's config.toml"));
+    const auto was = parse_config(checkpoint->config, "the checkpoint's config.toml");
     check_resume(*checkpoint, {.config = tree,
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),

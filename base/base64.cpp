@@ -1,10 +1,10 @@
-#include "millrace/tools/formats/files/base64.h"
+#include "millrace/base/base64.h"
 
 #include <cstdint>
 
 #include "millrace/base/errors.h"
 
-namespace millrace::formats {
+namespace millrace {
 namespace {
 
 constexpr std::string_view kDigits =
@@ -14,6 +14,7 @@ constexpr std::string_view kDigits =
 
 std::string to_base64(std::string_view bytes) {
   std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t three = 0;
     for (std::size_t k = 0; k < 3; ++k)
@@ -41,4 +42,4 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace millrace::formats
+}  // namespace millrace
