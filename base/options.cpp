@@ -111,8 +111,7 @@ void read_value(const Entry& entry, const Config& value, std::string& into) {
 void read_value(const Entry& entry, const Config& value, const Options::Choice& into) {
   std::string name;
   read_value(entry, value, name);
-  const auto found = std::ranges::find(entry.choices, name) - entry.choices.begin();
-  into.set(into.value, static_cast<std::size_t>(found));
+  into.set(into.value, name);
 }
 
 void read_value(const Entry& entry, const Config& value, Options::Table& into) {
@@ -297,6 +296,15 @@ void Options::refuse_unused(const Config& table, std::initializer_list<std::stri
   }
 }
 
+void Options::follow(Config& table, const ValueOfKey& value_of) const {
+  for (const auto& entry : entries_) {
+    if (entry.followed.empty()) continue;
+    auto value = value_of(entry.followed);
+    millrace::follow(table, entry.name, entry.converted ? entry.converted(value) : std::move(value),
+                     entry.followed);
+  }
+}
+
 Config Options::value(const Entry& entry) {
   return std::visit([](auto target) { return as_config(*target); }, entry.target);
 }
@@ -316,8 +324,16 @@ std::vector<OptionHelp> option_help(const Options& options) {
          .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | "),
          .type = std::visit([](auto target) { return type_of(*target); }, entry.target),
          .limits = entry.limits,
-         .choices = entry.choices});
+         .choices = entry.choices,
+         .follows = entry.followed});
   return help;
+}
+
+void follow(Config& table, std::string_view option, Config value, std::string key) {
+  if (const auto* own = table.find(option); own && !own->follows) return;
+  value.origin = {std::move(key), 0, 0};
+  value.follows = true;
+  table.set(option, std::move(value));
 }
 
 void require(const Config& table, std::string_view key, bool holds, std::string_view why) {

@@ -124,7 +124,6 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
   const double cpu_s = cpu_seconds();
   state.activity->begin("callback " + named.name,
                         fmt::format("callback '{}' in {}", named.name, hook));
-  state.caller = named.name;
   state.may_publish_ = &named.publishes;
   const auto failed = [&](const auto& error) {
     if (failure)
@@ -208,7 +207,6 @@ void CallbackList::load(TrainState& state, const std::map<std::string, std::stri
                         const std::map<std::string, NamedTensors>& tensors) {
   for (auto& named : all_) try {
       if (!state.is_chief && named.callback->chief_only()) continue;
-      state.caller = named.name;
       auto* with_state = named.as<SavesState>();
       if (const auto found = states.find(named.name); with_state && found != states.end())
         with_state->load_state(state, nlohmann::json::parse(found->second));

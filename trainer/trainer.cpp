@@ -17,11 +17,13 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/engine/count_steps.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 #include "millrace/trainer/failed_steps.h"
+#include "millrace/trainer/memory/out_of_memory.h"
 #include "millrace/trainer/timed_part.h"
 #include "millrace/trainer/validation_pass.h"
 
@@ -74,7 +76,8 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
-      boundary_(state_, callbacks_, [this] { return checkpoint(); }) {
+      boundary_(state_, callbacks_, [this] { return checkpoint(); }),
+      memory_(plan_.largest_batch, device_of(plan_.model), plan_.cluster.local_size()) {
   set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
@@ -184,7 +187,11 @@ void Trainer::train() {
     state_.total_epochs = static_cast<double>(plan_.train.max_steps * plan_.images_per_step) /
                           static_cast<double>(samples);
   }
-  state_.activity->stands(state_.at.step, state_.total_steps, state_.at.progress, 0);
+  const auto record_progress = [this](std::int64_t images) {
+    const auto& at = state_.at;
+    state_.activity->stands({at.step, state_.total_steps, at.progress, at.images}, images);
+  };
+  record_progress(0);
   tell_of_schedule();
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
@@ -214,7 +221,7 @@ void Trainer::train() {
     at.images = next.images;
     at.progress = next.progress;
     at.cursor = std::move(next.cursor);
-    state_.activity->stands(at.step, state_.total_steps, at.progress, images_in(batches));
+    record_progress(images_in(batches));
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     stop_at_signal();
     stop_if_diverged();
@@ -356,6 +363,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   state_.activity->begin("step",
                          fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
+  memory_.before_step();
   auto end = [&] {
     const TimedPart timed(state_, &Spent::step_s);
     try {
@@ -365,6 +373,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
       throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));
     }
   }();
+  memory_.after_step(at.step + 1, batches, places);
   auto &wall = state_.spent, &cpu = state_.spent_cpu;
   wall.forward_s += end.forward_s;
   cpu.forward_s += end.forward_cpu_s;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
@@ -63,6 +64,7 @@ class Init {
     say_network();
     make_choices();
     write();
+    fit_batch();
     measure();
     say_next();
     return std::move(report_.json);
@@ -189,6 +191,10 @@ class Init {
       report_.say("limit", fmt::format("on '{}', {} with COCO's limit; callbacks.evaluate."
                                        "max_detections is set to count all",
                                        draft_.val.name, draft_.limited));
+    say_schedule();
+  }
+
+  void say_schedule() {
     report_.say("schedule",
                 fmt::format("{}, {} of {}",
                             number_of(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),
@@ -206,12 +212,33 @@ class Init {
     report_.json["config"] = draft_.file;
   }
 
-  void measure() {
+  /// What `measured` returns for the configuration as it was written.
+  auto quietly(const auto& measured) const {
     const auto whole = ConfigArguments{{.file = draft_.file, .overrides = {}}}.load();
     const auto level = spdlog::get_level();
     spdlog::set_level(spdlog::level::err);  // the training itself will warn
-    const auto time = measure_steps(whole);
+    auto result = measured(whole);
     spdlog::set_level(level);
+    return result;
+  }
+
+  /// Lowers the batch to what fits into memory, by a step with one image.
+  void fit_batch() {
+    if (machine_.gpu || draft_.batch == 1) return;
+    const double bytes = quietly(measure_image);
+    const auto batch = advice::batch_in_memory(draft_.batch, machine_, bytes);
+    if (batch == draft_.batch) return;
+    set_batch(draft_, batch);
+    write_file_atomically(draft_.file, config_text(draft_));
+    report_.say("memory", fmt::format("a step with one image took {}, and {} are available: {} "
+                                      "a step",
+                                      byte_text(bytes), byte_text(machine_.memory),
+                                      number_of(static_cast<std::size_t>(batch), "image")));
+    say_schedule();
+  }
+
+  void measure() {
+    const auto time = quietly(measure_steps);
     const auto& plan = draft_.plan;
     const auto images = data_.val->data->images.size();
     const auto whole_s = training_time(plan, time, images);

@@ -32,11 +32,9 @@ bool is_in_every_run(const Factory& create) {
   return false;
 }
 
-/// `usage`: how a configuration names a component, with {} for the name; `defaults`: which options
-/// follow [data] where they are left out.
+/// `usage`: how a configuration names a component, with {} for the name.
 template <class Factory>
-void print_registry(const char* title, const char* usage, const Registry<Factory>& registry,
-                    std::span<const DataDefault> defaults = {}) {
+void print_registry(const char* title, const char* usage, const Registry<Factory>& registry) {
   print_formatted("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
     print_formatted("\n");
@@ -45,21 +43,19 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
     if (!entry.plugin.empty()) print_formatted("    from {}\n", entry.plugin);
     auto options = entry.help();
     for (auto& option : options)
-      if (const auto key = followed_key(defaults, name, option.name); !key.empty())
-        option.doc += "; where left out: " + key;
+      if (!option.follows.empty()) option.doc += "; where left out: " + option.follows;
     print_options(options);
   }
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-Json json_of(const std::vector<OptionHelp>& options, std::span<const DataDefault> defaults = {},
-             const std::string& type = "") {
+Json json_of(const std::vector<OptionHelp>& options) {
   auto all = Json::array();
   for (const auto& option : options)
     all.push_back({{"name", option.name},
                    {"default", option.value},
-                   {"follows", text_or_null(followed_key(defaults, type, option.name))},
+                   {"follows", text_or_null(option.follows)},
                    {"doc", option.doc},
                    {"legal", text_or_null(option.legal)}});
   return all;
@@ -74,14 +70,14 @@ Json with_deciding(Json options, const std::string& table) {
 }
 
 template <class Factory>
-Json json_of(const Registry<Factory>& registry, std::span<const DataDefault> defaults = {}) {
+Json json_of(const Registry<Factory>& registry) {
   auto all = Json::array();
   for (const auto& [name, entry] : registry.entries())
     all.push_back({{"name", name},
                    {"doc", entry.doc},
                    {"plugin", text_or_null(entry.plugin)},
                    {"in_every_run", is_in_every_run(entry.create)},
-                   {"options", json_of(entry.help(), defaults, name)}});
+                   {"options", json_of(entry.help())}});
   return all;
 }
 
@@ -119,8 +115,8 @@ int list(const ListArguments& arguments) {
     print({{"tables", json_of(config_tables())},
            {"detectors", json_of(detectors())},
            {"callbacks", json_of_callbacks()},
-           {"sources", json_of(detection_sources(), source_defaults())},
-           {"stages", json_of(detection_stages(), stage_defaults())}});
+           {"sources", json_of(detection_sources())},
+           {"stages", json_of(detection_stages())}});
     return kDone;
   }
   print_formatted("TABLES of a configuration: option = default, what it does (legal values)\n");
@@ -132,10 +128,8 @@ int list(const ListArguments& arguments) {
   }
   print_registry("DETECTORS", "[model] type = \"{}\"", detectors());
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
-  print_registry("SOURCES of a data flow", "[[data.sources]] type = \"{}\"", detection_sources(),
-                 source_defaults());
-  print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages(),
-                 stage_defaults());
+  print_registry("SOURCES of a data flow", "[[data.sources]] type = \"{}\"", detection_sources());
+  print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages());
   suggest_next("trainer config CONFIG shows what a configuration sets of these, and from where");
   return kDone;
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -31,6 +32,12 @@ cv::Size Pad::shape_for(cv::Size size) const {
         "data.aspect_grouping batch images of like shape, or let max_side keep images smaller",
         size.width, size.height, fmt::join(shapes, ", ")));
   return best;
+}
+
+std::optional<cv::Size> Pad::largest_output(std::optional<cv::Size> input) const {
+  if (shapes.empty()) return input ? std::optional(shape_for(*input)) : std::nullopt;
+  return std::ranges::max(shapes | std::views::transform(parse_shape), {},
+                          [](cv::Size shape) { return shape.area(); });
 }
 
 Batch Pad::operator()(std::vector<Sample> samples) const {

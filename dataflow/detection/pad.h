@@ -2,6 +2,7 @@
 #pragma once
 
 #include <opencv2/core/types.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,15 +26,20 @@ struct Pad {
   /// The slot for images of up to `size`. Throws ConfigError where it fits into none of the shapes.
   cv::Size shape_for(cv::Size size) const;
 
+  /// The slot for images of up to `input`, or the largest of the shapes.
+  std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const;
+
   /// Throws std::invalid_argument for a shape that is none.
   void check() const;
 
   void describe(Options& o) {
     o.add("divisor", divisor, "sides are rounded up to a multiple of it",
-          {.min = 1, .max = 1024, .unit = "pixels"});
+          {.min = 1, .max = 1024, .unit = "pixels"})
+        .follows("data.divisor");
     o.add("shapes", shapes,
           "batches have the smallest of these shapes that fits instead, such as [\"1344x800\", "
-          "\"800x1344\"]; one: a fixed size");
+          "\"800x1344\"]; one: a fixed size")
+        .follows("data.pad_shapes");
   }
 };
 

@@ -58,7 +58,7 @@ class LateRanks : public Mpirun {
   template <class Condition>
   bool comes_to_tell(Condition holds) {
     return comes_to([&] {
-      if (!fs::exists(run_ / "fleet.json")) return false;
+      if (!fs::exists(run_ / "status" / "rank-1.json")) return false;
       last_ = successful(trainer({"status", run_, "--events", "--json"})).json();
       for (const auto& one : last_["late"])
         if (holds(one)) {
@@ -71,8 +71,8 @@ class LateRanks : public Mpirun {
   /// Of a training that hangs.
   void kill_all(pid_t mpirun) const {
     ::kill(mpirun, SIGKILL);
-    for (const auto& rank : read_json(run_ / "fleet.json")["ranks"])
-      ::kill(rank["process"].get<pid_t>(), SIGKILL);
+    for (const auto* rank : {"rank-0.json", "rank-1.json"})
+      ::kill(read_json(run_ / "status" / rank)["process"].get<pid_t>(), SIGKILL);
     finish(mpirun);
   }
   Json last_, found_;

@@ -18,18 +18,6 @@
 namespace millrace {
 namespace {
 
-/// Reads the part of a table that `T` describes; the rest is someone else's.
-template <class T>
-T read_part(const Config& table) {
-  T part;
-  Options options;
-  part.describe(options);
-  Config own(Config::Table{}, table.origin);
-  for (const auto& entry : options.entries())
-    if (const auto* value = table.find(entry.name)) own.set(entry.name, *value);
-  return read_options<T>(own);
-}
-
 void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
   recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree, {"groups"});
   auto& table = *tree.find("optimizer");

@@ -83,7 +83,7 @@ at::Device prepared(const TrainOptions& train, std::int64_t local_rank) {
   if (train.device == "cuda") {
     // cuBLAS gives the same bytes again only with a workspace of its own for each stream.
     if (train.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-    choose_products(train.precision == "tf32");
+    choose_products(train.precision == FloatType::tf32);
   }
   return open_device(train.device, local_rank);
 }
@@ -105,9 +105,9 @@ std::unique_ptr<Detector> Session::make_detector(const std::vector<std::string>&
   for (const auto& parameter : detector->parameters())
     if (parameter.value.device() != device_)
       throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
-                                    recipe_.train.device, detector->title, parameter.name,
+                                    recipe_.train.device, detector->title(), parameter.name,
                                     parameter.value.device().str()));
-  detector->detect_type = precision_type(recipe_.train.eval_precision);
+  detector->detect_in(precision_type(recipe_.train.eval_precision));
   return detector;
 }
 
@@ -125,7 +125,7 @@ void Session::load_initial_weights(Detector& detector,
   const auto& parameters = detector.parameters();
   const auto insistence = initial_insistence(recipe_);
   const auto report = load_weights(parameters, file, {classes, insistence});
-  tell_parameters_changed(detector);
+  detector.parameters_changed();
   log_report(report, parameters, file);
   check_frozen_loaded(report, frozen_parameters(parameters, recipe_.optimizer), file, insistence);
 }
@@ -140,7 +140,7 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
     check_all_loaded(report, parameters.size(), weights.file);
   }
   take_chiefs_values(cluster_, named_values(*detector), "the model");
-  tell_parameters_changed(*detector);
+  detector->parameters_changed();
   return detector;
 }
 

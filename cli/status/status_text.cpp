@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "millrace/base/text.h"
-#include "millrace/cli/status/fleet_view.h"
+#include "millrace/cli/status/run_status.h"
 
 namespace millrace::cli {
 namespace {
@@ -18,10 +18,10 @@ std::string cut(const std::string& text, std::size_t most) {
 }
 
 /// As wide as the widest of the names and the title.
-std::size_t width(const std::vector<MemberView>& members, std::string FleetMember::*name,
+std::size_t width(const std::vector<MemberStatus>& members, std::string MemberStatus::*name,
                   std::string_view title, std::size_t most) {
   auto widest = title.size();
-  for (const auto& view : members) widest = std::max(widest, (view.member.*name).size());
+  for (const auto& member : members) widest = std::max(widest, (member.*name).size());
   return std::min(widest, most);
 }
 
@@ -30,11 +30,11 @@ std::string bytes_text(const Json& status, const char* key) {
 }
 
 /// Of one that does not answer.
-std::string absence_text(const MemberView& view) {
-  const auto when = view.heard_s < 0
-                        ? "it has never been heard of"
-                        : fmt::format("last heard of {} ago", duration_text(view.heard_s));
-  return fmt::format("{}{}; {}\n", kIndent, view.why, when);
+std::string absence_text(const MemberStatus& member) {
+  const auto when = member.heard_s < 0
+                        ? ""
+                        : fmt::format("; last heard of {} ago", duration_text(member.heard_s));
+  return fmt::format("{}{}{}\n", kIndent, member.why, when);
 }
 
 std::string work_text(const Json& work) {
@@ -67,13 +67,13 @@ std::string details_of_rank(const Json& status) {
                                               : "");
 }
 
-std::string table_of_ranks(const std::vector<MemberView>& ranks) {
-  const auto host = width(ranks, &FleetMember::host, "host", kMostHost);
+std::string table_of_ranks(const std::vector<MemberStatus>& ranks) {
+  const auto host = width(ranks, &MemberStatus::host, "host", kMostHost);
   auto text = fmt::format("{:>4}  {:<{}}  {:>6}  {:>6}  {:>8}  {:>8}  {:>8}  {}\n", "rank", "host",
                           host, "step", "img/s", "memory", "received", "sent", "in");
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const auto& status = ranks[i].member.status;
-    text += fmt::format("{:>4}  {:<{}}", i, cut(ranks[i].member.host, kMostHost), host);
+    const auto& status = ranks[i].status;
+    text += fmt::format("{:>4}  {:<{}}", i, cut(ranks[i].host, kMostHost), host);
     if (status.is_object())
       text += fmt::format("  {:>6}  {:>6.1f}  {:>8}  {:>8}  {:>8}  {}", status.value("step", 0),
                           status.value("images_per_s", 0.), bytes_text(status, "memory_bytes"),
@@ -88,13 +88,15 @@ std::string table_of_ranks(const std::vector<MemberView>& ranks) {
   return text;
 }
 
-std::string table_of_servers(const std::vector<MemberView>& servers) {
-  const auto name = width(servers, &FleetMember::name, "data server", kMostServer);
+}  // namespace
+
+std::string table_of_servers(const std::vector<MemberStatus>& servers) {
+  const auto name = width(servers, &MemberStatus::name, "data server", kMostServer);
   auto text = fmt::format("{:<{}}  {:>9}  {:>5}  {:>6}  {:>8}  {:>8}\n", "data server", name,
                           "consumers", "asked", "img/s", "memory", "sent");
   for (const auto& server : servers) {
-    const auto& status = server.member.status;
-    text += fmt::format("{:<{}}", cut(server.member.name, kMostServer), name);
+    const auto& status = server.status;
+    text += fmt::format("{:<{}}", cut(server.name, kMostServer), name);
     if (status.is_object())
       text += fmt::format("  {:>9}  {:>5}  {:>6.1f}  {:>8}  {:>8}",
                           status.value("consumers", Json::array()).size(), status.value("asked", 0),
@@ -110,18 +112,16 @@ std::string table_of_servers(const std::vector<MemberView>& servers) {
   return text;
 }
 
-}  // namespace
-
-std::string to_text(const FleetView& fleet) {
-  auto text = fmt::format("{}: {}\n", fleet.run.string(), name_of(fleet.state));
-  if (!fleet.ranks.empty()) text += "\n" + table_of_ranks(fleet.ranks);
-  if (!fleet.servers.empty()) text += "\n" + table_of_servers(fleet.servers);
-  if (!fleet.log_end.empty()) text += "\nThe end of log.txt:\n" + fleet.log_end;
+std::string to_text(const RunStatus& run) {
+  auto text = fmt::format("{}: {}\n", run.run.string(), name_of(run.state));
+  if (!run.ranks.empty()) text += "\n" + table_of_ranks(run.ranks);
+  if (!run.servers.empty()) text += "\n" + table_of_servers(run.servers);
+  if (!run.log_end.empty()) text += "\nThe end of log.txt:\n" + run.log_end;
   if (!text.ends_with('\n')) text += '\n';
-  text += "\n" + verdict(fleet) + "\n";
-  for (const auto& run : fleet.also_training)
-    text += fmt::format("also training: {} (trainer status {})\n", run.filename().string(),
-                        run.string());
+  text += "\n" + verdict(run) + "\n";
+  for (const auto& other : run.also_training)
+    text += fmt::format("also training: {} (trainer status {})\n", other.filename().string(),
+                        other.string());
   return text;
 }
 
