@@ -13,31 +13,17 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/callbacks/common/evaluation_files.h"
-#include "millrace/callbacks/common/pending_evaluation.h"
+#include "millrace/callbacks/common/evaluation_runner.h"
 #include "millrace/callbacks/common/score_history.h"
-#include "millrace/models/detector/restore.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
-#include "millrace/trainer/checkpoint/shared_checkpoint.h"
-#include "millrace/trainer/evaluation/detector_evaluation.h"
-#include "millrace/trainer/evaluation/running_ap.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kApPause = 30;  // seconds between two looks at AP so far
-
-enum class EvaluationMode { waiting, score_in_background, background };
-std::vector<std::string> value_names(EvaluationMode) {
-  return {"inline", "score_in_background", "background"};
-}
 
 /// The names of COCO's scores, then those that LVIS has besides.
 std::vector<std::string> all_score_names() {
@@ -100,10 +86,10 @@ decltype(auto) naming(const Moment& of, Work work) try {
   throw Error(fmt::format("evaluation of step {}: {}", of.step, problem.what()));
 }
 
-/// At most one evaluation runs. Its scores are taken when the next one is due or training ends,
-/// never earlier, so that nothing depends on its speed. The checkpoint of its step is held until
-/// then, for a resumed run to evaluate again and to be kept as the best. Each rank detects in its
-/// share; the chief scores all and broadcasts the scores.
+/// Decides when to evaluate, and publishes the scores. At most one evaluation runs. Its scores are
+/// taken when the next one is due or training ends, never earlier, so that nothing depends on its
+/// speed. The checkpoint of its step is held until then, for a resumed run to evaluate again and to
+/// be kept as the best. The chief broadcasts the scores.
 class EvaluateDetector final : public Callback,
                                public PublishesMetrics,
                                public UsesWeights,
@@ -145,25 +131,25 @@ class EvaluateDetector final : public Callback,
         evaluate(state, of);
       else
         spdlog::error("the evaluation of step {} is lost: there is no {}", of.step,
-                      checkpoint(state, of).string());
+                      EvaluationRunner::checkpoint(state, of).string());
     }
   }
 
   void after_step(TrainState& state) override {
-    if (pending_ && pending_->has_failed()) collect(state);
+    if (runner_.has_failed()) collect(state);
   }
 
   void trigger(TrainState& state) override {
     if (!state.validation) return;
     evaluate(state, state.now());
-    if (pending_) state.save_checkpoint();
+    if (runner_.is_running()) state.save_checkpoint();
   }
 
   void after_train(TrainState& state) override {
     // Scores taken now would depend on how fast they came: a resumed run evaluates again.
-    if (state.is_interrupted()) pending_.reset();
-    if (!state.failure.empty() && state.cluster->size() > 1) return pending_.reset();
-    if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
+    if (state.is_interrupted()) runner_.cancel();
+    if (!state.failure.empty() && state.cluster->size() > 1) return runner_.cancel();
+    if (runner_.is_running() && collect(state) && state.failure.empty()) state.save_checkpoint();
     if (!state.failure.empty() || history_.last().empty()) return;
     const auto whose = are_trained() ? "" : " of " + options_.weights;
     log_result(history_.last_text(whose));
@@ -207,102 +193,24 @@ class EvaluateDetector final : public Callback,
     CheckpointHold checkpoint;
   };
 
-  static fs::path checkpoint(const TrainState& state, const Moment& of) {
-    return checkpoint_of(state.folder / "checkpoints", of.step);
-  }
-
   /// Whether the chief still has it.
   static bool is_saved(const TrainState& state, const Moment& of) {
     return !state.cluster
                 ->broadcast("checkpoint to evaluate",
-                            fs::exists(checkpoint(state, of)) ? "yes" : "")
+                            fs::exists(EvaluationRunner::checkpoint(state, of)) ? "yes" : "")
                 .empty();
-  }
-
-  EvaluationFiles files_of(const TrainState& state, const Moment& of) const {
-    const fs::path name = fs::path(prefix()) / fmt::format("step-{:06}.json", of.step);
-    return {options_.results ? state.folder / "detections" / name : fs::path(),
-            state.folder / "scores" / name};
   }
 
   /// Takes the scores of the evaluation before, then starts that of `of`.
   void evaluate(TrainState& state, const Moment& of) {
     owed_.push_back({of, state.hold_checkpoint(of.step)});
-    if (pending_ && !collect(state)) return;
+    if (runner_.is_running() && !collect(state)) return;
     if (stop_at_targets(state)) return;
     const bool waits = options_.mode == EvaluationMode::waiting || state.is_last;
     const auto began = Clock::now();
-    naming(of, [&] { start(state, of, waits); });
+    naming(of, [&] { runner_.start(state, of, waits); });
     stood_still_s_ = seconds_since(began);
-    if (pending_ && waits) collect(state);
-  }
-
-  void start(TrainState& state, const Moment& of, bool waits) {
-    const auto& data = *state.validation;
-    const auto& cluster = *state.cluster;
-    auto run = run_of();
-    const auto files = files_of(state, of);
-    const bool of_now = of.step == state.at.step;
-    if (of_now && !waits && options_.mode == EvaluationMode::score_in_background) {
-      run.watch = state.pass_watch();
-      const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
-      auto& model = are_trained() ? state.model : copy_of(state, of);
-      const bool whole = evaluation->detect(model, data.start(share_of(cluster)));
-      if (!evaluation->join(cluster, whole)) return;
-      pending_ =
-          std::make_unique<PendingEvaluation>(of, std::launch::async, [=, &cluster](const auto&) {
-            return std::optional(scored(*evaluation, cluster, files));
-          });
-      return;
-    }
-    auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
-    // In the background no rank waits for another: parts are joined when the scores are taken.
-    const bool joins = waits || cluster.size() == 1;
-    pending_ = std::make_unique<PendingEvaluation>(
-        of, waits ? std::launch::deferred : std::launch::async,
-        [=, this, &model, &data, &state,
-         &cluster](const auto& cancelled) mutable -> std::optional<DetectorScores> {
-          run.watch = {.cancelled = cancelled, .leftovers = state.cancelled_flows.get()};
-          if (waits) run.watch.moves = [&state] { state.moves(); };
-          if (waits && state.is_chief)
-            run.so_far = RunningApLog(images_of(data, cluster), kApPause);
-          auto part = std::make_unique<DetectorEvaluation>(data.split, run);
-          const bool whole = part->detect(model, data.start(share_of(cluster)));
-          if (joins)
-            return part->join(cluster, whole) ? std::optional(scored(*part, cluster, files))
-                                              : std::nullopt;
-          part_ = std::move(part);
-          return whole ? std::optional(DetectorScores()) : std::nullopt;
-        });
-  }
-
-  /// The joined scores, written to `files`; empty except on the chief.
-  static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
-                               const EvaluationFiles& files) {
-    return cluster.is_chief() ? written(joined.scores(), files) : DetectorScores();
-  }
-
-  /// The scores of `pending`, from all ranks. Nothing if one was cancelled.
-  std::optional<DetectorScores> taken(const TrainState& state, const PendingEvaluation& pending) {
-    auto scores = pending.scores();
-    const auto part = std::exchange(part_, nullptr);
-    if (!part) return scores;
-    if (!part->join(*state.cluster, scores.has_value())) return std::nullopt;
-    return scored(*part, *state.cluster, files_of(state, pending.of()));
-  }
-
-  /// A second model with the weights to be scored, as they were at `of`.
-  Detector& copy_of(TrainState& state, const Moment& of) {
-    if (!copy_) copy_ = state.make_model();
-    restore(*copy_, weights(state, of));
-    return *copy_;
-  }
-
-  NamedTensors weights(TrainState& state, const Moment& of) const {
-    if (of.step == state.at.step)
-      return are_trained() ? named_values(state.model) : state.kept_by(options_.weights);
-    auto saved = read_checkpoint(checkpoint(state, of), *state.cluster);
-    return are_trained() ? saved.model : saved.callback_tensors[options_.weights];
+    if (runner_.is_running() && waits) collect(state);
   }
 
   EvaluationRun run_of() const {
@@ -322,13 +230,6 @@ class EvaluateDetector final : public Callback,
 
   static bool is_of_masks(const std::string& score) { return score.starts_with("segm/"); }
 
-  /// How many this rank detects in.
-  std::int64_t images_of(const EvalData& data, const Cluster& cluster) const {
-    auto all = std::ssize(data.split.annotations->images);
-    if (options_.images > 0) all = std::min(all, options_.images);
-    return (all + cluster.size() - 1) / cluster.size();
-  }
-
   void check_targets(const Detector& model) const {
     for (const auto& [name, target] : options_.targets) {
       if (std::ranges::count(score_names(*federated_, most()), name) == 0)
@@ -345,10 +246,9 @@ class EvaluateDetector final : public Callback,
 
   /// False if the process was asked to stop before there were scores.
   bool collect(TrainState& state) {
-    const auto pending = std::exchange(pending_, nullptr);
     const auto began = Clock::now();
-    const auto of = pending->of();
-    const auto scores = naming(of, [&] { return taken(state, *pending); });
+    const auto of = runner_.of();
+    const auto scores = naming(of, [&] { return runner_.take(state); });
     if (!scores) return false;
     stood_still_s_ += seconds_since(began);
     const auto held = state.hold_checkpoint(of.step);  // until the targets are looked at
@@ -365,7 +265,8 @@ class EvaluateDetector final : public Callback,
     if (state.is_chief) tell(of, *scores);
     if (stop_at_targets(state)) {
       reached_ = held;
-      spdlog::info("the checkpoint that reached the targets is {}", checkpoint(state, of).string());
+      spdlog::info("the checkpoint that reached the targets is {}",
+                   EvaluationRunner::checkpoint(state, of).string());
     }
     return true;
   }
@@ -388,15 +289,14 @@ class EvaluateDetector final : public Callback,
   }
 
   EvaluateOptions options_;
+  EvaluationRunner runner_{
+      {run_of(), options_.mode, are_trained() ? "" : options_.weights, options_.results}};
   ScoreHistory history_;
   bool gives_masks_ = true;
-  std::optional<bool> federated_;               // the validation split; nothing: not known yet
-  std::vector<Owed> owed_;                      // seldom two
-  CheckpointHold reached_;                      // the targets
-  std::unique_ptr<Detector> copy_;              // outlives pending_
-  std::unique_ptr<DetectorEvaluation> part_;    // of this rank, to be joined after pending_
-  std::unique_ptr<PendingEvaluation> pending_;  // of the first that is owed
-  double stood_still_s_ = 0;                    // training, for pending_
+  std::optional<bool> federated_;  // the validation split; nullopt = not known yet
+  std::vector<Owed> owed_;         // seldom two; the first is that of runner_
+  CheckpointHold reached_;         // the targets
+  double stood_still_s_ = 0;       // training, for the evaluation of runner_
 };
 
 MILLRACE_REGISTER(register_callback<EvaluateDetector>(

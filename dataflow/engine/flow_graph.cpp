@@ -82,10 +82,11 @@ class WaitClock {
 };
 
 /// For one consumer thread; destroying it cancels running work and leaves no thread.
-class FlowGraph final : public Flow {
+class FlowGraph final : public DataFlow<Message>, public NumberedFlow<Message> {
  public:
-  /// Makes all groups in order, or `by_number` those asked for. `wake` (may be empty) is called for
-  /// each item that becomes ready. REQUIRES: plan and options checked, threads and in_flight set.
+  /// Makes all groups in order, or `by_number` those asked for; its user sees only the interface
+  /// that fits. `wake` (may be empty) is called for each item that becomes ready. REQUIRES: plan
+  /// and options checked, threads and in_flight set.
   FlowGraph(Plan plan, const FlowOptions& options, bool by_number, WakeUp wake);
   ~FlowGraph() override;
 
@@ -383,13 +384,24 @@ FlowOptions settled(const Plan& plan, FlowOptions options) {
   return options;
 }
 
-}  // namespace
-
-std::unique_ptr<Flow> start(Plan plan, const MessageType& yields, const FlowOptions& options,
-                            bool by_number, WakeUp wake) {
+std::unique_ptr<FlowGraph> start_graph(Plan plan, const MessageType& yields,
+                                       const FlowOptions& options, bool by_number, WakeUp wake) {
   check_yields(plan, yields);
   const auto how = settled(plan, options);
   return std::make_unique<FlowGraph>(std::move(plan), how, by_number, std::move(wake));
+}
+
+}  // namespace
+
+std::unique_ptr<DataFlow<Message>> start_untyped(Plan plan, const MessageType& yields,
+                                                 const FlowOptions& options) {
+  return start_graph(std::move(plan), yields, options, /*by_number=*/false, {});
+}
+
+std::unique_ptr<NumberedFlow<Message>> start_untyped_numbered(Plan plan, const MessageType& yields,
+                                                              const FlowOptions& options,
+                                                              WakeUp wake) {
+  return start_graph(std::move(plan), yields, options, /*by_number=*/true, std::move(wake));
 }
 
 }  // namespace millrace

@@ -21,47 +21,63 @@
 
 namespace millrace {
 
+/// The item as a message of type `T`.
+template <class T>
+std::optional<Delivery<T>> typed(std::optional<Delivery<Message>> item) {
+  if (!item) return std::nullopt;
+  return Delivery<T>{item->value.take<T>(), std::move(item->cursor), item->epoch, item->progress,
+                     item->number};
+}
+
 /// A flow whose messages are of type `T`.
 template <class T>
-class TypedFlow final : public DataFlow<T>, public NumberedFlow<T> {
+class TypedFlow final : public DataFlow<T> {
  public:
-  explicit TypedFlow(std::unique_ptr<Flow> flow) : flow_(std::move(flow)) {}
+  explicit TypedFlow(std::unique_ptr<DataFlow<Message>> flow) : flow_(std::move(flow)) {}
 
-  std::optional<Delivery<T>> next() override { return typed(flow_->next()); }
+  std::optional<Delivery<T>> next() override { return typed<T>(flow_->next()); }
   bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
+  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
+  FlowReport report() const override { return flow_->report(); }
+
+ private:
+  std::unique_ptr<DataFlow<Message>> flow_;
+};
+
+/// The same for items by number.
+template <class T>
+class TypedNumberedFlow final : public NumberedFlow<T> {
+ public:
+  explicit TypedNumberedFlow(std::unique_ptr<NumberedFlow<Message>> flow)
+      : flow_(std::move(flow)) {}
+
   void ask(std::int64_t number) override { flow_->ask(number); }
   std::optional<Made<T>> take() override {
     auto made = flow_->take();
     if (!made) return std::nullopt;
-    return Made<T>{made->number, typed(std::move(made->item)), std::move(made->failure),
+    return Made<T>{made->number, typed<T>(std::move(made->item)), std::move(made->failure),
                    std::move(made->skipped)};
   }
   std::int64_t epoch_size() const override { return flow_->epoch_size(); }
   FlowReport report() const override { return flow_->report(); }
 
  private:
-  static std::optional<Delivery<T>> typed(std::optional<Delivery<Message>> item) {
-    if (!item) return std::nullopt;
-    return Delivery<T>{item->value.take<T>(), std::move(item->cursor), item->epoch, item->progress,
-                       item->number};
-  }
-
-  std::unique_ptr<Flow> flow_;
+  std::unique_ptr<NumberedFlow<Message>> flow_;
 };
 
 /// Starts a plan that ends in messages of type `T`. Throws ConfigError if it does not.
 template <class T>
 std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
   return std::make_unique<TypedFlow<T>>(
-      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/false, {}));
+      start_untyped(std::move(plan), MessageType::of<T>(), options));
 }
 
 /// The same for items by number.
 template <class T>
 std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
                                                      WakeUp wake) {
-  return std::make_unique<TypedFlow<T>>(
-      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/true, std::move(wake)));
+  return std::make_unique<TypedNumberedFlow<T>>(
+      start_untyped_numbered(std::move(plan), MessageType::of<T>(), options, std::move(wake)));
 }
 
 /// A pipeline over a source of `Element`s that yields messages of type `T` so far. Each step

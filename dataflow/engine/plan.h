@@ -1,7 +1,6 @@
 // What a pipeline declares, whether its parts fit, and how it is started.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -48,23 +47,13 @@ void check(const Plan& plan);
 /// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.
 void check_yields(const Plan& plan, const MessageType& wanted);
 
-/// A running plan with untyped messages; see DataFlow and NumberedFlow, which are made from it
-/// (pipeline.h). REQUIRES: `next` and `is_ready` for a flow in order, `ask` and `take` for one by
-/// number.
-class Flow {
- public:
-  virtual ~Flow() = default;
-  virtual std::optional<Delivery<Message>> next() = 0;
-  virtual bool is_ready(std::chrono::milliseconds most) = 0;
-  virtual void ask(std::int64_t number) = 0;
-  virtual std::optional<Made<Message>> take() = 0;
-  virtual std::int64_t epoch_size() const = 0;
-  virtual FlowReport report() const = 0;
-};
-
-/// Checks the plan and that it ends in `yields`, and starts it: all items in order, or `by_number`.
-/// `wake` may be empty. Throws ConfigError for a plan or options that cannot work.
-std::unique_ptr<Flow> start(Plan plan, const MessageType& yields, const FlowOptions& options,
-                            bool by_number, WakeUp wake);
+/// Checks the plan and that it ends in `yields`, and starts a flow of untyped messages; start_flow
+/// (pipeline.h) gives them their type. Throws ConfigError for a plan or options that cannot work.
+std::unique_ptr<DataFlow<Message>> start_untyped(Plan plan, const MessageType& yields,
+                                                 const FlowOptions& options);
+/// The same for items by number. `wake` may be empty.
+std::unique_ptr<NumberedFlow<Message>> start_untyped_numbered(Plan plan, const MessageType& yields,
+                                                              const FlowOptions& options,
+                                                              WakeUp wake);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The detectors of millrace/plugins, built by their own CMakeLists from the installed package
+// The detectors of plugins/, built by their own CMakeLists from the installed package
 // alone, compute what those that came with it do.
 #include "tests/install/installed.h"
 #include "tests/support/json_lines.h"
@@ -34,7 +34,7 @@ class Detectors : public Installed, public ::testing::WithParamInterface<std::st
 
 TEST_P(Detectors, BuiltByThemselvesTrainTheSame) {
   const auto name = GetParam();
-  const auto done = build_copy(fs::path("millrace/plugins") / name);
+  const auto done = build_copy(fs::path("plugins") / name);
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
   const auto come_along = losses(name + ".so", "come_along");
   EXPECT_THAT(come_along, Not(IsEmpty()));

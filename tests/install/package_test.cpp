@@ -33,7 +33,7 @@ TEST_F(Package, KnowsItsHeadersByTheDeclarationsThatACompilerFinds) {
     write_text(in_folder(folder) / "b.h", header);
     const auto out = in_folder("build_id.h");
     const auto made =
-        run(CMAKE, {"-DTEMPLATE=" + fs::absolute("millrace/plugins/build_id.h.in").string(),
+        run(CMAKE, {"-DTEMPLATE=" + fs::absolute("plugins/build_id.h.in").string(),
                     "-DOUT=" + out.string(), "-DRELEASE=1.2",
                     "-DROOTS=" + in_folder("first").string() + "|" + in_folder("second").string(),
                     "-DHEADERS=a.h b.h", "-P", "cmake/build_id.cmake"});

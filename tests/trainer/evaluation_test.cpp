@@ -158,17 +158,17 @@ TEST(Evaluation, StopsWhereItIsCancelled) {
 }
 
 /// What a part of the images comes to: positions `first` to `end` of the fake flow.
-std::string part(std::int64_t first, std::int64_t end) {
+EvaluationPart part(std::int64_t first, std::int64_t end) {
   DetectorEvaluation evaluation(fake_validation().split, {});
   OffDetector model;
   EXPECT_TRUE(evaluation.detect(model, std::make_unique<FakeFlow>(kEpochImages, first, end)));
-  return evaluation.partial();
+  return evaluation.part();
 }
 
 TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
   OffDetector model;
   const auto whole = evaluate_detector(model, fake_validation());
-  std::array<std::string, 3> parts;
+  std::array<EvaluationPart, 3> parts;
   {
     std::vector<std::jthread> threads;
     for (const auto shard : {0, 1, 2})
@@ -202,14 +202,17 @@ TEST(Evaluation, TakesEachImageOnce) {
               ThrowsMessage<Error>(HasSubstr("two partial results")));
 }
 
-TEST(Evaluation, RefusesBrokenPartials) {
-  const auto good = part(0, 4);
-  const auto end = good.find('\n');
-  for (const std::string& bad :
-       std::vector<std::string>{"", good.substr(0, end), good.substr(0, end + 9), "x" + good,
-                                good.substr(0, good.size() - 1), "1 0 99999999\n", "8 8 -1\n"}) {
-    DetectorEvaluation evaluation(fake_validation().split, {});
-    EXPECT_THAT([&] { evaluation.merge(bad); }, ThrowsMessage<Error>(HasSubstr("broken")));
+TEST(Evaluation, RejectsBrokenParts) {
+  for (const auto field :
+       {&EvaluationPart::box_matches, &EvaluationPart::mask_matches, &EvaluationPart::detections}) {
+    const auto good = part(0, 4).*field;
+    for (const std::string& bad : std::vector<std::string>{
+             "", good.substr(0, good.size() / 2), good.substr(0, good.size() - 1), "x" + good}) {
+      auto broken = part(0, 4);
+      broken.*field = bad;
+      DetectorEvaluation evaluation(fake_validation().split, {});
+      EXPECT_THAT([&] { evaluation.merge(broken); }, ThrowsMessage<Error>(HasSubstr("broken")));
+    }
   }
 }
 
@@ -258,7 +261,7 @@ TEST(Evaluation, ScoresBoundariesWhereAskedTo) {
   DetectorEvaluation first(data.split, run), second(data.split, run);
   EXPECT_TRUE(first.detect(model, data.start({0, 2})));
   EXPECT_TRUE(second.detect(model, data.start({1, 2})));
-  first.merge(second.partial());
+  first.merge(second.part());
   EXPECT_EQ(first.scores().boundaries->stats, whole->boundaries->stats);
   EXPECT_FALSE(evaluate_detector(model, data)->boundaries);
 }
@@ -381,7 +384,7 @@ TEST_F(Proposals, OfPartsAreThoseOfAllImagesAndAreAskedForOnly) {
       second(data_.split, {.proposals = true});
   EXPECT_TRUE(first.detect(model_, data_.start({0, 2})));
   EXPECT_TRUE(second.detect(model_, data_.start({1, 2})));
-  first.merge(second.partial());
+  first.merge(second.part());
   EXPECT_EQ(proposal_recalls(first.scores()), proposal_recalls(*whole));
   EXPECT_TRUE(proposal_recalls(*evaluate_detector(model_, data_)).empty());
   LineDetector without;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <sstream>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "millrace/base/clock.h"
@@ -15,6 +15,7 @@
 #include "millrace/base/events/event_ring.h"
 #include "millrace/coco/data/subset.h"
 #include "millrace/models/detector/make_detector.h"
+#include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
 namespace {
@@ -39,6 +40,15 @@ std::int64_t last_of(const coco::Dataset& truth, std::int64_t count) {
   if (count == 0 || count >= std::ssize(truth.images))
     return std::numeric_limits<std::int64_t>::max();
   return truth.images[static_cast<std::size_t>(count - 1)].id;
+}
+
+/// What ranks send each other of a part.
+auto fields_of(EvaluationPart part) {
+  auto& [objects, masks, box_matches, mask_matches, boundary_matches, proposal_matches,
+         detections] = part;
+  return std::tuple(objects, masks, std::move(box_matches), std::move(mask_matches),
+                    std::move(boundary_matches), std::move(proposal_matches),
+                    std::move(detections));
 }
 
 std::string ids(const Batch& batch) {
@@ -117,45 +127,33 @@ void DetectorEvaluation::add_proposals(std::int64_t image_id,
   proposals_->add(image_id, boxes);
 }
 
-std::string DetectorEvaluation::partial() const {
-  const auto boxes = boxes_.partial(), masks = masks_.partial();
-  const auto boundaries = boundaries_ ? boundaries_->partial() : "";
-  const auto proposals = proposals_ ? proposals_->partial() : "";
-  return fmt::format("{} {} {} {} {} {}\n", found_, masked_, boxes.size(), masks.size(),
-                     boundaries.size(), proposals.size()) +
-         boxes + masks + boundaries + proposals + detections_.partial();
+EvaluationPart DetectorEvaluation::part() const {
+  return {found_,
+          masked_,
+          boxes_.partial(),
+          masks_.partial(),
+          boundaries_ ? boundaries_->partial() : "",
+          proposals_ ? proposals_->partial() : "",
+          detections_.partial()};
 }
 
-void DetectorEvaluation::merge(std::string_view partial) {
-  std::int64_t found = 0, masked = 0;
-  std::array<std::size_t, 4> sizes{};
-  const auto head = partial.substr(0, partial.find('\n'));
-  partial.remove_prefix(std::min(head.size() + 1, partial.size()));
-  std::istringstream words{std::string(head)};
-  words >> found >> masked;
-  for (auto& size : sizes) words >> size;
-  std::array<std::string_view, sizes.size()> parts;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (!words || sizes[i] > partial.size())
-      throw Error("evaluation: the partial result is broken");
-    parts[i] = partial.substr(0, sizes[i]);
-    partial.remove_prefix(sizes[i]);
-  }
-  boxes_.merge(parts[0]);
-  masks_.merge(parts[1]);
-  if (boundaries_) boundaries_->merge(parts[2]);
-  if (proposals_) proposals_->merge(parts[3]);
-  detections_.append_partial(partial);
-  found_ += found;
-  masked_ += masked;
+void DetectorEvaluation::merge(const EvaluationPart& part) {
+  boxes_.merge(part.box_matches);
+  masks_.merge(part.mask_matches);
+  if (boundaries_) boundaries_->merge(part.boundary_matches);
+  if (proposals_) proposals_->merge(part.proposal_matches);
+  detections_.append_partial(part.detections);
+  found_ += part.objects;
+  masked_ += part.masks;
 }
 
 bool DetectorEvaluation::join(const Cluster& cluster, bool whole) {
   if (cluster.size() == 1) return whole;
-  const auto partials = cluster.gather("evaluation", whole ? partial() : "");
-  if (std::ranges::count(partials, "") > 0) return false;
-  for (std::size_t other = 1; cluster.is_chief() && other < partials.size(); ++other)
-    merge(partials[other]);
+  const auto parts =
+      gather_values(cluster, "evaluation", whole ? std::optional(fields_of(part())) : std::nullopt);
+  if (!std::ranges::all_of(parts, [](const auto& one) { return one.has_value(); })) return false;
+  for (std::size_t other = 1; cluster.is_chief() && other < parts.size(); ++other)
+    merge(std::make_from_tuple<EvaluationPart>(*parts[other]));
   if (cluster.is_chief()) detections_.sort_by_image();
   return true;
 }

@@ -1,10 +1,10 @@
 // Scores what a detector finds, over all images or in parts.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "millrace/base/clock.h"
 #include "millrace/coco/evaluation/evaluate.h"
@@ -12,7 +12,14 @@
 
 namespace millrace {
 
-/// Each image once: by `detect` over all, or over shards whose partials are merged, to the same
+/// The result of some of the images: counts, and the bytes of each evaluator that was asked for.
+struct EvaluationPart {
+  std::int64_t objects = 0, masks = 0;
+  std::string box_matches, mask_matches, boundary_matches, proposal_matches;
+  std::string detections;
+};
+
+/// Each image once: by `detect` over all, or over shards whose parts are merged, to the same
 /// bits. Images are matched as they come, so that `scores` has little left to do. For one thread
 /// at a time.
 class DetectorEvaluation {
@@ -24,11 +31,11 @@ class DetectorEvaluation {
   bool detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow);
 
   /// The result so far, for `merge`.
-  std::string partial() const;
+  EvaluationPart part() const;
 
   /// Adds another result of the same split. Throws Error, and is of no use then, if that is
   /// broken, of another split, or has an image twice.
-  void merge(std::string_view partial);
+  void merge(const EvaluationPart& part);
 
   /// Merges the shares of all ranks on the chief. `whole`: this rank's was not cancelled. Every
   /// rank calls it. False if one was cancelled: then there are no scores.
