@@ -75,7 +75,7 @@ TEST(FirstConfig, ExplainsEveryKeyOfAnyDetector) {
     }
 }
 
-TEST(FirstConfig, InheritsWhatTheDataDoNotDecide) {
+TEST(FirstConfig, InheritsWhatDataDoNotDecide) {
   auto draft = cats();
   const auto own = parse_config(config_text(draft), "config.toml");
   EXPECT_EQ(value(own, "base"), "\"base.toml\"");
@@ -119,7 +119,7 @@ TEST(FirstConfig, LeavesThousandsOfClassesToTheAnnotations) {
   EXPECT_EQ(parse_config(text, "test").find_path("data.classes"), nullptr);
 }
 
-TEST(FirstConfig, SaysWhatToFetchWithoutWeights) {
+TEST(FirstConfig, NamesWeightsToFetch) {
   EXPECT_THAT(base_text(cats()), HasSubstr("data/weights"));
   auto draft = cats();
   draft.network =
