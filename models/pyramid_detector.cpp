@@ -36,8 +36,7 @@ constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 }  // namespace
 
 void PyramidDetectorOptions::describe(Options& o) {
-  o.add("style", style, "named set of numeric switches that the other options start from",
-        {"detectron2", "torchvision"});
+  o.add("style", style, "named set of numeric switches that the other options start from");
   pyramid.describe(o);
   boxes.describe(o);
   detection.describe(o);
@@ -49,26 +48,26 @@ void PyramidDetectorOptions::check(const Config& table, const Options& defaults)
 }
 
 PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop top,
-                                 std::string mask_paste, const ModelContext& context)
+                                 MaskPaste mask_paste, const ModelContext& context)
     : options_(options),
       classes_(std::ssize(context.classes)),
       views_(views_of(options.detection)),
-      mask_paste_(std::move(mask_paste)),
+      mask_paste_(mask_paste),
       root_(parameters_, context.seed, with_kernels(context.device), "", !context.awaits_weights),
       pyramid_(std::make_unique<Pyramid>(root_ / "backbone", options.pyramid, top)) {}
 
 PyramidDetector::~PyramidDetector() = default;
 
-std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& facts) const {
+std::vector<std::string> PyramidDetector::check_facts(const TrainingFacts& facts) const {
   require_objects(facts);
   std::vector<std::string> warnings;
   const auto& options = options_.pyramid;
-  if (auto warning = frozen_backbone_warning(facts, options.backbone, options.norm,
-                                             options.freeze_at, /*trained_norm=*/"gn"))
+  if (auto warning = frozen_backbone_warning(facts, value_name(options.backbone), options.norm,
+                                             options.freeze_at, /*trained_norm=*/Norm::gn))
     warnings.push_back(*std::move(warning));
   std::vector<std::string> by_part;
-  if (options.norm == "bn") by_part.emplace_back("model.backbone.norm");
-  if (options.fpn_norm == "bn") by_part.emplace_back("model.fpn.norm");
+  if (options.norm == Norm::bn) by_part.emplace_back("model.backbone.norm");
+  if (options.fpn_norm == Norm::bn) by_part.emplace_back("model.fpn.norm");
   if (!by_part.empty())
     if (auto warning = norm_by_part_warning(
             joined(by_part, " and ") + (by_part.size() > 1 ? " are" : " is"), facts))
@@ -87,7 +86,7 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
   return features;
 }
 
-Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
+Losses PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
   const auto features = this->features(batch, pass, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
@@ -138,7 +137,8 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
 
 bool PyramidDetector::has_one_view() const { return views_.size() == 1 && !views_[0].changes(); }
 
-std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
+std::vector<std::vector<DetectedObject>> PyramidDetector::find_objects(const Batch& batch,
+                                                                       DetectionNotes* notes) {
   const at::NoGradGuard no_grad;
   if (has_one_view()) {
     auto features = this->features(batch, NormPass{});
@@ -161,7 +161,7 @@ FoundNodes PyramidDetector::find_in_graph(const FeatureNodes&) const {
       "(PyramidDetector::find_in_graph, millrace/models/pyramid_detector.h)");
 }
 
-onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) const {
+onnx::Objects PyramidDetector::add_nodes(const onnx::Images& images, bool pasted) const {
   refuse_soft_nms(options_.detection);
   auto& g = *images.pixels.graph;
   const auto limits = limits_of(images.sizes);

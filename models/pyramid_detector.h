@@ -12,6 +12,7 @@
 #include "millrace/models/detector/detector.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/objects.h"
+#include "millrace/models/layers/results.h"
 #include "millrace/models/onnx/detection.h"
 #include "millrace/models/ops/boxes.h"
 
@@ -22,7 +23,11 @@ struct View;
 
 /// Their common options. Defaults are detectron2's.
 struct PyramidDetectorOptions {
-  std::string style = "detectron2";
+  /// Whose numeric switches the other options start from.
+  enum class Style { detectron2, torchvision };
+  friend std::vector<std::string> value_names(Style) { return {"detectron2", "torchvision"}; }
+
+  Style style = Style::detectron2;
   PyramidOptions pyramid;
   BoxOptions boxes;
   DetectionOptions detection;
@@ -45,7 +50,7 @@ struct PyramidDetectorOptions {
     const auto* style = table.is_table() ? table.find("style") : nullptr;
     const auto* name = style ? std::get_if<std::string>(&style->data) : nullptr;
     if (name && *name == "torchvision") {
-      defaults.style = *name;
+      defaults.style = Style::torchvision;
       defaults.use_torchvision();
     }
     if constexpr (requires { defaults.adapt_to(table); }) defaults.adapt_to(table);
@@ -86,25 +91,11 @@ class PyramidDetector : public Detector {
  public:
   ~PyramidDetector() override;
 
-  Losses losses(const Batch& batch, const StepInfo& step) final;
-
-  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
-  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
-
-  /// Test-time augmentation in other sizes is refused for several images at once.
-  onnx::Objects add_to(const onnx::Images& images, bool pasted) const final;
-
   const Parameters& parameters() const final { return parameters_; }
-  void parameters_changed() final { parameters_.mark_changed(); }
-
-  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
-  /// norm by rank.
-  std::vector<std::string> check_training(const TrainingFacts& facts) const override;
 
  protected:
-  /// `mask_paste` as in paste_mask.
-  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, std::string mask_paste,
+  /// `mask_paste`: any value without masks.
+  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, MaskPaste mask_paste,
                   const ModelContext& context);
 
   /// Where heads declare their tensors.
@@ -115,7 +106,23 @@ class PyramidDetector : public Detector {
   /// False with test-time augmentation, where several views are merged.
   bool has_one_view() const;
 
+  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
+  /// norm by rank.
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
+
  private:
+  Losses compute_losses(const Batch& batch, const StepInfo& step) final;
+
+  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
+  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes* notes) final;
+
+  /// Test-time augmentation in other sizes is refused for several images at once.
+  onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const final;
+
+  void on_parameters_changed() final { parameters_.mark_changed(); }
+
   virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                              const StepInfo& step) = 0;
 
@@ -141,7 +148,7 @@ class PyramidDetector : public Detector {
   PyramidDetectorOptions options_;
   std::int64_t classes_;
   std::vector<View> views_;
-  std::string mask_paste_;
+  MaskPaste mask_paste_;
   Parameters parameters_;
   Scope root_;
   std::unique_ptr<Pyramid> pyramid_;

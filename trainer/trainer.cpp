@@ -10,6 +10,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/events/last_events.h"
+#include "millrace/base/leak.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
@@ -118,7 +119,7 @@ TrainEnd Trainer::run() {
     try {
       train();
     } catch (const NoData&) {
-      static_cast<void>(data_.release());
+      leak(std::move(data_));
       throw;
     } catch (const Diverged&) {  // the newest in memory may be of these steps
       if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
@@ -186,7 +187,11 @@ void Trainer::train() {
     state_.total_epochs = static_cast<double>(plan_.train.max_steps * plan_.images_per_step) /
                           static_cast<double>(samples);
   }
-  state_.activity->stands(state_.at.step, state_.total_steps, state_.at.progress, 0);
+  const auto record_progress = [this](std::int64_t images) {
+    const auto& at = state_.at;
+    state_.activity->stands({at.step, state_.total_steps, at.progress, at.images}, images);
+  };
+  record_progress(0);
   tell_of_schedule();
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
@@ -216,7 +221,7 @@ void Trainer::train() {
     at.images = next.images;
     at.progress = next.progress;
     at.cursor = std::move(next.cursor);
-    state_.activity->stands(at.step, state_.total_steps, at.progress, images_in(batches));
+    record_progress(images_in(batches));
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     stop_at_signal();
     stop_if_diverged();

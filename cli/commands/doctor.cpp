@@ -155,7 +155,7 @@ class Doctor {
     const TrainingFacts facts{.starts_random = recipe_.weights.empty(),
                               .count_objects = [&] { return *train_objects_; }};
     try {
-      for (const auto& warning : warnings_of(*detector, facts))
+      for (const auto& warning : detector->check_training(facts))
         findings.add(kDoubtful, {.what = warning});
     } catch (const ConfigError& problem) {
       findings.add(kRefused, {.what = problem.what()});
@@ -297,9 +297,7 @@ int doctor(const DoctorArguments& given) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "doctor",
-      "Check a data set, say what is wrong with it; exit code 1: training would be wrong", doctor);
+  auto [command, arguments] = add_subcommand(app, action, "doctor", doctor);
   arguments.config.add_to(command)->description(
       "a TOML file such as configs/maskrcnn.toml, a run's folder, or a folder of photos and "
       "labels");

@@ -283,8 +283,7 @@ int init(const InitArguments& given) {
 }  // namespace
 
 void add_init(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "init", "Write a first configuration for a folder of photos and labels", init);
+  auto [command, arguments] = add_subcommand(app, action, "init", init);
   command.add_option("DIR", arguments.out, "new folder for config.toml, data and runs")
       ->type_name("")
       ->required();

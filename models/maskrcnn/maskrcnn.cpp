@@ -37,18 +37,18 @@ class MaskRcnn final : public PyramidDetector {
                     pooled_channels(), std::ssize(context.classes), options.first_class()) {
     if (options.masks)
       mask_head_.emplace(root() / "roi_heads", options.mask_head,
-                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_epsilon},
-                         pooler(), pooled_channels(), std::ssize(context.classes),
-                         options.first_class());
+                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_eps}, pooler(),
+                         pooled_channels(), std::ssize(context.classes), options.first_class());
   }
 
   bool gives_masks() const override { return mask_head_.has_value(); }
   bool gives_notes() const override { return has_one_view(); }
 
+ private:
   /// With a mask head, refuses data without shapes.
-  std::vector<std::string> check_training(const TrainingFacts& facts) const override {
-    auto warnings = PyramidDetector::check_training(facts);
-    if (options_.box_stages.head.norm == "bn")
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override {
+    auto warnings = PyramidDetector::check_facts(facts);
+    if (options_.box_stages.head.norm == Norm::bn)
       if (auto warning = norm_by_part_warning("model.box.norm is", facts))
         warnings.push_back(*std::move(warning));
     if (!mask_head_ || !facts.count_objects) return warnings;
@@ -67,7 +67,6 @@ class MaskRcnn final : public PyramidDetector {
     return warnings;
   }
 
- private:
   RegionPooler pooler() const {
     return options_.pyramid.has_pyramid()
                ? RegionPooler(options_.pool)

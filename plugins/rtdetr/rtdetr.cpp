@@ -113,11 +113,11 @@ void RtDetr::ask_totals(const Batch& batch, const StepInfo& step) {
   count_objects(targets, step);
 }
 
-Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
+Losses RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
-  const DenoisingShape shape(std::min(most_objects(targets, step), options_.decoder.queries),
+  const DenoisingShape shape(std::min(most_objects(targets, step), options_.decoder.num_queries),
                              options_.denoising);
   const auto denoised = denoised_of(targets, shape.most, step);
 
@@ -133,7 +133,8 @@ Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
   return losses_of(output, targets, denoised, shape, options_, step);
 }
 
-std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& batch) {
+std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Batch& batch,
+                                                                        millrace::DetectionNotes*) {
   const at::NoGradGuard no_grad;
   const auto padded = padded_size(batch);
   const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormPass{});
@@ -145,17 +146,17 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& b
   std::vector<millrace::Found> found;
   for (std::int64_t i = 0; i < scores.size(0); ++i) {
     auto [best, order] = at::sort(scores[i], /*stable=*/true, 0, /*descending=*/true);
-    const auto good = (best > options_.test.score_threshold).sum().item<std::int64_t>();
-    const auto count = std::min(good, options_.test.most);
+    const auto good = (best > options_.test.score_thresh).sum().item<std::int64_t>();
+    const auto count = std::min(good, options_.test.detections_per_img);
     const auto places = order.narrow(0, 0, count);
     found.push_back(
         {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
          best.narrow(0, 0, count), places.remainder(classes)});
   }
-  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
+  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
 }
 
-onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
+onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
@@ -163,9 +164,10 @@ onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
       network_(millrace::normalize(images.pixels, images.sizes, padded, options_.pixels));
   const auto place = g.in("detections");
   const auto scores = onnx::reshape(onnx::apply("Sigmoid", last.logits), {0, -1});  // (N, Q K)
-  const auto [best, order] = onnx::top_k(
-      scores, onnx::minimum(onnx::side_of(scores, 1), static_cast<double>(options_.test.most)));
-  const auto found = onnx::places_of(best > options_.test.score_threshold);  // (D, 2): image, rank
+  const auto [best, order] =
+      onnx::top_k(scores, onnx::minimum(onnx::side_of(scores, 1),
+                                        static_cast<double>(options_.test.detections_per_img)));
+  const auto found = onnx::places_of(best > options_.test.score_thresh);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1), pair = onnx::gather_nd(order, found);
   const auto classes = g.scalar(static_cast<double>(network_.classes()), onnx::Type::i64);
   const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
@@ -176,19 +178,19 @@ onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
                                        onnx::remainder(pair, classes),
                                        onnx::squeeze(image, {1}),
                                        {}},
-                                      "", /*cells=*/0);
+                                      {}, /*cells=*/0);
 }
 
-std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& facts) const {
+std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& facts) const {
   millrace::require_objects(facts);
   std::vector<std::string> warnings;
   const auto& [type, width, norm, freeze_at] = options_.backbone;
-  if (auto warning = millrace::frozen_backbone_warning(facts, type, norm, freeze_at,
-                                                       /*trained_norm=*/"bn"))
+  if (auto warning = millrace::frozen_backbone_warning(facts, value_name(type), norm, freeze_at,
+                                                       /*trained_norm=*/Norm::bn))
     warnings.push_back(*std::move(warning));
   for (const auto& [option, of] : {std::pair{"model.backbone.norm is", &norm},
                                    std::pair{"model.encoder.norm is", &options_.encoder.norm}})
-    if (*of == "bn")
+    if (*of == Norm::bn)
       if (auto warning = millrace::norm_by_part_warning(option, facts))
         warnings.push_back(*std::move(warning));
   return warnings;

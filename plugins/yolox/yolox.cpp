@@ -70,9 +70,9 @@ Yolox::Yolox(const YoloxOptions& options, const ModelContext& context)
     heads_.emplace_back(root_ / "head", level, network_of(options), classes_);
 }
 
-std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {
+std::vector<std::string> Yolox::check_facts(const TrainingFacts& facts) const {
   require_objects(facts);
-  if (options_.norm == "bn")
+  if (options_.norm == Norm::bn)
     if (auto warning = norm_by_part_warning("model.norm is", facts)) return {*std::move(warning)};
   return {};
 }
@@ -96,7 +96,7 @@ Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
   return {all(boxes), all(objects), all(classes)};
 }
 
-Losses Yolox::losses(const Batch& batch, const StepInfo& step) {
+Losses Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
   auto pixels = pixels_of(batch, step.padded);
   auto truths = truths_of(batch);
   if (!options_.random_size.empty() && !step.measured_only) {
@@ -162,13 +162,13 @@ Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& trut
 Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) const {
   const auto [classes, label] = at::sigmoid(outputs.classes[image]).max(1);
   const auto score = classes * at::sigmoid(outputs.objects[image]);
-  const auto good = (score >= options_.score_threshold).nonzero().squeeze(1);
+  const auto good = (score >= options_.score_thresh).nonzero().squeeze(1);
   const auto of_good = [&](const at::Tensor& all) { return all.index_select(0, good); };
   const auto boxes = corners_of(
       decoded(of_good(outputs.boxes[image]), of_good(grid.corners), of_good(grid.strides)));
   const auto scores = of_good(score), labels = of_good(label);
-  auto kept = batched_nms(boxes, scores, labels, options_.nms);
-  kept = kept.narrow(0, 0, std::min(options_.most, kept.size(0)));
+  auto kept = batched_nms(boxes, scores, labels, options_.nms_thresh);
+  kept = kept.narrow(0, 0, std::min(options_.detections_per_img, kept.size(0)));
   return {boxes.index_select(0, kept), scores.index_select(0, kept), labels.index_select(0, kept)};
 }
 
@@ -183,11 +183,11 @@ std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
   return found;
 }
 
-std::vector<std::vector<DetectedObject>> Yolox::detect(const Batch& batch) {
-  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "", options_.boxes);
+std::vector<std::vector<DetectedObject>> Yolox::find_objects(const Batch& batch, DetectionNotes*) {
+  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, {}, options_.boxes);
 }
 
-onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
+onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
@@ -213,13 +213,14 @@ onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
   const auto place = g.in("detections");
   const auto boxes = onnx::concat(all_boxes, 1), labels = onnx::concat(all_labels, 1);
   const auto all = onnx::concat(all_scores, 1);  // (N, P)
-  const auto scores = onnx::where(all >= options_.score_threshold, all, -1);
+  const auto scores = onnx::where(all >= options_.score_thresh, all, -1);
   const auto label = g.constant(at::arange(classes_, at::kLong).view({-1, 1}), "labels");
   const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(labels, {1}), label),
                                     onnx::unsqueeze(scores, {1}), -1);  // (N, K, P)
-  const auto kept = batched_nms(boxes, by_class, options_.nms, /*offset=*/0, options_.most);
+  const auto kept =
+      batched_nms(boxes, by_class, options_.nms_thresh, /*offset=*/0, options_.detections_per_img);
   const auto [best, cells] =
-      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.most);
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.detections_per_img);
 
   const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1);
@@ -231,7 +232,7 @@ onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
                              onnx::gather_nd(labels, cell),
                              onnx::squeeze(image, {1}),
                              {}},
-                            "", /*cells=*/0, options_.boxes);
+                            {}, /*cells=*/0, options_.boxes);
 }
 
 MILLRACE_REGISTER(register_detector<Yolox>(

@@ -259,6 +259,17 @@ TEST(TrainFlow, RefusesShapesThatZoomOutOutgrows) {
   }
 }
 
+/// Makes images larger.
+struct Frame {
+  static constexpr std::string_view kName = "frame";
+  Sample operator()(Sample sample) const { return sample; }
+  std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const {
+    return input ? cv::Size(input->width + 32, input->height + 32) : input;
+  }
+  void describe(Options&) {}
+};
+MILLRACE_REGISTER(register_stage<Frame>("makes images larger"));
+
 TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
   TinyCoco options(20);
   const auto slot = largest_slot(options, {});
@@ -275,6 +286,7 @@ TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
   EXPECT_EQ(of("{ type = 'resize_shortest_edge' }, "), slot);
   EXPECT_EQ(of("{ type = 'large_scale_jitter', width = 100 }, "), cv::Size(128, 1024));
   EXPECT_EQ(of(""), std::nullopt);
+  EXPECT_EQ(of("{ type = 'resize_shortest_edge' }, { type = 'frame' }, "), cv::Size(128, 96));
 }
 
 TEST(LargestBatch, OfTrainingIsTheLargestThatComes) {

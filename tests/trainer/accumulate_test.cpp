@@ -25,7 +25,7 @@ class MeanDetector final : public Detector {
  public:
   MeanDetector() { w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::weight); }
 
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     ++passes;
     auto sum = w_.sum() * 0;
     double count = 0;
@@ -39,7 +39,9 @@ class MeanDetector final : public Detector {
     if (asks_for_totals) count = step.total("images that count", count);
     return {{"fit", sum / std::max(count, 1.0)}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   bool asks_for_totals = true;
@@ -141,7 +143,7 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
     plan.optimizer.accumulate = accumulate;
     plan.images_per_step = 2 * accumulate;
     plan.train.max_steps = 3;
-    plan.schedule = {.type = "constant", .warmup = "0 steps"};
+    plan.schedule = {.type = ScheduleType::constant, .warmup = "0 steps"};
     Position at;
     double lr = 0;
     train(plan, [&](LambdaCallback& c) {
@@ -161,7 +163,7 @@ TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
   const auto train = [&](const std::string& name, std::int64_t steps) {
     MeanDetector model;
     auto plan = fake_plan(model, scratch / name);
-    plan.optimizer.type = "adamw";
+    plan.optimizer.type = OptimizerType::adamw;
     plan.optimizer.accumulate = 3;
     plan.images_per_step = 6;
     plan.train.max_steps = steps;
@@ -179,7 +181,7 @@ TEST(Accumulate, FindsTheLossScaleOfFp16) {
   const Scratch scratch;
   MeanDetector model;
   auto plan = fake_plan(model, scratch / "run");
-  plan.train.precision = "fp16";
+  plan.train.precision = FloatType::fp16;
   plan.optimizer.accumulate = 2;
   plan.optimizer.clip_norm = 0;
   plan.images_per_step = 4;

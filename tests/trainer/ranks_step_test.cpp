@@ -40,7 +40,7 @@ class SomeDetector final : public Detector {
     seen_ = parameters_.add("seen", at::zeros({1}), ParameterKind::buffer);
   }
 
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     auto fit = w_.sum() * 0, odd = w_.sum() * 0;
     double count = 0, odds = 0;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -68,7 +68,9 @@ class SomeDetector final : public Detector {
     return {{"fit", fit / step.total("images", count)},
             {"odd", odd / std::max(1.0, step.total("odd images", odds))}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   double value(const char* name) const {
@@ -147,21 +149,21 @@ TEST(RanksStep, IsThatOfOneProcess) {
   expect_steps_of_one_process({}, {.all = Cluster::alone()});
   expect_steps_of_one_process({.parts = 2}, {.all = Cluster::alone(), .parts = 2});
   for (const OptimizerOptions& options : {OptimizerOptions{.weight_decay = 0.1, .clip_norm = 0.5},
-                                          {.weight_decay = 0.1, .trust = "lars"}})
+                                          {.weight_decay = 0.1, .trust = Trust::lars}})
     expect_steps_of_one_process({.optimizer = options},
                                 {.all = Cluster::alone(), .optimizer = options});
 }
 
 TEST(RanksStep, ExchangesGradientsInHalfPrecisionWhereAsked) {
   TrainOptions bf16;
-  bf16.gradient_type = "bf16";
+  bf16.gradient_type = FloatType::bf16;
   expect_steps_of_one_process({.train = bf16, .count = 5}, {.all = Cluster::alone(), .count = 5},
                               0.05);
 }
 
 TEST(RanksStep, FindsTheSameLossScaleAsOneProcess) {
   TrainOptions fp16;
-  fp16.precision = "fp16";
+  fp16.precision = FloatType::fp16;
   Steps together{.train = fp16, .count = 10},
       alone{.all = Cluster::alone(), .train = fp16, .count = 10};
   together.model.factor = alone.model.factor = 1e35;
@@ -232,8 +234,8 @@ TEST(MicroBatches, GiveTheSameBytesForAnyNumberOfRanks) {
   train.micro_batch = 1;
   for (const OptimizerOptions& options : {OptimizerOptions{.weight_decay = 0.1},
                                           {.weight_decay = 0.1, .clip_norm = 0.5},
-                                          {.type = "adamw", .weight_decay = 0.1},
-                                          {.weight_decay = 0.1, .trust = "lars"}})
+                                          {.type = OptimizerType::adamw, .weight_decay = 0.1},
+                                          {.weight_decay = 0.1, .trust = Trust::lars}})
     expect_same_bytes(options, train, /*parts=*/1);
   expect_same_bytes({.weight_decay = 0.1}, train, /*parts=*/2);
   if (cluster->size() == 4) return;

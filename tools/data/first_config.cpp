@@ -7,6 +7,7 @@
 #include "millrace/base/text.h"
 #include "millrace/base/word_wrap.h"
 #include "millrace/tools/data/base_parts.h"
+#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::advice {
 namespace {
@@ -97,11 +98,13 @@ class Choices {
   void add_model() {
     const auto& anchors = draft_.anchors;
     const bool chosen = draft_.network.start != Start::detector;
-    const auto missed = [](const CoverageSummary& of) { return 100 * (1 - of.all.recall(0)); };
+    const auto missed = [](const CoverageSummary& of) {
+      return percent_text(1 - of.all.recall(0));
+    };
     add("model.anchors.sizes", list_of(anchors.sizes),
         chosen
-            ? fmt::format("from {} pixels on: {:.3g} % of the objects overlap none by half, "
-                          "with the published ones {:.3g} %",
+            ? fmt::format("from {} pixels on: {} of the objects overlap none by half, with the "
+                          "published ones {}",
                           anchors.sizes.front(), missed(anchors.chosen), missed(anchors.published))
             : "as the detector was trained",
         chosen ? "anchors" : "");

@@ -16,7 +16,6 @@
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/engine/order.h"
@@ -36,7 +35,7 @@
 #include "millrace/trainer/run/run_record.h"
 #include "millrace/trainer/run/run_recorder.h"
 #include "millrace/trainer/run/trained_weights.h"
-#include "millrace/trainer/status/fleet.h"
+#include "millrace/trainer/status/status_writer.h"
 
 namespace millrace {
 namespace {
@@ -65,7 +64,7 @@ void check_training(const Detector& detector, const TrainData& data, bool starts
       if (!counts) counts = count_objects(*data.source);
       return *counts;
     };
-  const auto warnings = warnings_of(detector, facts);
+  const auto warnings = detector.check_training(facts);
   if (!cluster.is_chief()) return;
   for (const auto& warning : warnings) spdlog::warn(warning);
 }
@@ -171,7 +170,7 @@ CallbackList make_callbacks(const Recipe& recipe) {
   for (const auto& [name, type, table, when] : recipe.callbacks) {
     const auto& entry = callbacks().at(type, table.origin);
     auto callback =
-        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); });
+        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table, name); });
     check_weights_of(*callback, name, recipe);
     list.add(name, std::move(callback), when, entry.plugin);
   }
@@ -224,8 +223,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   nlohmann::ordered_json facts;  // the chief's
   if (cluster.is_chief()) facts = data_facts(recipe, train, validation ? &*validation : nullptr);
   if (checkpoint) {
-    const auto was =
-        with_new_keys(parse_config(checkpoint->config, "the checkpoint's config.toml"));
+    const auto was = parse_config(checkpoint->config, "the checkpoint's config.toml");
     check_resume(*checkpoint, {.config = recipe.tree,
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
@@ -288,9 +286,15 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     trainer.set_folder(folder);
     if (checkpoint) spdlog::info("resuming after {}", standing(checkpoint->at));
     has_begun = true;
-    const Fleet fleet(cluster, trainer.activity(), recipe.data, folder,
-                      start ? start->number() : 0);
-    end = trainer.run();
+    StatusWriter status(cluster, trainer.activity(), recipe.data, folder,
+                        start ? start->number() : 0);
+    try {
+      end = trainer.run();
+    } catch (const std::exception& problem) {
+      status.end("failed", problem.what());
+      throw;
+    }
+    status.end(end.stop_reason.empty() ? "done" : "stopped", end.stop_reason);
   } catch (const Diverged& ended) {  // on the chief
     start->end({ended.at, kDivergence}, recorder.use());
     spdlog::warn("{}{}", give_up_for_resume(folder / "checkpoints", ended.at),
