@@ -36,7 +36,7 @@ constexpr std::uint64_t kSizeStream = 0x59584F;
 
 /// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
 /// is added again: exactly, as levels are whole numbers.
-const PixelOptions kPixels{"bgr", {kPadding, kPadding, kPadding}, {1, 1, 1}};
+const PixelOptions kPixels{ChannelOrder::bgr, {kPadding, kPadding, kPadding}, {1, 1, 1}};
 
 NetworkOptions network_of(const YoloxOptions& options) {
   return {options.depth,
