@@ -17,7 +17,6 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/engine/count_steps.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
@@ -77,7 +76,7 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
       boundary_(state_, callbacks_, [this] { return checkpoint(); }),
-      memory_(plan_.largest_batch, device_of(plan_.model), plan_.cluster.local_size()) {
+      memory_(plan_.largest_batch, plan_.model.device(), plan_.cluster.local_size()) {
   set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
