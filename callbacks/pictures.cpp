@@ -57,7 +57,7 @@ class DrawPictures final : public Callback {
       throw ConfigError(fmt::format(
           "callbacks.pictures.stages: {} has no second stage, or merges several views of "
           "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
-          state.model.title));
+          state.model.title()));
   }
 
   /// An observer's failure ends no training.
@@ -85,7 +85,7 @@ class DrawPictures final : public Callback {
     go_through(state.validation->start({}), watch, [&](const Batch& batch) {
       const Objects none;
       DetectionNotes notes;
-      const auto found = detect_with(state.model, batch, stages_ ? &notes : nullptr);
+      const auto found = state.model.detect(batch, stages_ ? &notes : nullptr);
       for (std::size_t i = 0; i < found.size() && drawn < count_ && !watch.cancelled();
            ++i, ++drawn)
         draw_or_warn(

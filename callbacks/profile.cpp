@@ -59,7 +59,7 @@ class TraceSteps final : public Callback {
     if (state.at.step + 1 != first_) return;
     comes_ = false;
     thread_ = OpTrace::this_thread();
-    operators_ = std::make_unique<OpTrace>(device_of(state.model));
+    operators_ = std::make_unique<OpTrace>(state.model.device());
     state.activity->start_recording();
   }
 

@@ -65,7 +65,7 @@ class ValidationLoss final : public Callback,
     const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
     const auto measure = [&](const Batch& batch) {
       const auto number = std::ssize(own) * share.ranks + share.rank;
-      const auto losses = losses_of(state.model, batch, {.step = number, .measured_only = true});
+      const auto losses = state.model.losses(batch, {.step = number, .measured_only = true});
       std::vector<at::Tensor> values;
       for (const auto& [name, loss] : losses) values.push_back(loss.reshape({}));
       DeviceNumbers numbers(at::stack(values));

@@ -68,7 +68,7 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
 
 PyramidDetector::~PyramidDetector() = default;
 
-std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& facts) const {
+std::vector<std::string> PyramidDetector::check_facts(const TrainingFacts& facts) const {
   require_objects(facts);
   std::vector<std::string> warnings;
   const auto& options = options_.pyramid;
@@ -96,7 +96,7 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
   return features;
 }
 
-Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
+Losses PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
   const auto features = this->features(batch, pass, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
@@ -160,7 +160,8 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
 
 bool PyramidDetector::has_one_view() const { return views_.size() == 1 && !views_[0].changes(); }
 
-std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
+std::vector<std::vector<DetectedObject>> PyramidDetector::find_objects(const Batch& batch,
+                                                                       DetectionNotes* notes) {
   const at::NoGradGuard no_grad;
   if (has_one_view()) {
     auto features = this->features(batch, NormPass{});
@@ -183,7 +184,7 @@ FoundNodes PyramidDetector::find_in_graph(const FeatureNodes&) const {
       "(PyramidDetector::find_in_graph, millrace/models/pyramid_detector.h)");
 }
 
-onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) const {
+onnx::Objects PyramidDetector::add_nodes(const onnx::Images& images, bool pasted) const {
   refuse_soft_nms(options_.detection);
   auto& g = *images.pixels.graph;
   const auto limits = limits_of(images.sizes);

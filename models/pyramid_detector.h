@@ -93,23 +93,9 @@ class PyramidDetector : public Detector {
  public:
   ~PyramidDetector() override;
 
-  Losses losses(const Batch& batch, const StepInfo& step) final;
-
-  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
-  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
-
-  /// Test-time augmentation in other sizes is refused for several images at once.
-  onnx::Objects add_to(const onnx::Images& images, bool pasted) const final;
-
   const Parameters& parameters() const final { return parameters_; }
-  void parameters_changed() final { parameters_.mark_changed(); }
   /// From the tensors' shapes and names (pyramid_memory.h).
   double activation_bytes(std::int64_t images, double pixels) const final;
-
-  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
-  /// norm by rank.
-  std::vector<std::string> check_training(const TrainingFacts& facts) const override;
 
  protected:
   /// `mask_paste` as in paste_mask.
@@ -124,7 +110,23 @@ class PyramidDetector : public Detector {
   /// False with test-time augmentation, where several views are merged.
   bool has_one_view() const;
 
+  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
+  /// norm by rank.
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
+
  private:
+  Losses compute_losses(const Batch& batch, const StepInfo& step) final;
+
+  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
+  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes* notes) final;
+
+  /// Test-time augmentation in other sizes is refused for several images at once.
+  onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const final;
+
+  void on_parameters_changed() final { parameters_.mark_changed(); }
+
   virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                              const StepInfo& step) = 0;
 

@@ -156,7 +156,7 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
       cluster_(cluster),
       optimizer_(make_optimizer(model.parameters(), optimizer)),
       type_(precision_type(train.precision)),
-      device_(device_of(model)),
+      device_(model.device()),
       static_scale_(train.loss_scale),
       micro_batch_(static_cast<std::size_t>(train.micro_batch)),
       passes_(static_cast<std::size_t>(std::max<std::int64_t>(1, train.passes))),
@@ -174,7 +174,7 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
 void TrainingStep::start_alike() {
   take_chiefs_values(cluster_, named_values(model_), "the model");
   take_chiefs_values(cluster_, optimizer_->state(), "the optimizer");
-  tell_parameters_changed(model_);
+  model_.parameters_changed();
 }
 
 void TrainingStep::check_alike() const {
@@ -194,7 +194,7 @@ StepEnd TrainingStep::operator()(std::span<const Batch> batches, std::span<const
   take(parts_of(batches, places, info), lr, scale, end);
   if (!end.rejected.empty() && !statistics_.empty()) {
     statistics_.restore();
-    tell_parameters_changed(model_);
+    model_.parameters_changed();
   }
   return end;
 }
@@ -253,7 +253,7 @@ std::size_t TrainingStep::at_once() const {
 void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums,
                            StepPasses& passes) {
   const bool is_cut = micro_batch_ > 0, has_totals = is_cut || parts.size() > 1 || buckets_;
-  StepTotals totals(cluster_, model_.title, parts.size());
+  StepTotals totals(cluster_, model_.title(), parts.size());
   bool moves_sums = false;
   /// Calls work(number, compute) for each micro-batch of the part, side by side; compute(what)
   /// calls what(detector, batch, info) for it.
@@ -289,7 +289,10 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
     each(i, /*with_figures=*/true,
          [&](MicroBatches& side_by_side, std::size_t number, const auto& compute) {
            StepPasses::Pass forward(passes, number, StepPasses::forward);
-           const auto named = compute(losses_of);
+           const auto named =
+               compute([](Detector& model, const Batch& batch, const StepInfo& info) {
+                 return model.losses(batch, info);
+               });
            if (has_totals && i == 0)
              side_by_side.join("end of the losses", 0, [&](const std::vector<int>&) {
                totals.complete();
@@ -310,9 +313,9 @@ void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSu
 StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
   mine[0].statistics_alone = moved && micro_batch_ > 0 && !takes_sums_;
   if (moved && cluster_.is_chief()) mine[0].statistics = statistics_.bytes();
-  auto all = over_all_ranks(cluster_, std::move(mine), model_.title);
+  auto all = over_all_ranks(cluster_, std::move(mine), model_.title());
   if (all.statistics_alone)  // on all ranks, also where theirs came to the same value again
-    throw Error(model_.title +
+    throw Error(model_.title() +
                 " keeps running statistics of each micro-batch alone, which would depend on who "
                 "computes it: set train.micro_batch = 0");
   if (buckets_) buckets_->hand_out(all.gradients);
@@ -330,7 +333,7 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
   std::size_t micro_batches = 1;
   for (const auto& part : parts)
     micro_batches = std::max(micro_batches, part.first + part.micro_batches.size());
-  StepSums sums(model_.title, micro_batches, parts[0].micro_batches[0].info.figures != nullptr);
+  StepSums sums(model_.title(), micro_batches, parts[0].micro_batches[0].info.figures != nullptr);
   StepPasses passes(micro_batches, device_.type());
   descend(parts, factor, sums, passes);
 

@@ -29,7 +29,7 @@ LossesAndGradients step_on(at::Device device, const Recipe& recipe,
   const auto model = make_detector(recipe.model_type, recipe.model, {classes, seed, device});
   at::Tensor total;
   LossesAndGradients result;
-  for (const auto& [name, loss] : losses_of(*model, batch, {.seed = seed, .step = step})) {
+  for (const auto& [name, loss] : model->losses(batch, {.seed = seed, .step = step})) {
     result.losses.emplace_back(name, loss.item<double>());
     total = total.defined() ? total + loss.reshape({}) : loss.reshape({});
   }

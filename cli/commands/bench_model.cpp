@@ -153,7 +153,7 @@ Measurement measure_inference(const Session& session, const BenchModelArguments&
     result.begin();
     const auto batch = batches->next();
     std::size_t found = 0;
-    for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
+    for (const auto& objects : detector->detect(batch->value)) found += objects.size();
     result.end(batch->value.size());
     if (step == 0) result.first = {{"detections", static_cast<double>(found)}};
   }

@@ -154,7 +154,7 @@ class Doctor {
     const TrainingFacts facts{.starts_random = recipe_.weights.empty(),
                               .count_objects = [&] { return *train_objects_; }};
     try {
-      for (const auto& warning : warnings_of(*detector, facts))
+      for (const auto& warning : detector->check_training(facts))
         findings.add(kDoubtful, {.what = warning});
     } catch (const ConfigError& problem) {
       findings.add(kRefused, {.what = problem.what()});

@@ -28,6 +28,7 @@ struct Objects;
 
 struct FigureSums;  // figures.h
 class RankSum;
+struct ModelContext;
 
 /// Scalars by name in a fixed order; training descends their sum.
 using Losses = std::vector<std::pair<std::string, at::Tensor>>;
@@ -116,35 +117,54 @@ struct DetectionNotes {
   std::vector<std::vector<DetectedObject>> raw;
 };
 
+/// Called through its public functions, which guard, check and name; a detector is what it
+/// overrides below them. What it throws or returns wrongly becomes an Error with its title.
 class Detector {
  public:
   virtual ~Detector() = default;
 
-  /// Losses of a batch, with gradients: its share of the losses of the step. Under at::NoGradGuard
-  /// the call changes nothing in the model. With train.micro_batch several threads call it at once,
-  /// each for a part of the step.
-  virtual Losses losses(const Batch& batch, const StepInfo& step) = 0;
+  /// Losses of a batch, with gradients: its share of the losses of the step. Throws Error for
+  /// losses that cannot be trained with: none at all, undefined tensors, more than one number, or
+  /// (with gradients enabled) none that a trained parameter has a part in.
+  Losses losses(const Batch& batch, const StepInfo& step);
 
-  /// Objects of each image, best score first. Draws nothing at random and keeps no gradients.
-  virtual std::vector<std::vector<DetectedObject>> detect(const Batch& batch) = 0;
+  /// Objects of each image, best score first, computed as `detect_in` says. The detector is given
+  /// images of one padded size at a time, each padded as it would be alone (Batch::divisor), so
+  /// that results do not depend on the other images. Throws Error for another number of images,
+  /// invalid labels, boxes and scores that are not finite, and masks of another size than the
+  /// image. `notes`, if not nullptr, is filled; requires gives_notes().
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch,
+                                                  DetectionNotes* notes = nullptr);
+
+  /// Adds the nodes of `detect` to the graph of `images`, for `trainer export`: the same objects in
+  /// the same order. `pasted`: masks over the whole image. Throws Error, a sentence, for a detector
+  /// or an option that cannot be exported.
+  onnx::Objects add_to(const onnx::Images& images, bool pasted) const;
+
+  /// To be called after parameters were overwritten.
+  void parameters_changed();
+
+  /// Warnings, whole sentences, before a training. Throws ConfigError for one that makes no sense.
+  std::vector<std::string> check_training(const TrainingFacts& facts) const;
+
+  /// Type of convolutions and matrix products in `detect`, as autocast: fp32 unless set.
+  void detect_in(at::ScalarType type) { detect_type_ = type; }
+
+  /// "detector 'NAME'", in messages.
+  const std::string& title() const { return title_; }
+
+  /// The device of the parameters; the CPU without any.
+  at::Device device() const;
 
   /// Every tensor that is trained or saved, on the context's device. Values may be overwritten in
   /// place between calls.
   virtual const Parameters& parameters() const = 0;
 
-  /// Called after parameters were overwritten, to refresh what is derived from them.
-  virtual void parameters_changed() {}
-
-  /// Adds the nodes of `detect` to the graph of `images`, for `trainer export`: the same objects in
-  /// the same order. `pasted`: masks over the whole image. Throws Error, a sentence, for a detector
-  /// or an option that cannot be exported.
-  virtual onnx::Objects add_to(const onnx::Images& images, bool pasted) const;
-
   /// False: `detect` never gives masks; asking for their scores is then an error before the first
   /// step.
   virtual bool gives_masks() const { return true; }
 
-  /// Whether `detect` fills `notes`.
+  /// Whether `detect` fills notes.
   virtual bool gives_notes() const { return false; }
 
   /// About how many bytes a step keeps from the forward to the backward pass, for a batch of so
@@ -154,19 +174,31 @@ class Detector {
     return 0;
   }
 
-  /// Asked before the first step, on every rank, and by `trainer doctor`. Throws ConfigError for a
-  /// training that makes no sense; returns warnings, whole sentences, for one that may not.
-  virtual std::vector<std::string> check_training(const TrainingFacts&) const { return {}; }
+ private:
+  friend std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
+                                                 const ModelContext& context);
 
-  // Set by make_detector
-  std::string title = "the detector";  // in messages
-  std::size_t class_count = 0;         // 0: not known
+  /// See `losses`. Under at::NoGradGuard the call changes nothing in the model. With
+  /// train.micro_batch several threads call it at once, each for a part of the step.
+  virtual Losses compute_losses(const Batch& batch, const StepInfo& step) = 0;
 
-  /// Set by detect_with for a detector that gives them; nullptr: nobody asks.
-  DetectionNotes* notes = nullptr;
+  /// See `detect`. Draws nothing at random and keeps no gradients. `notes`: to be filled; nullptr =
+  /// not asked for, as always without gives_notes().
+  virtual std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                                DetectionNotes* notes) = 0;
 
-  /// Type of convolutions and matrix products in `detect`, as autocast. Set by Session.
-  at::ScalarType detect_type = at::kFloat;
+  /// See `add_to`.
+  virtual onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const;
+
+  /// Refreshes what is derived from the parameters.
+  virtual void on_parameters_changed() {}
+
+  /// See `check_training`. Asked before the first step, on every rank, and by `trainer doctor`.
+  virtual std::vector<std::string> check_facts(const TrainingFacts&) const { return {}; }
+
+  std::string title_ = "the detector";
+  std::size_t class_count_ = 0;  // 0: not known
+  at::ScalarType detect_type_ = at::kFloat;
 };
 
 /// What a detector is built from besides its own options.

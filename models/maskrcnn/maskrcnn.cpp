@@ -45,9 +45,10 @@ class MaskRcnn final : public PyramidDetector {
   bool gives_masks() const override { return mask_head_.has_value(); }
   bool gives_notes() const override { return has_one_view(); }
 
+ private:
   /// With a mask head, refuses data without shapes.
-  std::vector<std::string> check_training(const TrainingFacts& facts) const override {
-    auto warnings = PyramidDetector::check_training(facts);
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override {
+    auto warnings = PyramidDetector::check_facts(facts);
     if (options_.box_stages.head.norm == "bn")
       if (auto warning = norm_by_part_warning("model.box.norm is", facts))
         warnings.push_back(*std::move(warning));
@@ -67,7 +68,6 @@ class MaskRcnn final : public PyramidDetector {
     return warnings;
   }
 
- private:
   RegionPooler pooler() const {
     return options_.pyramid.has_pyramid()
                ? RegionPooler(options_.pool)

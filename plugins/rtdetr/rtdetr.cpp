@@ -136,7 +136,7 @@ void RtDetr::ask_totals(const Batch& batch, const StepInfo& step) {
   count_objects(targets, step);
 }
 
-Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
+Losses RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
@@ -156,7 +156,8 @@ Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
   return losses_of(output, targets, denoised, shape, options_, step);
 }
 
-std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& batch) {
+std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Batch& batch,
+                                                                        millrace::DetectionNotes*) {
   const at::NoGradGuard no_grad;
   const auto padded = padded_size(batch);
   const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormPass{});
@@ -178,7 +179,7 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& b
   return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
 }
 
-onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
+onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
@@ -228,7 +229,7 @@ double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
   return kHalfBytes * values + 2 * weights;  // which are cast
 }
 
-std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& facts) const {
+std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& facts) const {
   millrace::require_objects(facts);
   std::vector<std::string> warnings;
   const auto& [type, width, norm, freeze_at] = options_.backbone;

@@ -20,21 +20,22 @@ class RtDetr final : public millrace::Detector, public millrace::KnowsTotals {
   /// Throws ConfigError for a device other than the CPU.
   RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context);
 
-  /// Divided by the objects of the step; those of denoising by them and the groups.
-  millrace::Losses losses(const millrace::Batch& batch, const millrace::StepInfo& step) override;
   void ask_totals(const millrace::Batch& batch, const millrace::StepInfo& step) override;
 
-  std::vector<std::vector<millrace::DetectedObject>> detect(const millrace::Batch& batch) override;
-
-  onnx::Objects add_to(const onnx::Images& images, bool pasted) const override;
-
   const millrace::Parameters& parameters() const override { return parameters_; }
-  void parameters_changed() override { parameters_.mark_changed(); }
   bool gives_masks() const override { return false; }
   double activation_bytes(std::int64_t images, double pixels) const override;
-  std::vector<std::string> check_training(const millrace::TrainingFacts& facts) const override;
 
  private:
+  /// Divided by the objects of the step; those of denoising by them and the groups.
+  millrace::Losses compute_losses(const millrace::Batch& batch,
+                                  const millrace::StepInfo& step) override;
+  std::vector<std::vector<millrace::DetectedObject>> find_objects(
+      const millrace::Batch& batch, millrace::DetectionNotes*) override;
+  onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const override;
+  void on_parameters_changed() override { parameters_.mark_changed(); }
+  std::vector<std::string> check_facts(const millrace::TrainingFacts& facts) const override;
+
   RtDetrOptions options_;
   millrace::Parameters parameters_;
   Network network_;

@@ -111,7 +111,7 @@ double Yolox::activation_bytes(std::int64_t images, double pixels) const {
   return kHalfBytes * values + 2 * weights;  // which are cast
 }
 
-std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {
+std::vector<std::string> Yolox::check_facts(const TrainingFacts& facts) const {
   require_objects(facts);
   if (options_.norm == "bn")
     if (auto warning = norm_by_part_warning("model.norm is", facts)) return {*std::move(warning)};
@@ -137,7 +137,7 @@ Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
   return {all(boxes), all(objects), all(classes)};
 }
 
-Losses Yolox::losses(const Batch& batch, const StepInfo& step) {
+Losses Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
   auto pixels = pixels_of(batch, step.padded);
   auto truths = truths_of(batch);
   if (!options_.random_size.empty() && !step.measured_only) {
@@ -224,11 +224,11 @@ std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
   return found;
 }
 
-std::vector<std::vector<DetectedObject>> Yolox::detect(const Batch& batch) {
+std::vector<std::vector<DetectedObject>> Yolox::find_objects(const Batch& batch, DetectionNotes*) {
   return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "", options_.boxes);
 }
 
-onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
+onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;

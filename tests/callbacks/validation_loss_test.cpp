@@ -11,8 +11,8 @@ using ::testing::ElementsAre;
 
 /// Its validation losses are known; says what it was asked.
 struct Measured final : LineDetector {
-  Losses losses(const Batch& batch, const StepInfo& step) override {
-    auto losses = LineDetector::losses(batch, step);
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+    auto losses = LineDetector::compute_losses(batch, step);
     if (!step.measured_only) return losses;
     EXPECT_FALSE(losses[0].second.requires_grad());
     EXPECT_EQ(step.step, asked++ % 5);
@@ -89,9 +89,9 @@ TEST(ValidationLoss, TakesAsManyImagesAsItIsTold) {
   auto run = measuring_training(scratch / "run", "images = 3");
   struct Counting final : LineDetector {
     explicit Counting(std::int64_t& number) : last(number) {}
-    Losses losses(const Batch& batch, const StepInfo& step) override {
+    Losses compute_losses(const Batch& batch, const StepInfo& step) override {
       if (step.measured_only) last = std::max(last, step.step);
-      return LineDetector::losses(batch, step);
+      return LineDetector::compute_losses(batch, step);
     }
     std::int64_t& last;
   };

@@ -126,11 +126,11 @@ TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
 /// Does not end its fifth step before the log says that it takes long.
 struct SlowDetector final : LineDetector {
   explicit SlowDetector(const Log& to_watch) : log(to_watch) {}
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     if (step.step == 4) {
       EXPECT_TRUE(log.comes_to_say("takes step 5 with images "));
     }
-    return LineDetector::losses(batch, step);
+    return LineDetector::compute_losses(batch, step);
   }
   const Log& log;
 };

@@ -25,9 +25,9 @@ struct Fault {
 
 struct FaultyDetector final : testing::LineDetector {
   explicit FaultyDetector(const Fault& happening) : fault(happening) {}
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     if (fault.is("step")) throw Error("the losses cannot be had");
-    return LineDetector::losses(batch, step);
+    return LineDetector::compute_losses(batch, step);
   }
   const Fault& fault;
 };

@@ -128,14 +128,15 @@ TEST_P(MicroBatches, FrozenByRuleTakePartInNoGraph) {
 class Silent final : public Detector {
  public:
   explicit Silent(Detector& known) : known_(known) {}
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     return known_.losses(batch, step);
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
     return known_.detect(batch);
   }
   const Parameters& parameters() const override { return known_.parameters(); }
-  void parameters_changed() override { known_.parameters_changed(); }
+  void on_parameters_changed() override { known_.parameters_changed(); }
 
  private:
   Detector& known_;

@@ -37,7 +37,7 @@ class Plane final : public Detector {
     seen_ = add("seen", {0, 0}, ParameterKind::buffer);
   }
 
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     const auto id = static_cast<double>(batch.images[0].image_id);
     const auto x = at::tensor({id, 1.0, -id, 0.5}, at::kFloat).to(device_);
     auto error = ((w_ * x).sum() - id).square() * 0.1;
@@ -54,7 +54,9 @@ class Plane final : public Detector {
     const double share = 1 / step.total("images", 1);
     return {{"fit", error * share}, {"bias", b_.sum() * share}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   Trouble trouble = Trouble::none;

@@ -93,7 +93,7 @@ Trained train(const std::string& kind, const std::string& more, at::Device devic
     EXPECT_EQ(parameter.value.device().type(), device.type());
     result.values.push_back(parameter.value.detach().cpu());
   }
-  result.found = detect_with(*model, small_batch());
+  result.found = model->detect(small_batch());
   return result;
 }
 

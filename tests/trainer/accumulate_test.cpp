@@ -25,7 +25,7 @@ class MeanDetector final : public Detector {
  public:
   MeanDetector() { w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::weight); }
 
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     ++passes;
     auto sum = w_.sum() * 0;
     double count = 0;
@@ -39,7 +39,9 @@ class MeanDetector final : public Detector {
     if (asks_for_totals) count = step.total("images that count", count);
     return {{"fit", sum / std::max(count, 1.0)}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   bool asks_for_totals = true;

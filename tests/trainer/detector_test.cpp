@@ -25,8 +25,10 @@ using ::testing::ThrowsMessage;
 /// Gives what it is told to.
 class Told final : public Detector {
  public:
-  Losses losses(const Batch&, const StepInfo&) override { return given; }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return found; }
+  Losses compute_losses(const Batch&, const StepInfo&) override { return given; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return found;
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   Losses given;
@@ -63,7 +65,7 @@ class DetectorContract : public ::testing::Test {
 
   void expect_found_error(std::vector<std::vector<DetectedObject>> found, const std::string& part) {
     model_.found = std::move(found);
-    EXPECT_THAT([&] { detect_with(model_, batch_); },
+    EXPECT_THAT([&] { model_.detect(batch_); },
                 ThrowsMessage<Error>(
                     AllOf(StartsWith("detector 'told' failed in detect: "), HasSubstr(part))));
   }
@@ -98,12 +100,12 @@ TEST_F(DetectorContract, LossesAreNumbersThatSomethingTrainedHasAPartIn) {
 TEST_F(DetectorContract, LossesThatNobodyTrainsWithNeedNoGradient) {
   const c10::NoGradGuard no_graph;
   model_.given = {{"fit", model_.w.sum()}};
-  EXPECT_EQ(losses_of(model_, batch_, {}).size(), 1U);
+  EXPECT_EQ(model_.losses(batch_, {}).size(), 1U);
 }
 
 TEST_F(DetectorContract, ObjectsAreOfTheBatchsImagesAndTheModelsClasses) {
   model_.found = {{object()}};
-  EXPECT_EQ(detect_with(model_, batch_)[0].size(), 1U);
+  EXPECT_EQ(model_.detect(batch_)[0].size(), 1U);
   expect_found_error({}, "it answered for 0 of 1 images");
   expect_found_error({{}, {}}, "it answered for 2 of 1 images");
   for (const std::int32_t label : {-1, 2})

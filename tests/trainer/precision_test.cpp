@@ -27,10 +27,12 @@ class HalfDetector final : public Detector {
   explicit HalfDetector(double slope) : slope_(slope) {
     w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::bias);
   }
-  Losses losses(const Batch&, const StepInfo&) override {
+  Losses compute_losses(const Batch&, const StepInfo&) override {
     return {{"fit", (w_.to(at::kHalf) * slope_).to(at::kFloat).sum()}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
  private:
@@ -164,12 +166,14 @@ TEST(LossScale, OverflowsOfAStaticOneOrOfLossesAreBadSteps) {
 class LinearDetector final : public Detector {
  public:
   LinearDetector() { w_ = parameters_.add("w", at::full({1, 1}, 1.0), ParameterKind::weight); }
-  Losses losses(const Batch&, const StepInfo&) override {
+  Losses compute_losses(const Batch&, const StepInfo&) override {
     const auto y = at::linear(at::full({1, 1}, 1.0), w_);
     EXPECT_EQ(y.scalar_type(), at::kBFloat16);
     return {{"fit", y.to(at::kFloat).sum()}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
  private:

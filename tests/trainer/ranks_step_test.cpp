@@ -40,7 +40,7 @@ class SomeDetector final : public Detector {
     seen_ = parameters_.add("seen", at::zeros({1}), ParameterKind::buffer);
   }
 
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
     auto fit = w_.sum() * 0, odd = w_.sum() * 0;
     double count = 0, odds = 0;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -68,7 +68,9 @@ class SomeDetector final : public Detector {
     return {{"fit", fit / step.total("images", count)},
             {"odd", odd / std::max(1.0, step.total("odd images", odds))}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   double value(const char* name) const {

@@ -54,7 +54,7 @@ TEST(Trainer, LearnsTheLine) {
 
 TEST(Trainer, CallsAfterTrainWhereTheDetectorThrowsSomethingThatIsNoException) {
   struct Odd final : LineDetector {
-    Losses losses(const Batch&, const StepInfo&) override { throw 7; }
+    Losses compute_losses(const Batch&, const StepInfo&) override { throw 7; }
   } model;
   Fixture f;
   bool called = false;
@@ -229,8 +229,8 @@ class RunningDetector final : public LineDetector {
       all_.add(parameter.name, parameter.value, parameter.kind);
     mean_ = all_.add("line.mean", at::zeros({1}), ParameterKind::buffer);
   }
-  Losses losses(const Batch& batch, const StepInfo& step) override {
-    auto losses = LineDetector::losses(batch, step);
+  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+    auto losses = LineDetector::compute_losses(batch, step);
     mean_.lerp_(losses[0].second.detach().reshape({1}), 0.5);
     return losses;
   }

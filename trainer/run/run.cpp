@@ -63,7 +63,7 @@ void check_training(const Detector& detector, const TrainData& data, bool starts
       if (!counts) counts = count_objects(*data.source);
       return *counts;
     };
-  const auto warnings = warnings_of(detector, facts);
+  const auto warnings = detector.check_training(facts);
   if (!cluster.is_chief()) return;
   for (const auto& warning : warnings) spdlog::warn(warning);
 }

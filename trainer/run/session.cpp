@@ -107,9 +107,9 @@ std::unique_ptr<Detector> Session::make_detector(const std::vector<std::string>&
   for (const auto& parameter : detector->parameters())
     if (parameter.value.device() != device_)
       throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
-                                    recipe_.train.device, detector->title, parameter.name,
+                                    recipe_.train.device, detector->title(), parameter.name,
                                     parameter.value.device().str()));
-  detector->detect_type = precision_type(recipe_.train.eval_precision);
+  detector->detect_in(precision_type(recipe_.train.eval_precision));
   return detector;
 }
 
@@ -127,7 +127,7 @@ void Session::load_initial_weights(Detector& detector,
   const auto& parameters = detector.parameters();
   const auto insistence = initial_insistence(recipe_);
   const auto report = load_weights(parameters, file, {classes, insistence});
-  tell_parameters_changed(detector);
+  detector.parameters_changed();
   log_report(report, parameters, file);
   check_frozen_loaded(report, frozen_parameters(parameters, recipe_.optimizer), file, insistence);
 }
@@ -142,7 +142,7 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
     check_all_loaded(report, parameters.size(), weights.file);
   }
   take_chiefs_values(cluster_, named_values(*detector), "the model");
-  tell_parameters_changed(*detector);
+  detector->parameters_changed();
   return detector;
 }
 

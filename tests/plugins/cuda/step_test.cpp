@@ -52,7 +52,7 @@ Taken take_step(const Model& of, at::Device device, at::ScalarType type = at::kF
   at::Tensor total;
   {
     const ComputeIn precision(type, device.type());
-    for (const auto& [name, loss] : losses_of(*model, batch, {.seed = 3})) {
+    for (const auto& [name, loss] : model->losses(batch, {.seed = 3})) {
       taken.losses[name] = loss.item<double>();
       total = total.defined() ? total + loss : loss;
     }
