@@ -250,26 +250,26 @@ Lot Rpn::lot(const Matches& matches, const StepInfo& step) const {
                 [&step](std::size_t image) { return step.rng(kAnchorStream, image); });
 }
 
-Losses Rpn::losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
-                   const Matches& matches, const Drawn& drawn, const StepInfo& step) const {
+LossSums Rpn::losses(const Features& features, const Output& output,
+                     const std::vector<Truth>& truths, const Matches& matches, const Drawn& drawn,
+                     const StepInfo& step) const {
   const auto sampled = drawn.rows.size(0), foreground = drawn.foreground.size(0);
   const auto predicted = predict(features, drawn);
   const auto &logits = predicted.logits, &deltas = predicted.deltas;
   const auto all_targets =
       at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
   const auto images = static_cast<double>(truths.size());
-  const double divisor =
-      options_.normalizer == "batch"
-          ? static_cast<double>(options_.batch) * step.total("images", images)
-          : std::max(1.0, step.total("rpn anchors", static_cast<double>(sampled)));
-  const auto objectness = binary_cross_entropy_sum(logits, all_targets) / divisor;
+  const Count over{"rpn anchors", options_.normalizer == "batch"
+                                      ? static_cast<double>(options_.batch) * images
+                                      : static_cast<double>(sampled)};
+  const auto objectness = binary_cross_entropy_sum(logits, all_targets);
   const auto regression = [&] {
     const auto rows = drawn.rows.index_select(0, drawn.foreground);
     const auto truth = matches.truth.view(-1).index_select(0, rows);
     const auto targets =
         coder_.encode(output.anchors.index_select(0, rows.remainder(output.anchors.size(0))),
                       pack_of(truths)->boxes.index_select(0, truth));
-    return smooth_l1_sum(deltas, targets, options_.beta) / divisor;
+    return smooth_l1_sum(deltas, targets, options_.beta);
   };
   const auto box = foreground == 0 ? deltas.sum() : regression();
   if (step.figures) {
@@ -278,7 +278,7 @@ Losses Rpn::losses(const Features& features, const Output& output, const std::ve
     step.figures->add("rpn/fg", static_cast<double>(foreground), images);
     step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);
   }
-  return {{"loss_objectness", objectness}, {"loss_rpn_box_reg", box}};
+  return {{"loss_objectness", objectness, over}, {"loss_rpn_box_reg", box, over}};
 }
 
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,

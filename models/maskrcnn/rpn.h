@@ -77,8 +77,8 @@ class Rpn {
   /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn, which are predicted once more
   /// for it, from the 3 x 3 pixels around each alone: the output of the other anchors has no
   /// gradient, so its maps need not be kept, nor passed back through.
-  Losses losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
-                const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
+  LossSums losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
+                  const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
 
  private:
   struct Predicted {
