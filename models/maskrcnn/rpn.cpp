@@ -85,6 +85,8 @@ at::Tensor surroundings(const std::vector<at::Tensor>& maps, const AnchorPlaces&
          is_inside.unsqueeze(1);
 }
 
+bool predicts_once_more(const Features& features) { return features.maps[0].is_cpu(); }
+
 }  // namespace
 
 void RpnOptions::describe(Options& o) {
@@ -129,7 +131,8 @@ Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
 }
 
 Rpn::Output Rpn::operator()(const Features& features) const {
-  const at::NoGradGuard no_grad;
+  const at::AutoGradMode with_gradients(at::GradMode::is_enabled() &&
+                                        !predicts_once_more(features));
   // One convolution for both, which reads the maps once.
   auto predict = logits_;
   predict.weight = at::cat({logits_.weight, deltas_.weight});
@@ -147,7 +150,15 @@ Rpn::Output Rpn::operator()(const Features& features) const {
           .level_counts = std::move(grid.counts)};
 }
 
-Rpn::Predicted Rpn::predict(const Features& features, const Drawn& drawn) const {
+Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& output,
+                                        const Drawn& drawn) const {
+  if (predicts_once_more(features)) return predict_once_more(features, drawn);
+  return {output.logits.flatten().index_select(0, drawn.rows),
+          output.deltas.reshape({-1, 4}).index_select(
+              0, drawn.rows.index_select(0, drawn.foreground))};
+}
+
+Rpn::Predicted Rpn::predict_once_more(const Features& features, const Drawn& drawn) const {
   const auto cells = logits_.weight.size(0);
   const auto places = places_of(drawn.rows, features.maps, cells);
   const auto rows = [](const at::Tensor& values) {  // (R, C, H, W) -> (R, H W C)
@@ -170,8 +181,8 @@ Rpn::Predicted Rpn::predict(const Features& features, const Drawn& drawn) const 
 
 Proposals Rpn::proposals(const Output& output, const std::vector<ImageSize>& sizes,
                          bool training) const {
-  return millrace::proposals(output.logits, output.deltas, output.anchors, output.level_counts,
-                             sizes,
+  return millrace::proposals(output.logits.detach(), output.deltas.detach(), output.anchors,
+                             output.level_counts, sizes,
                              {.before = training ? options_.pre_nms_train : options_.pre_nms_test,
                               .after = training ? options_.post_nms_train : options_.post_nms_test,
                               .threshold = options_.nms,
@@ -254,7 +265,7 @@ LossSums Rpn::losses(const Features& features, const Output& output,
                      const std::vector<Truth>& truths, const Matches& matches, const Drawn& drawn,
                      const StepInfo& step) const {
   const auto sampled = drawn.rows.size(0), foreground = drawn.foreground.size(0);
-  const auto predicted = predict(features, drawn);
+  const auto predicted = sampled_predictions(features, output, drawn);
   const auto &logits = predicted.logits, &deltas = predicted.deltas;
   const auto all_targets =
       at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
