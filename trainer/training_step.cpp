@@ -129,10 +129,11 @@ void TrainingStep::add_gradients(const Groups& groups, double factor, StepNumber
         return model_.loss_sums(*group.members[member].batch, info);
       }();
       if (&group == &groups.front())
-        side_by_side.join("counts of the losses", counts_of(sums), [&](const std::vector<Counts>& all) {
-          totals.complete(all);
-          return Counts();
-        });
+        side_by_side.join("counts of the losses", counts_of(sums),
+                          [&](const std::vector<Counts>& all) {
+                            totals.complete(all);
+                            return Counts();
+                          });
       const auto losses = totals.means(sums);
       numbers.add(number, losses);
       forward.end();

@@ -121,9 +121,9 @@ class Detector {
  public:
   virtual ~Detector() = default;
 
-  /// Losses of a batch as sums, with gradients. Throws Error for losses that cannot be trained with:
-  /// none at all, undefined tensors, more than one number, counts that contradict each other, or
-  /// (with gradients enabled) none that a trained parameter has a part in.
+  /// Losses of a batch as sums, with gradients. Throws Error for losses that cannot be trained
+  /// with: none at all, undefined tensors, more than one number, counts that contradict each other,
+  /// or (with gradients enabled) none that a trained parameter has a part in.
   LossSums loss_sums(const Batch& batch, const StepInfo& step);
 
   /// The counts of these losses, each once; by `compute_counts` if the detector has it, else by

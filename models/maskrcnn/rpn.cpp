@@ -153,9 +153,9 @@ Rpn::Output Rpn::operator()(const Features& features) const {
 Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& output,
                                         const Drawn& drawn) const {
   if (predicts_once_more(features)) return predict_once_more(features, drawn);
-  return {output.logits.flatten().index_select(0, drawn.rows),
-          output.deltas.reshape({-1, 4}).index_select(
-              0, drawn.rows.index_select(0, drawn.foreground))};
+  return {
+      output.logits.flatten().index_select(0, drawn.rows),
+      output.deltas.reshape({-1, 4}).index_select(0, drawn.rows.index_select(0, drawn.foreground))};
 }
 
 Rpn::Predicted Rpn::predict_once_more(const Features& features, const Drawn& drawn) const {

@@ -83,9 +83,10 @@ class Rpn {
     at::Tensor logits;  // (R) of the anchors drawn
     at::Tensor deltas;  // (F, 4) of those in the foreground
   };
-  /// The anchors drawn, with gradients. On a GPU they are taken from the output of all. On a CPU they
-  /// are predicted once more, from the 3 x 3 pixels around each: the other anchors have no gradient,
-  /// so that maps of hidden values are neither kept nor passed back through (decision 0037).
+  /// The anchors drawn, with gradients. On a GPU they are taken from the output of all. On a CPU
+  /// they are predicted once more, from the 3 x 3 pixels around each: the other anchors have no
+  /// gradient, so that maps of hidden values are neither kept nor passed back through (decision
+  /// 0037).
   Predicted sampled_predictions(const Features& features, const Output& output,
                                 const Drawn& drawn) const;
   Predicted predict_once_more(const Features& features, const Drawn& drawn) const;

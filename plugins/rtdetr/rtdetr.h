@@ -19,7 +19,6 @@ class RtDetr final : public millrace::Detector {
   /// Throws ConfigError for a device other than the CPU.
   RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context);
 
-
   const millrace::Parameters& parameters() const override { return parameters_; }
   bool gives_masks() const override { return false; }
   double activation_bytes(std::int64_t images, double pixels) const override;

@@ -6,7 +6,7 @@ namespace {
 class Noisy final : public millrace::testing::LineDetector {
  public:
   millrace::LossSums compute_losses(const millrace::Batch& batch,
-                                  const millrace::StepInfo& step) override {
+                                    const millrace::StepInfo& step) override {
     static int calls = 0;
     auto losses = LineDetector::compute_losses(batch, step);
     if (++calls > 1) losses[0].sum = losses[0].sum * static_cast<double>(calls);

@@ -1,5 +1,5 @@
-#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/maskrcnn/box_stages.h"
+#include "millrace/models/detector/loss_sums.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/softmax.h>

@@ -1,6 +1,6 @@
 // The RPN's losses, which predict the anchors drawn alone, are those of its whole maps.
-#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/maskrcnn/rpn.h"
+#include "millrace/models/detector/loss_sums.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

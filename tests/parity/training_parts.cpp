@@ -1,5 +1,5 @@
-#include "millrace/models/detector/loss_sums.h"
 #include "tests/parity/training_parts.h"
+#include "millrace/models/detector/loss_sums.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
