@@ -1,4 +1,4 @@
-#include "millrace/trainer/micro_batch.h"
+#include "millrace/trainer/cluster/micro_batch.h"
 
 #include <algorithm>
 
