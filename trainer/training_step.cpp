@@ -94,6 +94,7 @@ void TrainingStep::run(
   MicroBatchSum statistics(side_by_side, rank_sum_);
   side_by_side.run([&](std::size_t member) {
     auto info = group.members[member].info;
+    info.figures = nullptr;
     if (buckets_) info.ranks = &statistics;
     compute(side_by_side, member, info);
   });
@@ -179,6 +180,7 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
   StepNumbers numbers(model_.title(), micro_batches, groups[0].members[0].info.figures != nullptr);
   StepPasses passes(micro_batches, device_.type());
 
+  // Micro-batches, their sum over the ranks, clipping and the optimizer: on a device all is queued.
   add_gradients(groups, factor, numbers, passes);
   auto gradients = sum_gradients(passes);
   const auto measured = optimizer_->measure(factor);

@@ -58,10 +58,13 @@ void StepTotals::complete(const std::vector<Counts>& first) {
   const auto all = gather_values(cluster_, "counts of the losses", mine);
 
   const auto& names = std::get<0>(all[0][0]);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].size() != mine.size())
+      throw Error(title_ + ": ranks have other numbers of micro-batches in this step");
     for (const auto& [own, numbers] : all[rank])
       check_same(title_, names, "a batch of " + cluster_.name(0), own,
                  "one of " + cluster_.name(static_cast<std::int64_t>(rank)));
+  }
   for (std::size_t name = 0; name < names.size(); ++name) {
     double total = 0;
     for (std::size_t group = 0; group < mine.size(); ++group) {
