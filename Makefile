@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' 'tools/report/*.js'
 
-.PHONY: help setup setup_python build all run test test-all sanitize fuzz bench deb package schema wheel format lint docs clean
+.PHONY: help setup setup_python build all run test test-all no-unity sanitize fuzz bench deb package schema wheel format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -52,6 +52,10 @@ test-all: all ## run all tests, also beside peers in Python
 	@scripts/setup_python export
 	@scripts/setup_python notebooks
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
+
+no-unity: setup ## compile the programs with each source alone: unity batches hide missing includes and clashes of names
+	cmake --preset no-unity
+	cmake --build --preset no-unity --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target programs
 
 # The rooms without torch; libtorch itself is not instrumented, nor is Python under ThreadSanitizer.
 # The kernels of models/ under AddressSanitizer, too, without leaks, which are MPI's, and without trainings of ranks, whose

@@ -47,11 +47,12 @@ class ValidationLoss final : public Callback,
  public:
   using Options = ValidationLossOptions;
 
-  explicit ValidationLoss(const Options& options) : images_(options.images) {}
+  ValidationLoss(const Options& options, std::string name)
+      : name_(std::move(name)), images_(options.images) {}
 
   void before_train(TrainState& state) override {
     if (!state.validation)
-      spdlog::warn("no validation split (data.val): callback '{}' does nothing", state.caller);
+      spdlog::warn("no validation split (data.val): callback '{}' does nothing", name_);
     if (owed_) trigger(state);
   }
 
@@ -132,6 +133,7 @@ class ValidationLoss final : public Callback,
     return batches;
   }
 
+  std::string name_;
   std::int64_t images_;
   bool owed_ = false;  // the measurement of this step was cut short
 };

@@ -10,7 +10,7 @@ namespace {
 
 /// The cells of each level, the first with this stride.
 AnchorRule rule_of(const PyramidAnchors& anchors, std::int64_t first_stride) {
-  AnchorRule rule{.stride_by_grid = anchors.stride == "grid"};
+  AnchorRule rule{.stride_by_grid = anchors.stride == AnchorStride::grid};
   for (std::size_t level = 0; level < anchors.level_count(); ++level) {
     auto& own = rule.levels.emplace_back();
     own.stride = first_stride << level;
@@ -26,16 +26,16 @@ template <class T>
 AnchorRule rule_of_stages(const Config& model) {
   const MaskRcnnOptions& options = read_options<T>(model, {"type", "weights"});
   auto rule = rule_of(options.rpn.anchors, options.finest_stride());
-  rule.foreground = options.rpn.high;
+  rule.foreground = options.rpn.fg_iou_thresh;
   rule.offset = options.boxes.offset;
-  rule.boundary = options.rpn.anchor_boundary;
+  rule.boundary = options.rpn.boundary_thresh;
   return rule;
 }
 
 AnchorRule rule_of_retinanet(const Config& model) {
   const auto options = read_options<RetinaNetOptions>(model, {"type", "weights"});
   auto rule = rule_of(options.anchors, /*first_stride=*/8);
-  rule.foreground = options.high;
+  rule.foreground = options.fg_iou_thresh;
   rule.offset = options.boxes.offset;
   return rule;
 }

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   if (const auto exit_code =
           cli::run(argc, argv,
                    {cli::add_coco_eval, cli::add_diff, cli::add_import, cli::add_import_config,
-                    cli::add_report, cli::add_study, add_data_bench},
+                    cli::add_report, cli::add_status, cli::add_study, add_data_bench},
                    /*all=*/false))
     return *exit_code;
   if (const auto exit_code = cli::answer_what_is_known(argc, argv)) return *exit_code;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,9 +32,11 @@ class Activity {
 
   /// How far the training is.
   struct Standing {
-    std::int64_t step = 0, total_steps = 0;  // the total: an estimate until the last one
-    double progress = 0;                     // in epochs
-    double images_per_s = 0;                 // of this process, lately
+    std::int64_t step = 0, total_steps = 0;      // the total: an estimate until the last one
+    double progress = 0;                         // in epochs
+    std::int64_t images = 0;                     // of all processes
+    double images_per_s = 0;                     // of this process, lately
+    std::map<std::string, double> metrics = {};  // of the last step, and those last published
   };
 
   void begin(std::string where, std::string what) {
@@ -57,11 +60,18 @@ class Activity {
     return now_;
   }
 
-  /// This process has taken so many images to come to this step; none: it begins there.
-  void stands(std::int64_t step, std::int64_t total_steps, double progress, std::int64_t images) {
+  /// Records progress, without its rate and metrics. `images`: of this process since the last call.
+  void stands(const Standing& now, std::int64_t images) {
     const std::scoped_lock lock(mutex_);
-    standing_ = {step, total_steps, progress, 0};
+    auto metrics = std::move(standing_.metrics);
+    standing_ = now;
+    standing_.metrics = std::move(metrics);
     images_.add(static_cast<double>(images));
+  }
+
+  void set_metrics(std::map<std::string, double> metrics) {
+    const std::scoped_lock lock(mutex_);
+    standing_.metrics = std::move(metrics);
   }
 
   Standing standing() const {

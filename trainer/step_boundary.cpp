@@ -40,6 +40,9 @@ void StepBoundary::hand_out_scalars() {
   for (const auto& [step, report] : reports)
     for (const auto& [name, value] : report.second)
       state_.latest[name] = std::isfinite(value) ? value : std::nan("");
+  auto metrics = state_.latest;
+  for (const auto& one : state_.scalars) metrics[one.name] = one.value;
+  state_.activity->set_metrics(std::move(metrics));
   const auto pictures = std::exchange(state_.pictures_, {});
   if (!pictures.empty())
     callbacks_.each<ReadsMetrics>("on_picture", state_, [&](ReadsMetrics& c) {

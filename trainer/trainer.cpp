@@ -10,17 +10,20 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/events/last_events.h"
+#include "millrace/base/leak.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/engine/count_steps.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 #include "millrace/trainer/failed_steps.h"
+#include "millrace/trainer/memory/out_of_memory.h"
 #include "millrace/trainer/phase.h"
 #include "millrace/trainer/validation_pass.h"
 
@@ -73,7 +76,8 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
-      boundary_(state_, callbacks_, [this] { return checkpoint(); }) {
+      boundary_(state_, callbacks_, [this] { return checkpoint(); }),
+      memory_(plan_.largest_batch, device_of(plan_.model), plan_.cluster.local_size()) {
   set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
@@ -115,7 +119,7 @@ TrainEnd Trainer::run() {
     try {
       train();
     } catch (const NoData&) {
-      static_cast<void>(data_.release());
+      leak(std::move(data_));
       throw;
     } catch (const Diverged&) {  // the newest in memory may be of these steps
       if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
@@ -183,7 +187,11 @@ void Trainer::train() {
     state_.total_epochs = static_cast<double>(plan_.train.max_steps * plan_.images_per_step) /
                           static_cast<double>(samples);
   }
-  state_.activity->stands(state_.at.step, state_.total_steps, state_.at.progress, 0);
+  const auto record_progress = [this](std::int64_t images) {
+    const auto& at = state_.at;
+    state_.activity->stands({at.step, state_.total_steps, at.progress, at.images}, images);
+  };
+  record_progress(0);
   tell_of_schedule();
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
@@ -213,7 +221,7 @@ void Trainer::train() {
     at.images = next.images;
     at.progress = next.progress;
     at.cursor = std::move(next.cursor);
-    state_.activity->stands(at.step, state_.total_steps, at.progress, images_in(batches));
+    record_progress(images_in(batches));
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     stop_at_signal();
     stop_if_diverged();
@@ -352,6 +360,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                       .progress = at.progress,
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
   const auto scale = at.loss_scale;
+  memory_.before_step();
   auto end = [&] {
     const Phase phase(state_, &Spent::step_s, "step",
                       fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
@@ -362,6 +371,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
       throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));
     }
   }();
+  memory_.after_step(at.step + 1, batches, places);
   auto &wall = state_.spent, &cpu = state_.spent_cpu;
   wall.forward_s += end.forward_s;
   cpu.forward_s += end.forward_cpu_s;

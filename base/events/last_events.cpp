@@ -1,6 +1,7 @@
 #include "millrace/base/events/last_events.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +90,10 @@ extern "C" void write_and_die(int signal, siginfo_t* info, void*) {
 }
 
 }  // namespace
+
+std::filesystem::path events_file_in(const std::filesystem::path& run, std::int64_t rank) {
+  return run / "events" / fmt::format("rank-{:04}.json", rank);
+}
 
 LastEvents::LastEvents(LastEventsOptions options) {
   where = std::make_unique<Where>();

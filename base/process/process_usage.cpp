@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
+
+#include "millrace/base/process/process_identity.h"
 
 namespace millrace {
 namespace {
@@ -89,20 +90,12 @@ std::int64_t peak_rss_bytes() {
 }
 
 double process_age() {
-  std::ifstream file("/proc/self/stat");
-  std::string text;
-  std::getline(file, text);
-  // The second field is the program's name in parentheses; the 22nd the start, in ticks since boot.
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  double ticks = 0;
+  const auto ticks = own_identity().start;
   timespec now{};
-  if (!(fields >> ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
+  if (ticks == 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
   const double uptime = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-  return std::max(0.0, uptime - ticks / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  return std::max(
+      0.0, uptime - static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)));
 }
 
 std::optional<double> free_memory() {

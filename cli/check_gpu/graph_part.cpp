@@ -27,8 +27,8 @@ class PyramidStep {
   PyramidStep(at::Device device, const PyramidOptions& options, at::IntArrayRef shape)
       : root_(parameters_, /*seed=*/1, device),
         body_(root_ / "body", options),
-        fpn_(root_ / "fpn", body_.channels(), options.channels,
-             {options.fpn_norm, options.norm_epsilon}),
+        fpn_(root_ / "fpn", body_.channels(), options.out_channels,
+             {options.fpn_norm, options.norm_eps}),
         images_(at::randn(shape, at::detail::createCPUGenerator(1), at::kFloat)
                     .to(device)
                     .contiguous(at::MemoryFormat::ChannelsLast)) {}
@@ -84,7 +84,8 @@ void check_graph(PartRun& run) {
     return run.report.skip("the plug-in registers no device_tools, so that it can record no graph");
   const auto device = session.device();
   PyramidOptions options;
-  if (run.options.small) options.backbone = "resnet18", options.width = 16, options.channels = 16;
+  if (run.options.small)
+    options.backbone = BackboneType::resnet18, options.width = 16, options.out_channels = 16;
   const int times = run.options.small ? 1 : 10;
   for (const std::int64_t batch :
        run.options.small ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 8}) {

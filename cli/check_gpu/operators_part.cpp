@@ -301,7 +301,7 @@ void check_mask_targets(OperatorChecks& checks) {
       checks.compare(
           fmt::format("mask_targets, {}, {} x {} cells", counted(count, "shape"), size, size), 0,
           [&](at::Device device) -> Tensors {
-            return {mask_targets(each, around.to(device), size, "binary", 100, 100)};
+            return {mask_targets(each, around.to(device), size, MaskTarget::binary, 100, 100)};
           });
     }
   }
@@ -336,10 +336,10 @@ void check_normalize(OperatorChecks& checks) {
     batch.pixels[i] = static_cast<std::uint8_t>(rng.below(256));
   for (const auto& [type, most] :
        {std::pair{at::kFloat, 1e-6}, {at::kBFloat16, 1e-2}, {at::kHalf, 2e-3}})
-    for (const auto* order : {"bgr", "rgb"}) {
+    for (const auto order : {ChannelOrder::bgr, ChannelOrder::rgb}) {
       PyramidOptions options;
       options.pixel_order = order;
-      checks.compare(fmt::format("normalize, {}, {}", c10::toString(type), order), most,
+      checks.compare(fmt::format("normalize, {}, {}", c10::toString(type), value_name(order)), most,
                      [&](at::Device device) -> Tensors {
                        const ComputeIn precision(device.is_cpu() ? at::kFloat : type,
                                                  device.type());

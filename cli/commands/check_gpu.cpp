@@ -258,10 +258,7 @@ std::vector<std::string> part_names() {
 
 void add_check_gpu(CLI::App& app, Action& action) {
   auto [command, arguments] =
-      add_subcommand(app, action, "check-gpu",
-                     "Check and measure everything that needs a GPU, in 25 minutes; a failed part "
-                     "does not stop the rest",
-                     check_gpu, /*handles_signals=*/true);
+      add_subcommand(app, action, "check-gpu", check_gpu, /*handles_signals=*/true);
   auto& options = arguments.options;
   command.add_option("--out", options.out, "folder of the report, check-gpu.md and check-gpu.json")
       ->type_name("DIR")

@@ -297,9 +297,7 @@ int doctor(const DoctorArguments& given) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "doctor",
-      "Check a data set, say what is wrong with it; exit code 1: training would be wrong", doctor);
+  auto [command, arguments] = add_subcommand(app, action, "doctor", doctor);
   arguments.config.add_to(command)->description(
       "a TOML file such as configs/maskrcnn.toml, a run's folder, or a folder of photos and "
       "labels");

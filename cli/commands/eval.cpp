@@ -161,9 +161,7 @@ int eval(const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "eval",
-                     "Detect over the validation split and print the COCO or LVIS figures", eval);
+  auto [command, arguments] = add_subcommand(app, action, "eval", eval);
   arguments.model.add_to(command);
   command
       .add_option("--data", arguments.data,

@@ -234,10 +234,7 @@ int inspect(const InspectArguments& arguments) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "inspect",
-      "Look at what training sees: batches with boxes and masks, photos, figures, on one page",
-      inspect);
+  auto [command, arguments] = add_subcommand(app, action, "inspect", inspect);
   arguments.config.add_to(command);
   command.add_option("--count", arguments.count, "draw this many batches")
       ->capture_default_str()

@@ -4,54 +4,67 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/status/event_log.h"
-#include "millrace/cli/status/fleet_view.h"
+#include "millrace/cli/status/run_status.h"
 #include "millrace/cli/terminal_text.h"
 
 namespace millrace::cli {
 namespace {
 
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kServerTimeout{2}, kEventsTimeout{5};
 
 struct StatusArguments {
-  std::filesystem::path run;
+  std::string run;
   bool json = false, events = false;
 };
 
-template <class View>
-int show(const View& view, bool as_json) {
+int show(const Json& json, const std::string& text, bool as_json) {
   if (as_json)
-    print(to_json(view));
+    print(json);
   else
-    print_lines(to_text(view), "        ");
+    print_lines(text, "        ");
   return kDone;
 }
 
+bool is_endpoint(const std::string& name) {
+  return name.starts_with("tcp://") || name.starts_with("ipc://");
+}
+
+int status_of_server(const std::string& endpoint, bool as_json) {
+  const auto servers = ask_servers({endpoint}, {}, kServerTimeout);
+  return show(to_json(servers.front()), table_of_servers(servers), as_json);
+}
+
 int status(const StatusArguments& arguments) {
+  if (is_endpoint(arguments.run)) return status_of_server(arguments.run, arguments.json);
   const auto [run, also_training] = find_named_run(arguments.run);
-  if (arguments.events) return show(collect_event_logs(run, kPatience), arguments.json);
-  auto fleet = look_at_fleet(run, kPatience);
-  fleet.also_training = also_training;
-  return show(fleet, arguments.json);
+  if (arguments.events) {
+    const auto logs = collect_event_logs(run, kEventsTimeout);
+    return show(to_json(logs), to_text(logs), arguments.json);
+  }
+  auto status = look_at_run(run, kServerTimeout);
+  status.also_training = also_training;
+  return show(to_json(status), to_text(status), arguments.json);
 }
 
 }  // namespace
 
 void add_status(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "status",
-                     "Tell how a run is: its ranks and data servers, also while they hang", status);
+  auto [command, arguments] = add_subcommand(app, action, "status", status);
   command
-      .add_option("run", arguments.run,
-                  "a run's folder, or one that holds runs: the newest that trains, else the newest")
+      .add_option(
+          "run", arguments.run,
+          "a run's folder, or one that holds runs: the newest that trains, else the newest; or "
+          "the endpoint of a data server without keys")
       ->required()
       ->type_name("RUN");
   command.add_flag("--events", arguments.events,
                    "tell instead what the ranks did last, and which came late to their exchanges; "
                    "with --json for ui.perfetto.dev, too");
   add_json_flag(command, arguments.json);
-  add_examples(command, {"trainer status runs/maskrcnn-1", "trainer status runs",
-                         "trainer status runs/maskrcnn-1 --events",
-                         "watch -n 5 trainer status runs/maskrcnn-1"});
+  add_examples(command,
+               {"trainer status runs/maskrcnn-1", "trainer status runs",
+                "trainer status runs/maskrcnn-1 --events", "trainer status tcp://127.0.0.1:5555",
+                "watch -n 5 trainer status runs/maskrcnn-1"});
 }
 
 }  // namespace millrace::cli

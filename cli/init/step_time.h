@@ -21,6 +21,9 @@ struct StepTime {
 /// validation split. Nothing is written. Throws as a training does.
 StepTime measure_steps(const Recipe& recipe);
 
+/// The memory that one step with one image takes, bytes. Throws as a training does.
+double measure_image(Recipe recipe);
+
 /// Seconds of a whole training.
 struct TrainingTime {
   double all = 0, evaluations = 0;  // the latter are among the former

@@ -15,11 +15,6 @@ std::vector<double> image_scales(const SeenData& data) {
   return result;
 }
 
-std::string percent_text(double share) {
-  const double value = 100 * share;
-  return fmt::format("{:.{}f} %", value, value > 0 && value < 10 ? 1 : 0);
-}
-
 std::string pixel_text(double pixels) {
   return fmt::format("{:.{}f}", pixels, pixels < 10 ? 1 : 0);
 }

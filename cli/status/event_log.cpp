@@ -1,23 +1,28 @@
 #include "millrace/cli/status/event_log.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <system_error>
+#include <thread>
 
+#include "millrace/base/clock.h"
+#include "millrace/base/disk/status_files.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/events/last_events.h"
 #include "millrace/base/files.h"
-#include "millrace/tools/report/run_files.h"
-#include "millrace/trainer/status/rank_events.h"
 
 namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using serving::StatusAnswer;
 
 constexpr double kMicroseconds = 1e-6;
+constexpr std::chrono::milliseconds kReadEvery{50};
+const std::string kAsked = "it was asked";
 
 SeenEvent event_of(const Json& json) {
   const auto& more = json.at("args");
@@ -34,16 +39,50 @@ SeenEvent event_of(const Json& json) {
       .goes_on = goes_on};
 }
 
-/// In the run's folder.
-fs::path file_of(std::int64_t number) { return fs::path(kEventsFolder) / events_file_name(number); }
+/// As it is named in texts.
+std::string name_of_file(const fs::path& run, std::size_t rank) {
+  return events_file_in(run, static_cast<std::int64_t>(rank)).lexically_relative(run).string();
+}
 
-/// What a rank has written in this start of the run; null: nothing.
-Json written_by(const fs::path& run, std::int64_t number, const FleetMember& rank) try {
-  auto json = Json::parse(read_file(run / file_of(number)));
+/// What a rank has written in this start of the run because it failed or hung; null: nothing.
+Json written_by(const fs::path& run, std::size_t number, const MemberStatus& rank) try {
+  auto json = Json::parse(read_file(events_file_in(run, static_cast<std::int64_t>(number))));
   const auto& who = json.at("traceEvents").at(0).at("args");
   return who.at("process") == rank.process && who.at("host") == rank.host ? json : Json();
 } catch (const std::exception&) {  // there is none, or half of one
   return {};
+}
+
+std::string text_or_empty(const fs::path& file) {
+  std::error_code unreadable;
+  return fs::exists(file, unreadable) ? read_file(file) : "";
+}
+
+/// Asks all ranks for their events and waits for those that may live, for `timeout` at most. By
+/// rank; null: no answer.
+std::vector<Json> ask_ranks(const fs::path& run, const std::vector<Json>& files,
+                            std::chrono::milliseconds timeout) {
+  std::vector<Json> answers(files.size());
+  std::vector<std::string> before;
+  for (std::size_t rank = 0; rank < files.size(); ++rank)
+    before.push_back(text_or_empty(asked_events_file(run, static_cast<std::int64_t>(rank))));
+  const auto asked = fmt::format("asked by process {} at {:.6f}", ::getpid(), wall_clock());
+  const std::string_view part = asked;
+  replace_file(ask_events_file(run), {&part, 1});
+  const auto end = Clock::now() + timeout;
+  while (true) {
+    bool waits = false;
+    for (std::size_t rank = 0; rank < files.size(); ++rank) {
+      if (files[rank].is_null() || !answers[rank].is_null()) continue;
+      const auto text = text_or_empty(asked_events_file(run, static_cast<std::int64_t>(rank)));
+      if (text != before[rank])
+        answers[rank] = Json::parse(text);
+      else
+        waits |= life_of(files[rank]) != Life::gone;
+    }
+    if (!waits || Clock::now() > end) return answers;
+    std::this_thread::sleep_for(kReadEvery);
+  }
 }
 
 }  // namespace
@@ -63,50 +102,48 @@ EventLog read_event_log(const Json& json, std::string from) try {
   throw Error(fmt::format("{}: the events cannot be read ({})", from, problem.what()));
 }
 
-std::optional<EventLog> first_to_fail(const fs::path& run, const std::vector<FleetMember>& ranks) {
+std::optional<EventLog> first_to_fail(const fs::path& run, const std::vector<MemberStatus>& ranks) {
   std::optional<EventLog> first;
-  for (std::int64_t number = 0; const auto& rank : ranks) {
-    const auto json = written_by(run, number, rank);
-    if (!json.is_null()) {
-      auto log = read_event_log(json, file_of(number).string());
-      if (!first || log.written_s < first->written_s) first = std::move(log);
-    }
-    ++number;
+  for (std::size_t number = 0; number < ranks.size(); ++number) {
+    const auto json = written_by(run, number, ranks[number]);
+    if (json.is_null()) continue;
+    auto log = read_event_log(json, name_of_file(run, number));
+    if (!first || log.written_s < first->written_s) first = std::move(log);
   }
   return first;
 }
 
-EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds patience) {
-  report::read_run_files(run);  // or it is no run
-  const auto fleet = read_fleet_file(run);
-  if (!fleet)
-    throw Error(fmt::format("{}: no rank of this run can be found, as there is no {}", run.string(),
-                            kFleetFile));
-  std::vector<StatusAnswer> answers;
+EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds timeout) {
+  const auto files = newest_status_files(run);
+  if (files.empty())
+    throw Error(
+        fmt::format("{}: no rank has written its status, so none can be asked: the run "
+                    "starts, cannot write to its folder, or is of an older version",
+                    run.string()));
+  std::string why = "no answer";
+  std::vector<Json> answers(files.size());
   try {
-    const auto keys = serving::read_secret_key(run / kFleetKey);
-    answers =
-        serving::StatusLinks(rank_sources(*fleet, keys), serving::Question::events).ask(patience);
-  } catch (const std::exception& problem) {
-    answers.assign(fleet->ranks.size(), {StatusAnswer::Kind::refused, problem.what(), {}});
+    answers = ask_ranks(run, files, timeout);
+  } catch (const std::exception& problem) {  // this user may not write to the folder, say
+    why = problem.what();
   }
   EventLogs logs{.run = run};
-  for (std::size_t i = 0; i < fleet->ranks.size(); ++i) {
-    const auto& rank = fleet->ranks[i];
-    const auto number = static_cast<std::int64_t>(i);
-    // An older version tells its status instead.
-    const bool answers_it =
-        answers[i].status.is_object() && answers[i].status.contains("traceEvents");
-    const auto json = answers_it ? Json(answers[i].status) : written_by(run, number, rank);
+  for (std::size_t number = 0; number < files.size(); ++number) {
+    const auto rank = rank_of(files[number], number);
+    auto json = std::move(answers[number]);
+    const bool answers_it = !json.is_null();
+    if (answers_it)
+      json.at("traceEvents").at(0).at("args")["why"] = kAsked;
+    else
+      json = written_by(run, number, rank);
     if (json.is_null()) {
-      logs.ranks.push_back({.rank = number,
+      logs.ranks.push_back({.rank = static_cast<std::int64_t>(number),
                             .name = fmt::format("{} ({})", rank.name, rank.host),
                             .from = "",
-                            .why = answers[i].why});
+                            .why = why});
       continue;
     }
-    logs.ranks.push_back(
-        read_event_log(json, answers_it ? "it was asked" : file_of(number).string()));
+    logs.ranks.push_back(read_event_log(json, answers_it ? kAsked : name_of_file(run, number)));
     for (const auto& event : json.at("traceEvents")) logs.trace.push_back(event);
   }
   return logs;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "millrace/cli/command.h"
-#include "millrace/trainer/status/fleet_file.h"
+#include "millrace/cli/status/run_status.h"
 
 namespace millrace::cli {
 
@@ -45,11 +45,11 @@ struct EventLogs {
 /// What a rank wrote because it failed, in the start of a run that has these ranks: of several the
 /// first, since others often end because of it. Nothing where none could.
 std::optional<EventLog> first_to_fail(const std::filesystem::path& run,
-                                      const std::vector<FleetMember>& ranks);
+                                      const std::vector<MemberStatus>& ranks);
 
-/// Asks all at the same time, for so long at most. Throws Error for a folder that is no run, or
-/// none of this version.
-EventLogs collect_event_logs(const std::filesystem::path& run, std::chrono::milliseconds patience);
+/// Asks all ranks by a file in the folder, for `timeout` at most. Throws Error for a folder that is
+/// no run, or whose ranks have written no status.
+EventLogs collect_event_logs(const std::filesystem::path& run, std::chrono::milliseconds timeout);
 
 /// An exchange of all ranks, and who kept the others waiting in it.
 struct Lateness {

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/disk/status_files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/status/event_log.h"
-#include "millrace/trainer/status/fleet_file.h"
 
 namespace millrace::cli {
 namespace {

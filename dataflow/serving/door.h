@@ -1,4 +1,4 @@
-// Where a data server or a rank listens: who may connect, and who was turned away.
+// Where a data server listens: who may connect, and who was turned away.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +26,6 @@ struct DoorOptions {
   std::string bind = "tcp://127.0.0.1:5555";
   std::optional<KeyPair> keys;    // none: anyone may connect, and nothing is encrypted
   std::set<std::string> allowed;  // public keys of consumers
-  bool is_quiet = false;          // who is turned away is counted, and not logged
 };
 
 /// The file of an ipc:// endpoint: a server's own while this lives, and gone with it. libzmq puts

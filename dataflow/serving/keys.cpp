@@ -56,24 +56,16 @@ void make_keys(const fs::path& name) {
   write_new(name.string() + ".pub", open, 0644);
 }
 
-KeyPair key_pair_of(std::string secret) {
-  Key open{};
-  if (zmq_curve_public(open.data(), secret.c_str()) != 0)
-    throw ConfigError("this is no secret key");
-  return {open.data(), std::move(secret)};
-}
-
 KeyPair read_secret_key(const fs::path& file) {
   auto secret = read_key(file, "secret");
   struct stat state {};
   if (::stat(file.c_str(), &state) == 0 && (state.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     throw ConfigError(
         fmt::format("{0}: others may read this secret key; chmod 600 {0}", file.string()));
-  try {
-    return key_pair_of(std::move(secret));
-  } catch (const ConfigError& problem) {
-    throw ConfigError(fmt::format("{}: {}", file.string(), problem.what()));
-  }
+  Key open{};
+  if (zmq_curve_public(open.data(), secret.c_str()) != 0)
+    throw ConfigError(fmt::format("{}: this is no secret key", file.string()));
+  return {open.data(), std::move(secret)};
 }
 
 std::string read_public_key(const fs::path& file) { return read_key(file, "public"); }

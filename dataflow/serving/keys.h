@@ -23,8 +23,6 @@ struct LinkKeys {
 /// exists or cannot be written.
 void make_keys(const std::filesystem::path& name);
 
-/// The pair of a secret key. Throws ConfigError if it is none.
-KeyPair key_pair_of(std::string secret);
 /// The pair of a secret key in a file. Throws ConfigError if the file holds none, or others may
 /// read it.
 KeyPair read_secret_key(const std::filesystem::path& file);

@@ -87,11 +87,7 @@ void members(auto& each, Failure& failure) {
   each("why", failure.why);
 }
 
-void members(auto& each, AskStatus& ask) {
-  each("number", ask.number);
-  each("of", ask.of);
-  each.optional("events", ask.events);
-}
+void members(auto& each, AskStatus& ask) { each("number", ask.number); }
 void members(auto& each, Status& status) {
   each("number", status.number);
   each("json", status.json);

@@ -56,13 +56,11 @@ struct Bye {
   std::vector<std::int64_t> held;
 };
 
-// From anyone, to a data server or a rank of a training.
+// From anyone.
 
 /// How are you? Needs no hello.
 struct AskStatus {
   std::int64_t number = 0;  // for the answer
-  std::string of;           // the process that is meant; empty: whoever is there
-  bool events = false;      // its last events are asked for instead; a server has none to tell
 };
 
 // From a server.

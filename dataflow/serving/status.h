@@ -1,4 +1,4 @@
-// What processes of a training say of themselves to who asks (docs/status.md), as JSON.
+// What data servers and ranks of a training report of themselves (docs/status.md), as JSON.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ nlohmann::ordered_json work_status(const FlowReport& flow);
 std::int64_t received_bytes();
 void count_received(std::int64_t bytes);
 
-/// As it travels; what is not UTF-8, as names of files may be, is replaced.
+/// As text; what is not UTF-8, as names of files may be, is replaced.
 std::string status_text(const nlohmann::ordered_json& status);
 
 }  // namespace millrace::serving

@@ -33,14 +33,15 @@ constexpr std::int64_t kStride = 4;  // pixels per cell of P2
 /// one.
 struct CentersOptions : PyramidDetectorOptions {
   std::int64_t channels = 64;
-  double prior = 0.01;
+  double prior_prob = 0.01;
   double box_weight = 1;
 
   void describe(Options& o) {
     PyramidDetectorOptions::describe(o);
     o.add("head.channels", channels, "of the heads' hidden layer", {.min = 8, .max = 1024})
         .decides(OfWeights::tensors);
-    o.add("head.prior_prob", prior, "first probability of every centre", {.min = 1e-6, .max = 0.5});
+    o.add("head.prior_prob", prior_prob, "first probability of every centre",
+          {.min = 1e-6, .max = 0.5});
     o.add("head.box_weight", box_weight, "of the boxes' loss beside the centres'", {.min = 0});
   }
 };
@@ -49,7 +50,7 @@ struct CentersOptions : PyramidDetectorOptions {
 class Head {
  public:
   Head(const Scope& scope, const CentersOptions& options, std::int64_t out, double bias)
-      : hidden_(scope / 0, {options.pyramid.channels, options.channels, 3}, {Init::Kind::he}),
+      : hidden_(scope / 0, {options.pyramid.out_channels, options.channels, 3}, {Init::Kind::he}),
         last_(scope / 1, {options.channels, out, 1}, {Init::Kind::normal, 0.01}) {
     const at::NoGradGuard no_grad;
     last_.bias.fill_(bias);
@@ -122,11 +123,11 @@ class Centers final : public PyramidDetector {
   using Options = CentersOptions;
 
   Centers(const CentersOptions& options, const ModelContext& context)
-      : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/"", context),
+      : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/{}, context),
         options_(options),
         classes_(std::ssize(context.classes)),
         centers_(root() / "centers", options, classes_,
-                 -std::log((1 - options.prior) / options.prior)),
+                 -std::log((1 - options.prior_prob) / options.prior_prob)),
         sides_(root() / "sides", options, 4, /*bias=*/1) {
     // Each row of the last layer is a class: weights for other classes, or in another order, find
     // theirs by name.
@@ -167,7 +168,7 @@ class Centers final : public PyramidDetector {
     for (std::int64_t i = 0; i < map.size(0); ++i) {
       const auto all = peaks[i].flatten();  // (K H W)
       const auto [best, at] = at::topk(all, std::min<std::int64_t>(all.size(0), 300));
-      const auto good = (best > options_.detection.score_threshold).nonzero().squeeze(1);
+      const auto good = (best > options_.detection.score_thresh).nonzero().squeeze(1);
       const auto scores = best.index_select(0, good), where = at.index_select(0, good);
       const auto place = where.remainder(cells);
       const auto distances = sides[i].flatten(1).transpose(0, 1).index_select(0, place);

@@ -172,13 +172,6 @@ class Detector {
   /// Whether `detect` fills notes.
   virtual bool gives_notes() const { return false; }
 
-  /// About how many bytes a step keeps from the forward to the backward pass, for a batch of so
-  /// many images with `pixels` in all, padded; 0: not known. A step that cannot fit is refused.
-  virtual double activation_bytes(std::int64_t images, double pixels) const {
-    static_cast<void>(images), static_cast<void>(pixels);
-    return 0;
-  }
-
  private:
   friend std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
                                                  const ModelContext& context);

@@ -17,12 +17,19 @@
 
 namespace millrace {
 
+enum class BoxHeadType {
+  two_fc,            // two layers
+  four_conv_one_fc,  // four convolutions and one layer
+  mean,              // of a region's cells
+};
+inline std::vector<std::string> value_names(BoxHeadType) { return {"2fc", "4conv1fc", "mean"}; }
+
 struct BoxHeadOptions {
-  std::string kind = "2fc";
-  std::string norm = "none";
-  std::int64_t size = 7;
-  std::int64_t channels = 1024;
-  bool class_agnostic = false;
+  BoxHeadType type = BoxHeadType::two_fc;
+  Norm norm = Norm::none;
+  std::int64_t pooler_resolution = 7;
+  std::int64_t fc_dim = 1024;
+  bool cls_agnostic_bbox_reg = false;
   BoxLoss loss;
   double label_smoothing = 0;
 
@@ -37,9 +44,9 @@ class BoxHead {
     at::Tensor deltas;  // (R, B, 4)
   };
 
-  /// Declares its tensors under the two scopes for regions of `in` channels and `options.size`
-  /// cells. `first` is 1 where the
-  /// background is class 0 and the others follow, 0 where it comes last.
+  /// Declares its tensors under the two scopes for regions of `in` channels and
+  /// `options.pooler_resolution` cells. `first` is 1 where the background is class 0 and the others
+  /// follow, 0 where it comes last.
   BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 

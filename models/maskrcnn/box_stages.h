@@ -21,10 +21,10 @@
 namespace millrace {
 
 struct BoxStagesOptions {
-  std::vector<double> iou = {0.5};  // (S)
-  std::int64_t batch = 512;
-  double positive = 0.25;
-  std::vector<double> weights = {10, 10, 5, 5};  // (4 S)
+  std::vector<double> fg_iou_thresh = {0.5};  // (S)
+  std::int64_t batch_size_per_image = 512;
+  double positive_fraction = 0.25;
+  std::vector<double> bbox_reg_weights = {10, 10, 5, 5};  // (4 S)
   BoxHeadOptions head;
 
   void describe(Options& o);

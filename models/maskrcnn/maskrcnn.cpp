@@ -37,9 +37,8 @@ class MaskRcnn final : public PyramidDetector {
                     pooled_channels(), std::ssize(context.classes), options.first_class()) {
     if (options.masks)
       mask_head_.emplace(root() / "roi_heads", options.mask_head,
-                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_epsilon},
-                         pooler(), pooled_channels(), std::ssize(context.classes),
-                         options.first_class());
+                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_eps}, pooler(),
+                         pooled_channels(), std::ssize(context.classes), options.first_class());
   }
 
   bool gives_masks() const override { return mask_head_.has_value(); }
@@ -49,7 +48,7 @@ class MaskRcnn final : public PyramidDetector {
   /// With a mask head, refuses data without shapes.
   std::vector<std::string> check_facts(const TrainingFacts& facts) const override {
     auto warnings = PyramidDetector::check_facts(facts);
-    if (options_.box_stages.head.norm == "bn")
+    if (options_.box_stages.head.norm == Norm::bn)
       if (auto warning = norm_by_part_warning("model.box.norm is", facts))
         warnings.push_back(*std::move(warning));
     if (!mask_head_ || !facts.count_objects) return warnings;
@@ -94,21 +93,6 @@ class MaskRcnn final : public PyramidDetector {
       losses.push_back(std::move(loss));
     if (mask_head_) losses.push_back(mask_head_->loss(features, regions, truths, step));
     return losses;
-  }
-
-  /// At most: as many regions as are sampled, and masks for those in the foreground; in `detect` as
-  /// many as there may be proposals and detections.
-  RegionLoad regions_of_an_image(bool in_training) const override {
-    const auto cells = [](std::int64_t side) { return static_cast<double>(side * side); };
-    const auto& stages = options_.box_stages;
-    const auto boxes = static_cast<double>(in_training ? stages.batch : options_.rpn.post_nms_test);
-    const auto masks =
-        in_training ? stages.positive * boxes : static_cast<double>(options_.detection.most);
-    return {.boxes = boxes,
-            .box_cells = cells(stages.head.size),
-            .stages = static_cast<double>(stages.iou.size()),
-            .masks = mask_head_ ? masks : 0,
-            .mask_cells = mask_head_ ? cells(mask_head_->cells() / 2) : 0};
   }
 
   std::vector<Found> find(const Features& features) override {

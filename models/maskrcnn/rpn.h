@@ -20,18 +20,26 @@
 namespace millrace {
 
 struct RpnOptions {
+  /// What losses are divided by: batch_size_per_image x images, or the anchors sampled.
+  enum class Normalizer { batch, sampled };
+  friend std::vector<std::string> value_names(Normalizer) { return {"batch", "sampled"}; }
+
+  /// What NMS ranks proposals by.
+  enum class RankBy { logit, probability };
+  friend std::vector<std::string> value_names(RankBy) { return {"logit", "probability"}; }
+
   PyramidAnchors anchors;
-  double anchor_boundary = -1;
-  double high = 0.7, low = 0.3;
-  std::int64_t batch = 256;
-  double positive = 0.5;
-  double beta = 0;
-  std::string normalizer = "batch";
-  std::int64_t pre_nms_train = 2000, pre_nms_test = 1000;
-  std::int64_t post_nms_train = 1000, post_nms_test = 1000;
-  double nms = 0.7;
-  std::string rank = "logit";
-  double min_side = 0;
+  double boundary_thresh = -1;
+  double fg_iou_thresh = 0.7, bg_iou_thresh = 0.3;
+  std::int64_t batch_size_per_image = 256;
+  double positive_fraction = 0.5;
+  double smooth_l1_beta = 0;
+  Normalizer loss_normalizer = Normalizer::batch;
+  std::int64_t pre_nms_top_n_train = 2000, pre_nms_top_n_test = 1000;
+  std::int64_t post_nms_top_n_train = 1000, post_nms_top_n_test = 1000;
+  double nms_thresh = 0.7;
+  RankBy rank_by = RankBy::logit;
+  double min_size = 0;
 
   void describe(Options& o);
   void check(const Config& table) const;

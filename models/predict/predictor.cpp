@@ -9,7 +9,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/models/detector/make_detector.h"
-#include "millrace/models/predict/tensor_pool.h"
 #include "millrace/models/predict/test_image.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/models/weights/model_card.h"
@@ -56,7 +55,6 @@ struct Predictor::Model {
   const std::unique_ptr<Detector> detector;
   int threads = 1;
   std::mutex detects;  // held while it does
-  const TensorPool pool;
 };
 
 Predictor::Predictor(const std::filesystem::path& model, const PredictorOptions& options) {
@@ -95,7 +93,6 @@ std::vector<Prediction> Predictor::predict(std::span<const PredictorImage> image
     }
   });
   const auto batch = model_->test_time.pad()(std::move(samples));
-  const TensorPool::Scope keeps(model_->pool);
   auto found = model_->detector->detect(batch);
   std::vector<Prediction> result(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)

@@ -29,9 +29,9 @@ class DenseHead {
   DenseHead(const Scope& scope, const char* name, const RetinaNetOptions& options,
             std::int64_t values, double bias)
       : values_(values) {
-    const auto channels = options.pyramid.channels;
+    const auto channels = options.pyramid.out_channels;
     const Init small{Init::Kind::normal, 0.01};
-    for (std::int64_t i = 0; i < options.convs; ++i) {
+    for (std::int64_t i = 0; i < options.num_convs; ++i) {
       const auto place = scope / "conv" / i;
       convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{channels, channels, 3},
                           NormOptions{.kind = options.norm}, 1, small);
@@ -71,15 +71,15 @@ class RetinaNet final : public PyramidDetector {
   using Options = RetinaNetOptions;
 
   RetinaNet(const RetinaNetOptions& options, const ModelContext& context)
-      : PyramidDetector(options, options.top(), /*mask_paste=*/"", context),
+      : PyramidDetector(options, options.p6_from, /*mask_paste=*/{}, context),
         options_(options),
         coder_(options.boxes.coder()),
         own_classes_(std::ssize(context.classes)),
-        first_(options.background == "first" ? 1 : 0),
+        first_(options.background == Background::first ? 1 : 0),
         anchors_(options.anchors, /*first_stride=*/8),
         classes_(root() / "head" / "classification_head", "cls_logits", options,
                  std::ssize(context.classes) + first_,
-                 -std::log((1 - options.prior) / options.prior)),
+                 -std::log((1 - options.prior_prob) / options.prior_prob)),
         deltas_(root() / "head" / "regression_head", "bbox_reg", options, 4, 0) {
     (root() / "head" / "classification_head")
         .set_classes("cls_logits", {1, first_ == 1 ? Background::first : Background::none,
@@ -102,7 +102,9 @@ class RetinaNet final : public PyramidDetector {
     return {count_of(std::ssize(batch.images), foreground)};
   }
 
-  bool is_by_batch() const { return options_.normalizer == "batch"; }
+  bool is_by_batch() const {
+    return options_.loss_normalizer == RetinaNetOptions::Normalizer::batch;
+  }
 
   /// What the losses are over.
   Count count_of(std::int64_t images, std::int64_t foreground) const {
@@ -121,7 +123,8 @@ class RetinaNet final : public PyramidDetector {
     const auto pack = pack_of(truths);
     const auto [best, label] =
         match(pack->boxes, pack->begins, anchors.expand({std::ssize(truths), -1, 4}),
-              {options_.low, options_.high, /*low_quality=*/true, options_.boxes.offset});
+              {options_.bg_iou_thresh, options_.fg_iou_thresh, /*low_quality=*/true,
+               options_.boxes.offset});
     auto classes = at::full_like(best, kBackground);
     classes.masked_fill_(label == -1, kIgnored);
     auto foreground = draw({{label, /*foreground=*/anchors.size(0), /*all=*/0,
@@ -211,9 +214,9 @@ class RetinaNet final : public PyramidDetector {
   Found candidates(const at::Tensor& anchors, const at::Tensor& scores,
                    const at::Tensor& deltas) const {
     const auto own = scores.narrow(1, first_, scores.size(1) - first_);
-    const auto pairs = (own > options_.detection.score_threshold).nonzero();  // (D, 2)
+    const auto pairs = (own > options_.detection.score_thresh).nonzero();  // (D, 2)
     const auto all = own.index({pairs.select(1, 0), pairs.select(1, 1)});
-    const auto [best, order] = all.topk(std::min(options_.candidates, all.size(0)));
+    const auto [best, order] = all.topk(std::min(options_.topk_candidates, all.size(0)));
     const auto kept = pairs.index_select(0, order);
     const auto anchor = kept.select(1, 0);
     return {coder_.decode(anchors.index_select(0, anchor), deltas.index_select(0, anchor)), best,
@@ -242,10 +245,10 @@ class RetinaNet final : public PyramidDetector {
     auto& g = *scores.graph;
     const auto in = g.in("candidates");
     const auto own = first_ > 0 ? onnx::slice(scores, 2, first_, first_ + own_classes_) : scores;
-    const auto above = onnx::where(own > options_.detection.score_threshold, own, -1);
+    const auto above = onnx::where(own > options_.detection.score_thresh, own, -1);
     const auto all = onnx::reshape(above, {0, -1});
     const auto [best, places] = onnx::top_k(
-        all, onnx::minimum(onnx::side_of(all, 1), static_cast<double>(options_.candidates)));
+        all, onnx::minimum(onnx::side_of(all, 1), static_cast<double>(options_.topk_candidates)));
     const auto count = g.scalar(static_cast<double>(own_classes_), onnx::Type::i64);
     const auto anchor = places / count;  // (N, k)
     return {coder_.decode(onnx::gather(anchors, anchor, 0),

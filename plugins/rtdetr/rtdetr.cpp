@@ -1,7 +1,6 @@
 #include "rtdetr.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sort.h>
@@ -14,8 +13,6 @@
 #include <millrace/models/onnx/operations.h>
 #include <millrace/models/training_checks.h>
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 
 #include "box_forms.h"
 #include "set_losses.h"
@@ -44,26 +41,6 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
   return size;
 }
 
-/// What a step keeps of each layer's output, numbers: what a norm and an activation take, and the
-/// gradients alive at the same time; the share of it that a detection takes; and bytes of a number
-/// in half precision, since some stay fp32. Fitted to the peaks of tests/bench/memory.py.
-constexpr double kKeptPerLayer = 2.1, kDetectShare = 0.27, kHalfBytes = 2.4;
-
-/// log2 of the stride of a convolution's output.
-int stride_of(std::string_view name) {
-  const auto number_after = [&](std::string_view word) {
-    return name[name.find(word) + word.size()] - '0';
-  };
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  if (has("embedder.")) return 1;
-  if (has("stages.")) return 2 + number_after("stages.");
-  if (has("input_proj.")) return 3 + number_after("input_proj.");
-  if (has("lateral_convs.")) return 5 - number_after("lateral_convs.");
-  if (has("fpn_blocks.")) return 4 - number_after("fpn_blocks.");
-  if (has("downsample_convs.")) return 4 + number_after("downsample_convs.");
-  return 4 + number_after("pan_blocks.");
-}
-
 Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t count) {
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
@@ -73,7 +50,7 @@ DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step
                         const RtDetrOptions& options) {
   auto most = step.most_objects;
   for (const auto& target : targets) most = std::max(most, target.labels.size(0));
-  return {std::min(most, options.decoder.queries), options.denoising};
+  return {std::min(most, options.decoder.num_queries), options.denoising};
 }
 
 /// What the losses are over; the second are those of denoising, if there is any.
@@ -173,14 +150,14 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
   std::vector<millrace::Found> found;
   for (std::int64_t i = 0; i < scores.size(0); ++i) {
     auto [best, order] = at::sort(scores[i], /*stable=*/true, 0, /*descending=*/true);
-    const auto good = (best > options_.test.score_threshold).sum().item<std::int64_t>();
-    const auto count = std::min(good, options_.test.most);
+    const auto good = (best > options_.test.score_thresh).sum().item<std::int64_t>();
+    const auto count = std::min(good, options_.test.detections_per_img);
     const auto places = order.narrow(0, 0, count);
     found.push_back(
         {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
          best.narrow(0, 0, count), places.remainder(classes)});
   }
-  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
+  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
 }
 
 onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
@@ -191,9 +168,10 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
       network_(millrace::normalize(images.pixels, images.sizes, padded, options_.pixels));
   const auto place = g.in("detections");
   const auto scores = onnx::reshape(onnx::apply("Sigmoid", last.logits), {0, -1});  // (N, Q K)
-  const auto [best, order] = onnx::top_k(
-      scores, onnx::minimum(onnx::side_of(scores, 1), static_cast<double>(options_.test.most)));
-  const auto found = onnx::places_of(best > options_.test.score_threshold);  // (D, 2): image, rank
+  const auto [best, order] =
+      onnx::top_k(scores, onnx::minimum(onnx::side_of(scores, 1),
+                                        static_cast<double>(options_.test.detections_per_img)));
+  const auto found = onnx::places_of(best > options_.test.score_thresh);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1), pair = onnx::gather_nd(order, found);
   const auto classes = g.scalar(static_cast<double>(network_.classes()), onnx::Type::i64);
   const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
@@ -204,45 +182,19 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
                                        onnx::remainder(pair, classes),
                                        onnx::squeeze(image, {1}),
                                        {}},
-                                      "", /*cells=*/0);
-}
-
-double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
-  const double places = pixels / 64 + pixels / 256 + pixels / 1024;
-  const auto queries =
-      static_cast<double>(images * (options_.decoder.queries + 2 * options_.denoising.queries));
-  const bool trains = at::GradMode::is_enabled();
-  double values = 0, weights = 0;
-  for (const auto& [name, value, kind, classes] : parameters_) {
-    if (kind != millrace::ParameterKind::weight) continue;
-    if (trains && !value.requires_grad()) continue;
-    weights += static_cast<double>(value.numel());
-    const auto out = static_cast<double>(value.size(0));
-    if (value.dim() == 4)
-      values += out * pixels / std::pow(4.0, stride_of(name));
-    else if (name.find("value_proj") != std::string::npos ||
-             name.find("enc_output") != std::string::npos ||
-             name.find("enc_score_head") != std::string::npos)
-      values += out * places;
-    else if (name.find("denoising_class_embed") == std::string::npos)
-      values += out * queries;
-  }
-  values *= kKeptPerLayer;
-  if (!trains) return kDetectShare * sizeof(float) * values;
-  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
-  return kHalfBytes * values + 2 * weights;  // which are cast
+                                      {}, /*cells=*/0);
 }
 
 std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& facts) const {
   millrace::require_objects(facts);
   std::vector<std::string> warnings;
   const auto& [type, width, norm, freeze_at] = options_.backbone;
-  if (auto warning = millrace::frozen_backbone_warning(facts, type, norm, freeze_at,
-                                                       /*trained_norm=*/"bn"))
+  if (auto warning = millrace::frozen_backbone_warning(facts, value_name(type), norm, freeze_at,
+                                                       /*trained_norm=*/Norm::bn))
     warnings.push_back(*std::move(warning));
   for (const auto& [option, of] : {std::pair{"model.backbone.norm is", &norm},
                                    std::pair{"model.encoder.norm is", &options_.encoder.norm}})
-    if (*of == "bn")
+    if (*of == Norm::bn)
       if (auto warning = millrace::norm_by_part_warning(option, facts))
         warnings.push_back(*std::move(warning));
   return warnings;

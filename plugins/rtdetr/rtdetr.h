@@ -21,7 +21,6 @@ class RtDetr final : public millrace::Detector {
 
   const millrace::Parameters& parameters() const override { return parameters_; }
   bool gives_masks() const override { return false; }
-  double activation_bytes(std::int64_t images, double pixels) const override;
 
  private:
   /// Over the objects; those of denoising over the objects of all groups.

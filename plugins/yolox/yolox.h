@@ -25,7 +25,6 @@ class Yolox final : public Detector {
 
   const Parameters& parameters() const override { return parameters_; }
   bool gives_masks() const override { return false; }
-  double activation_bytes(std::int64_t images, double pixels) const override;
 
   // For tests: pixels (N, 3, H, W), BGR 0 .. 255, whose sides are multiples of 32.
   const Pafpn& pyramid() const { return pyramid_; }

@@ -18,6 +18,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/precision.h"
 #include "millrace/trainer/run/session.h"
@@ -99,6 +100,7 @@ int run(int argc, char** argv, const Cluster& cluster) {
 
 int main(int argc, char** argv) {
   millrace::start_logging();
+  millrace::prepare_opencv();
   return millrace::Cluster::run(
       [&](const millrace::Cluster& cluster) { return millrace::run(argc, argv, cluster); });
 }

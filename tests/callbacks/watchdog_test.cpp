@@ -168,7 +168,7 @@ TEST(WatchdogCallback, RefusesWhatIsNoTime) {
        {"after = '5 steps'", "after = 'soon'", "after = '0 seconds'", "step_limit = '1 epoch'"}) {
     auto table = parse_config(toml, "a.toml");
     watchdog.complete(table);
-    EXPECT_THROW(watchdog.create(table), ConfigError) << toml;
+    EXPECT_THROW(watchdog.create(table, "watchdog"), ConfigError) << toml;
   }
 }
 

@@ -2,7 +2,9 @@
 // after their end.
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "tests/cli/served.h"
 
@@ -60,6 +62,8 @@ TEST_F(Status, TellsOfATrainingAndOfItsEnd) {
   EXPECT_GT(rank["status"]["images_per_s"], 0);
   EXPECT_GT(rank["status"]["memory_bytes"], 1 << 20);
   EXPECT_NE(rank["status"]["where"], "exchange");
+  EXPECT_GT(rank["status"]["images"], 0);
+  EXPECT_GT(rank["status"]["metrics"]["loss"], 0);
   EXPECT_THAT(last_["verdict"].get<std::string>(), StartsWith("training goes on: step "));
   EXPECT_THAT(text(), AllOf(HasSubstr("maskrcnn-1: training"), HasSubstr("rank  host"),
                             HasSubstr("\ntraining goes on: step ")));
@@ -100,23 +104,24 @@ TEST_F(Status, OfARunThatIsDoneIsWhatItReached) {
   EXPECT_EQ(done["verdict"], "done after step 2");
   EXPECT_EQ(done["ranks"][0]["answers"], false);
   EXPECT_EQ(done["ranks"][0]["status"]["step"], 2);
+  const auto file = read_json(run_ / "status" / "rank-0.json");
+  EXPECT_EQ(file["state"], "done");
+  EXPECT_EQ(file["ranks"], 1);
 }
 
 TEST_F(Status, OfAKilledRunIsWhatItSaidLast) {
   Served training(train(), in_folder("log"));
   ASSERT_TRUE(comes_to_train()) << last_ << training.log();
-  ASSERT_TRUE(comes_to([&] { return read_json(run_ / "fleet.json")["ranks"][0]["heard"] > 0; }));
   training.end(SIGKILL);
   const auto killed = status();
   EXPECT_EQ(killed["state"], "broken");
   EXPECT_THAT(killed["verdict"].get<std::string>(), StartsWith("ended unexpectedly"));
   const auto& rank = killed["ranks"][0];
   EXPECT_EQ(rank["answers"], false);
-  EXPECT_EQ(rank["why"], "nobody listens there");
+  EXPECT_NE(rank["why"], "");
   EXPECT_GE(rank["heard_s"], 0);
   EXPECT_GT(rank["status"]["memory_bytes"], 0);
-  EXPECT_THAT(text(), AllOf(HasSubstr("nobody listens there; last heard of "),
-                            HasSubstr("The end of log.txt:")));
+  EXPECT_THAT(text(), AllOf(HasSubstr("; last heard of "), HasSubstr("The end of log.txt:")));
 }
 
 TEST_F(Status, OfACrashedRunNamesTheSignal) {
@@ -152,11 +157,10 @@ TEST_F(Status, NamesTheStageAndTheImageThatHang) {
 TEST_F(Status, OfAStoppedProcessIsThatItDoesNotAnswer) {
   Served training(train(), in_folder("log"));
   ASSERT_TRUE(comes_to_train()) << last_ << training.log();
-  const pid_t process = read_json(run_ / "fleet.json")["ranks"][0]["process"];
+  const pid_t process = last_["ranks"][0]["process"];
   ASSERT_EQ(::kill(process, SIGSTOP), 0);
-  const auto stopped = status();
-  EXPECT_EQ(stopped["state"], "silent");
-  EXPECT_THAT(stopped["verdict"].get<std::string>(), HasSubstr("does not answer (no answer)"));
+  ASSERT_TRUE(comes_to_be([](const Json& status) { return status["state"] == "silent"; })) << last_;
+  EXPECT_THAT(last_["verdict"].get<std::string>(), HasSubstr("does not answer ("));
   expect_short_lines(text());
   ASSERT_EQ(::kill(process, SIGCONT), 0);
   EXPECT_TRUE(comes_to_train()) << last_;
@@ -188,6 +192,101 @@ TEST_F(Status, TellsOfTheDataServers) {
   EXPECT_TRUE(comes_to_be([](const Json& status) {
     return status["servers"][0]["why"] == "nobody listens there";
   })) << last_;
+}
+
+TEST_F(Status, ShowsADataServerByItsEndpoint) {
+  const auto endpoint = "ipc://" + in_folder("socket").string();
+  Served server(serve(endpoint), in_folder("server_log"));
+  ASSERT_TRUE(comes_to([&] { return fs::exists(in_folder("socket")); })) << server.log();
+  const auto answered = successful(trainer({"status", endpoint, "--json"})).json();
+  EXPECT_EQ(answered["answers"], true) << answered;
+  EXPECT_EQ(answered["status"]["consumers"], Json::array());
+  EXPECT_THAT(successful(trainer({"status", endpoint})).out, HasSubstr("consumers"));
+  server.end(SIGKILL);
+  const auto gone = successful(trainer({"status", endpoint, "--json"})).json();
+  EXPECT_EQ(gone["answers"], false) << gone;
+}
+
+TEST_F(Status, NamesTheErrorThatEndedTraining) {
+  Served training(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  fs::remove_all(data_ / "train2017");
+  ASSERT_TRUE(comes_to_be([](const Json& status) { return status["state"] == "broken"; }))
+      << last_ << training.log();
+  EXPECT_THAT(last_["verdict"].get<std::string>(), HasSubstr("; rank 0: "));
+  const auto file = read_json(run_ / "status" / "rank-0.json");
+  EXPECT_EQ(file["state"], "failed");
+  EXPECT_NE(file["reason"], "");
+}
+
+TEST_F(Status, ListensAtNoSocket) {
+  Served training(train(), in_folder("log"));
+  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  const pid_t process = last_["ranks"][0]["process"];
+  for (const auto& fd : fs::directory_iterator(fs::path("/proc") / std::to_string(process) / "fd"))
+    EXPECT_THAT(fs::read_symlink(fd).string(), Not(StartsWith("socket:")));
+}
+
+/// A run that another machine trains, by its files.
+class StatusElsewhere : public Status {
+ protected:
+  void SetUp() override {
+    fs::create_directories(run_ / "status");
+    write_text(run_ / "config.toml", "");
+    write_json(run_ / "record.json", {{"format", 1}, {"starts", {Json::object()}}});
+    file_ = {{"format", 1},
+             {"start", 1},
+             {"rank", 0},
+             {"ranks", 1},
+             {"host", "elsewhere"},
+             {"process", ::getpid()},
+             {"process_start", 1},
+             {"system", "another boot"},
+             {"every_s", 0.5},
+             {"state", "training"},
+             {"reason", ""},
+             {"data_servers", {{"endpoints", Json::array()}, {"key", ""}, {"server_key", ""}}},
+             {"status", {{"step", 7}, {"where", "step"}, {"doing", "takes step 8"}}}};
+  }
+  void write(double written) {
+    file_["written"] = written;
+    write_json(run_ / "status" / "part", file_);
+    fs::rename(run_ / "status" / "part", run_ / "status" / "rank-0.json");
+  }
+  static double now() {
+    const auto since = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(since).count();
+  }
+  Json file_;
+};
+
+TEST_F(StatusElsewhere, IsTrainingWhateverItsClock) {
+  for (const double ahead_s : {-3600., 0., 3600.}) {
+    std::jthread rank([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        write(now() + ahead_s);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    });
+    ASSERT_TRUE(comes_to([&] { return fs::exists(run_ / "status" / "rank-0.json"); }));
+    EXPECT_EQ(status()["state"], "training") << ahead_s;
+  }
+}
+
+TEST_F(StatusElsewhere, IsSilentOnceItWritesNothing) {
+  write(now());
+  auto seen = status();
+  EXPECT_EQ(seen["state"], "silent") << seen;
+  EXPECT_EQ(seen["ranks"][0]["status"]["step"], 7);
+  write(now() - 3600);
+  seen = status();
+  EXPECT_EQ(seen["state"], "broken") << seen;
+}
+
+TEST_F(StatusElsewhere, ShowsNoRanksOfEarlierStarts) {
+  write(now());
+  write_json(run_ / "record.json", {{"format", 1}, {"starts", {Json::object(), Json::object()}}});
+  EXPECT_EQ(status()["ranks"], Json::array());
 }
 
 TEST_F(Status, IsOfRunsAlone) {

@@ -15,10 +15,10 @@ class Cascade : public ::testing::Test {
  protected:
   /// Three stages, class-agnostic, over a pyramid of random values for one image of 64 x 64.
   Cascade() {
-    options_.iou = {0.5, 0.6, 0.7};
-    options_.weights = {10, 10, 5, 5, 20, 20, 10, 10, 30, 30, 15, 15};
-    options_.head.channels = 8;
-    options_.head.class_agnostic = true;
+    options_.fg_iou_thresh = {0.5, 0.6, 0.7};
+    options_.bbox_reg_weights = {10, 10, 5, 5, 20, 20, 10, 10, 30, 30, 15, 15};
+    options_.head.fc_dim = 8;
+    options_.head.cls_agnostic_bbox_reg = true;
     stages_.emplace(Scope(parameters_, 1) / "roi_heads", options_, BoxOptions{}, PoolOptions{},
                     kChannels, kClasses, /*first=*/0);
     features_.padded = {64, 64};

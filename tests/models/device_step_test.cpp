@@ -128,9 +128,9 @@ std::vector<OptimizerOptions> rules() {
           {.nesterov = true, .clip_norm = 0.5},
           {.clip_norm = 1e6},
           {.clip_norm = 0.5, .clip_value = 0.2},
-          {.type = "adamw", .clip_norm = 0.5},
-          {.type = "adamw", .clip_value = 0.1},
-          {.weight_decay = 0.1, .clip_norm = 0.5, .trust = "lars"}};
+          {.type = OptimizerType::adamw, .clip_norm = 0.5},
+          {.type = OptimizerType::adamw, .clip_value = 0.1},
+          {.weight_decay = 0.1, .clip_norm = 0.5, .trust = Trust::lars}};
 }
 
 TEST(DeviceStep, IsTheCpusWithEveryRule) {
@@ -183,7 +183,7 @@ TEST(DeviceStep, ClearsMomentaOnlyInAStepThatIsTaken) {
 // fp16's loss scale: gradients are divided before they are measured and applied.
 TEST(DeviceStep, DividesByTheLossScaleAsTheCpuDoes) {
   for (const auto& rule : rules()) {
-    if (rule.trust != "none") continue;
+    if (rule.trust != Trust::none) continue;
     Training here(at::kCPU, rule), there(kThere, rule);
     const auto give = [](Training& run, at::Device device) {
       auto value = run.model.parameters().find("w")->value;

@@ -142,10 +142,11 @@ TEST(MaskTargetsOnADevice, AreTheCpusOfPolygonsAndRunLengthsAlike) {
                                                coco::from_polygons({&triangle, 1}, 100, 100)};
   const std::vector<const coco::Segmentation*> each{&shapes[1], &shapes[0], &shapes[1]};
   const auto boxes = boxes_of({5, 5, 50, 70, 20, 0, 95, 95, 30, 30, 60, 60});
-  for (const auto* kind : {"binary", "soft"}) {
+  for (const auto kind : {MaskTarget::binary, MaskTarget::soft}) {
     const auto found = mask_targets(each, boxes.to(kOtherDevice), 28, kind, 100, 100);
     EXPECT_EQ(found.device().type(), kOtherDevice);
-    EXPECT_TRUE(same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100))) << kind;
+    EXPECT_TRUE(same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100)))
+        << value_name(kind);
   }
 }
 

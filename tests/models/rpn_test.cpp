@@ -91,7 +91,7 @@ TEST_F(RpnLosses, AreThoseOfTheWholeMapsAndSoAreTheGradients) {
   const auto drawn = all(anchors);
   const Matches matches{at::arange(kImages).view({-1, 1}).expand({kImages, anchors}).contiguous(),
                         {}};
-  const double divisor = static_cast<double>(options_.batch) * kImages;
+  const double divisor = static_cast<double>(options_.batch_size_per_image) * kImages;
   const auto targets = at::zeros({kImages * anchors}).index_fill_(0, drawn.foreground, 1);
   const auto objectness =
       at::binary_cross_entropy_with_logits(logits.flatten(), targets, {}, {}, at::Reduction::Sum) /

@@ -66,7 +66,7 @@ TEST(LossesParity, MaskHeadsLossAndItsGradient) {
     const RecordedShapes shapes(masks, matched);
     const auto logits = leaf(golden["mask_logits"]);
     const auto targets =
-        mask_targets(shapes.matched, golden["boxes"], logits.size(-1), "soft",
+        mask_targets(shapes.matched, golden["boxes"], logits.size(-1), MaskTarget::soft,
                      static_cast<double>(masks.size(1)), static_cast<double>(masks.size(2)));
     const auto own =
         logits.index({at::arange(matched.size(0)), golden["gt_labels"].index_select(0, matched)});
@@ -83,7 +83,7 @@ TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
     Parameters parameters;
     const Scope root(parameters, 1);
     const ConvNorm layer(root / "conv", root / "bn", {channels, channels, 1},
-                         {"frozen_bn", golden.parameters["eps"]});
+                         {Norm::frozen_bn, golden.parameters["eps"]});
     {
       const at::NoGradGuard no_grad;
       const auto set = [&](const char* name, const at::Tensor& value) {
@@ -117,7 +117,7 @@ TEST(BoxesParity, SmallDetectionsGo) {
 
     const auto scores = at::arange(rows.size(0), 0, -1, at::kFloat);  // they keep their order
     const DetectionOptions options{
-        .nms = 1, .most = 1000, .min_side = golden.parameters["min_size"]};
+        .nms_thresh = 1, .detections_per_img = 1000, .min_size = golden.parameters["min_size"]};
     const auto found =
         best_detections({boxes.index_select(0, rows), scores, at::arange(rows.size(0))}, {1e4, 1e4},
                         /*offset=*/0, options);

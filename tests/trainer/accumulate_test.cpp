@@ -141,7 +141,7 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
     plan.optimizer.accumulate = accumulate;
     plan.images_per_step = 2 * accumulate;
     plan.train.max_steps = 3;
-    plan.schedule = {.type = "constant", .warmup = "0 steps"};
+    plan.schedule = {.type = ScheduleType::constant, .warmup = "0 steps"};
     Position at;
     double lr = 0;
     train(plan, [&](LambdaCallback& c) {
@@ -161,7 +161,7 @@ TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
   const auto train = [&](const std::string& name, std::int64_t steps) {
     MeanDetector model;
     auto plan = fake_plan(model, scratch / name);
-    plan.optimizer.type = "adamw";
+    plan.optimizer.type = OptimizerType::adamw;
     plan.optimizer.accumulate = 3;
     plan.images_per_step = 6;
     plan.train.max_steps = steps;
@@ -179,7 +179,7 @@ TEST(Accumulate, FindsTheLossScaleOfFp16) {
   const Scratch scratch;
   MeanDetector model;
   auto plan = fake_plan(model, scratch / "run");
-  plan.train.precision = "fp16";
+  plan.train.precision = FloatType::fp16;
   plan.optimizer.accumulate = 2;
   plan.optimizer.clip_norm = 0;
   plan.images_per_step = 4;

@@ -148,21 +148,21 @@ TEST(RanksStep, IsThatOfOneProcess) {
   expect_steps_of_one_process({}, {.all = Cluster::alone()});
   expect_steps_of_one_process({.parts = 2}, {.all = Cluster::alone(), .parts = 2});
   for (const OptimizerOptions& options : {OptimizerOptions{.weight_decay = 0.1, .clip_norm = 0.5},
-                                          {.weight_decay = 0.1, .trust = "lars"}})
+                                          {.weight_decay = 0.1, .trust = Trust::lars}})
     expect_steps_of_one_process({.optimizer = options},
                                 {.all = Cluster::alone(), .optimizer = options});
 }
 
 TEST(RanksStep, ExchangesGradientsInHalfPrecisionWhereAsked) {
   TrainOptions bf16;
-  bf16.gradient_type = "bf16";
+  bf16.gradient_type = FloatType::bf16;
   expect_steps_of_one_process({.train = bf16, .count = 5}, {.all = Cluster::alone(), .count = 5},
                               0.05);
 }
 
 TEST(RanksStep, FindsTheSameLossScaleAsOneProcess) {
   TrainOptions fp16;
-  fp16.precision = "fp16";
+  fp16.precision = FloatType::fp16;
   Steps together{.train = fp16, .count = 10},
       alone{.all = Cluster::alone(), .train = fp16, .count = 10};
   together.model.factor = alone.model.factor = 1e35;
@@ -238,8 +238,8 @@ TEST(MicroBatches, GiveTheSameBytesForAnyNumberOfRanks) {
   train.micro_batch = 1;
   for (const OptimizerOptions& options : {OptimizerOptions{.weight_decay = 0.1},
                                           {.weight_decay = 0.1, .clip_norm = 0.5},
-                                          {.type = "adamw", .weight_decay = 0.1},
-                                          {.weight_decay = 0.1, .trust = "lars"}})
+                                          {.type = OptimizerType::adamw, .weight_decay = 0.1},
+                                          {.weight_decay = 0.1, .trust = Trust::lars}})
     expect_same_bytes(options, train, /*parts=*/1);
   expect_same_bytes({.weight_decay = 0.1}, train, /*parts=*/2);
   if (cluster->size() == 4) return;

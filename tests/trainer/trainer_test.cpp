@@ -97,7 +97,7 @@ TEST(Trainer, SaysHowLongItIsAndWhatWasLeftOut) {
 
 TEST(Trainer, LogsTheLastRateAndWholeSteps) {
   Fixture f;
-  f.plan.schedule = {.type = "cosine", .warmup = "0 steps"};
+  f.plan.schedule = {.type = ScheduleType::cosine, .warmup = "0 steps"};
   f.plan.train.max_steps = 5;
   double rate = 0;
   f.add().on_after_step = [&](TrainState& s) { rate = s.lr; };

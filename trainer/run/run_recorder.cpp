@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "millrace/base/disk/status_files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/options.h"
 #include "millrace/base/process/process_usage.h"
-#include "millrace/trainer/status/fleet_file.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -125,14 +125,13 @@ RunUse RunRecorder::use() {
   return use;
 }
 
-/// From what they said last (`trainer status`).
+/// From their status files.
 void RunRecorder::add_other_ranks(RunUse& use) const try {
-  const auto fleet = read_fleet_file(start_->folder());
-  if (!fleet || fleet->start != start_->number()) return;
-  const auto ranks = std::min(fleet->ranks.size(), use.peak_memory_mib.size());
+  const auto files = read_status_files(start_->folder(), start_->number());
+  const auto ranks = std::min(files.size(), use.peak_memory_mib.size());
   for (std::size_t rank = 1; rank < ranks; ++rank) {
-    const auto& status = fleet->ranks[rank].status;
-    if (!status.is_object()) continue;
+    if (files[rank].is_null()) continue;
+    const auto& status = files[rank].at("status");
     use.cpu_s += std::max(0.0, status.value("cpu_s", 0.0) - cpu_before_[rank]);
     use.peak_memory_mib[rank] =
         static_cast<std::int64_t>(status.value("memory_peak_bytes", 0.0) / kMiB);

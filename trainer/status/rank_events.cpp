@@ -29,19 +29,17 @@ LastEventsOptions options_of(const Cluster& cluster, const fs::path& folder) {
                             .host = host_name(),
                             .at_sigterm = cluster.size() > 1};
   const auto mark = cluster.broadcast("mark of the run", cluster.is_chief() ? mark_of(folder) : "");
-  auto place = fs::absolute(folder) / kEventsFolder;
+  options.file = events_file_in(fs::absolute(folder), cluster.rank());
   if (!cluster.is_chief() && (mark.empty() || mark_of(folder) != mark)) {
     options.is_private = true;
-    place = fs::temp_directory_path() /
-            fmt::format("millrace-events-{}-{}", ::getuid(), folder.filename().string());
+    options.file = fs::temp_directory_path() /
+                   fmt::format("millrace-events-{}-{}", ::getuid(), folder.filename().string()) /
+                   options.file.filename();
   }
-  options.file = place / events_file_name(cluster.rank());
   return options;
 }
 
 }  // namespace
-
-std::string events_file_name(std::int64_t rank) { return fmt::format("rank-{:04}.json", rank); }
 
 RankEvents::RankEvents(const Cluster& cluster, const fs::path& folder)
     : options_(options_of(cluster, folder)), last_(options_) {}

@@ -10,11 +10,6 @@
 
 namespace millrace {
 
-/// "rank-0003.json"
-std::string events_file_name(std::int64_t rank);
-/// Of a run, relative to its folder.
-inline constexpr auto kEventsFolder = "events";
-
 /// While one exists, write_last_events writes RUN/events/rank-0003.json where this rank sees the
 /// run's folder, else a file of that name in a folder of its own under the system's temporary one,
 /// which is told when it is written. One at a time.
@@ -22,6 +17,9 @@ class RankEvents {
  public:
   /// Every rank makes one. `folder`: the run's, by the chief's word. Borrows `cluster`.
   RankEvents(const Cluster& cluster, const std::filesystem::path& folder);
+
+  /// Whether this rank sees the run's folder.
+  bool sees_run() const { return !options_.is_private; }
 
   /// The events up to now, as the file has them.
   std::string text(std::string_view why) const;

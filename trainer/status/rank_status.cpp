@@ -20,6 +20,7 @@ ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   json["step"] = standing.step;
   json["total_steps"] = standing.total_steps;
   json["epoch"] = standing.progress;
+  json["images"] = standing.images;
   json["images_per_s"] = standing.images_per_s;
   // A step or a callback that waits for other ranks.
   json["where"] = waiting ? "exchange" : now.where;
@@ -31,6 +32,7 @@ ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   json["work"] = data ? serving::work_status(*data) : ordered_json::array();
   json["received_bytes"] = traffic.received + serving::received_bytes();
   json["sent_bytes"] = traffic.sent;
+  json["metrics"] = standing.metrics;
   return json;
 }
 

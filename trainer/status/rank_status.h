@@ -1,4 +1,4 @@
-// What a rank says of itself to who asks (docs/status.md).
+// How a rank is, as its status file has it (docs/status.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

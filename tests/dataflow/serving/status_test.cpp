@@ -1,13 +1,12 @@
-// Whoever is asked for its status answers, if it can and may; who cannot keeps nobody waiting.
+// A data server that is asked for its status answers if it can and may; one that cannot delays no
+// answer of another.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <nlohmann/json.hpp>
 
-#include "millrace/base/clock.h"
+#include "millrace/dataflow/serving/ask_status.h"
 #include "millrace/dataflow/serving/status.h"
-#include "millrace/dataflow/serving/status_door.h"
-#include "millrace/dataflow/serving/status_links.h"
 #include "tests/dataflow/serving/servers.h"
 
 namespace millrace::testing {
@@ -26,23 +25,10 @@ KeyPair new_keys() {
   return read_secret_key(folder / "a.key");
 }
 
-struct StatusDoors : Test {
-  const KeyPair keys_ = new_keys();
-  const std::string json_ = R"({"step": 12, "photo": "p.jpg"})";
-  const std::string events_ = R"({"traceEvents": []})";
-  const StatusDoor door_{
-      {.bind = "tcp://127.0.0.1:*", .keys = keys_, .allowed = {keys_.public_key}},
-      "rank 1",
-      [this] { return json_; },
-      [this] { return events_; }};
-
-  StatusSource source(const std::string& name = "rank 1") const {
-    return {name, {door_.endpoint()}, LinkKeys{keys_.public_key, keys_}};
-  }
-  static StatusAnswer ask(const StatusSource& source, std::chrono::milliseconds most = kLong) {
-    return StatusLinks({source}).ask(most).at(0);
-  }
-};
+StatusAnswer ask(const std::string& endpoint, const std::optional<LinkKeys>& keys = {},
+                 std::chrono::milliseconds timeout = kLong) {
+  return ask_status({endpoint}, keys, timeout).at(0);
+}
 
 /// A TCP socket that takes connections and says nothing, as a stopped process does.
 class Mute {
@@ -64,72 +50,14 @@ class Mute {
   std::string endpoint_;
 };
 
-TEST_F(StatusDoors, AnswerAsOftenAsTheyAreAsked) {
-  StatusLinks links({source(), source()});
-  for (int times = 0; times < 3; ++times)
-    for (const auto& answer : links.ask(kLong)) {
-      ASSERT_EQ(answer.kind, Kind::answered) << answer.why;
-      EXPECT_EQ(answer.status.dump(), R"({"step":12,"photo":"p.jpg"})");
-    }
-}
-
-TEST_F(StatusDoors, TellTheirEventsWhereTheseAreAskedFor) {
-  const auto answer = StatusLinks({source()}, Question::events).ask(kLong).at(0);
-  EXPECT_EQ(answer.status.dump(), R"({"traceEvents":[]})");
-}
-
-TEST_F(StatusDoors, TellNobodyWithAnotherKey) {
-  const auto others = new_keys();
-  const auto answer = ask({"rank 1", {door_.endpoint()}, LinkKeys{keys_.public_key, others}});
-  EXPECT_EQ(answer.kind, Kind::refused);
-  EXPECT_EQ(answer.why, "does not allow our key");
-  EXPECT_NE(ask({"rank 1", {door_.endpoint()}, {}}, 1s).kind, Kind::answered);
-}
-
-TEST_F(StatusDoors, AnswerForThemselvesAlone) {
-  const auto answer = ask(source("rank 2"));
-  EXPECT_EQ(answer.kind, Kind::refused);
-  EXPECT_EQ(answer.why, "this is rank 1");
-}
-
-TEST_F(StatusDoors, ThatHaveGoneKeepNobodyWaiting) {
-  auto gone = std::make_unique<StatusDoor>(
-      DoorOptions{.bind = "tcp://127.0.0.1:*", .keys = keys_, .allowed = {keys_.public_key}},
-      "rank 2", [] { return "{}"; }, [] { return "{}"; });
-  StatusSource other{"rank 2", {gone->endpoint()}, LinkKeys{keys_.public_key, keys_}};
-  StatusLinks links({source(), other});
-  EXPECT_EQ(links.ask(kLong)[1].kind, Kind::answered);
-  gone.reset();
-  EXPECT_TRUE(comes_to([&] { return links.ask(kLong)[1].kind == Kind::gone; }));
-  EXPECT_EQ(links.ask(kLong)[0].kind, Kind::answered);
-  EXPECT_EQ(ask(other).kind, Kind::gone);
-}
-
-TEST_F(StatusDoors, AreAskedBesideThoseThatAreSilent) {
-  const Mute mute;
-  StatusSource silent{"rank 2", {mute.endpoint()}, LinkKeys{keys_.public_key, keys_}};
-  const auto answers = StatusLinks({silent, source()}).ask(1s);
-  EXPECT_EQ(answers[0].kind, Kind::silent);
-  EXPECT_EQ(answers[0].why, "no answer");
-  EXPECT_EQ(answers[1].kind, Kind::answered);
-}
-
-TEST_F(StatusDoors, AreFoundAtAnyOfTheirAddresses) {
-  const Mute mute;
-  auto at_all = source();
-  at_all.endpoints = {mute.endpoint(), "tcp://127.0.0.1:1", door_.endpoint()};
-  EXPECT_EQ(ask(at_all).kind, Kind::answered);
-}
-
-TEST(ServerStatus, TellsOfConsumersAndBytesAndNeedsNoHello) {
+TEST(ServerStatus, AnswersWithConsumersAndBytes) {
   const ThreadServer server;
-  StatusLinks links({{"", {server.endpoint()}, {}}});
-  const auto ask = [&] {
-    const auto answer = links.ask(kLong).at(0);
+  const auto answered = [&] {
+    const auto answer = ask(server.endpoint());
     EXPECT_EQ(answer.kind, Kind::answered) << answer.why;
     return answer.status;
   };
-  auto status = ask();
+  auto status = answered();
   EXPECT_EQ(status.at("batches"), 0);
   EXPECT_EQ(status.at("consumers"), nlohmann::ordered_json::array());
   EXPECT_GT(status.at("memory_bytes"), 0);
@@ -137,13 +65,41 @@ TEST(ServerStatus, TellsOfConsumersAndBytesAndNeedsNoHello) {
 
   const auto flow = connect({server.endpoint()}, {.share = {1, 2}});
   seen(*flow, 10);
-  status = ask();
+  status = answered();
   EXPECT_GE(status.at("batches"), 10);
   EXPECT_GT(status.at("sent_bytes"), 0);
   ASSERT_EQ(status.at("consumers").size(), 1);
   EXPECT_EQ(status.at("consumers")[0].at("rank"), 1);
   EXPECT_EQ(status.at("consumers")[0].at("ranks"), 2);
   EXPECT_GT(received_bytes(), 0);
+}
+
+TEST(ServerStatus, RejectsKeysThatAreNotAllowed) {
+  const auto own = new_keys(), allowed = new_keys(), others = new_keys();
+  const ThreadServer server(
+      {}, {.door = {.bind = "tcp://127.0.0.1:*", .keys = own, .allowed = {allowed.public_key}}});
+  EXPECT_EQ(ask(server.endpoint(), LinkKeys{own.public_key, allowed}).kind, Kind::answered);
+  const auto refused = ask(server.endpoint(), LinkKeys{own.public_key, others});
+  EXPECT_EQ(refused.kind, Kind::refused);
+  EXPECT_EQ(refused.why, "does not allow our key");
+  EXPECT_NE(ask(server.endpoint(), {}, 1s).kind, Kind::answered);
+}
+
+TEST(ServerStatus, IsGoneWithTheServer) {
+  auto server = std::make_unique<ThreadServer>();
+  const auto endpoint = server->endpoint();
+  EXPECT_EQ(ask(endpoint).kind, Kind::answered);
+  server.reset();
+  EXPECT_EQ(ask(endpoint).kind, Kind::gone);
+}
+
+TEST(ServerStatus, AnswersBesideSilentServers) {
+  const Mute mute;
+  const ThreadServer server;
+  const auto answers = ask_status({mute.endpoint(), server.endpoint()}, {}, 1s);
+  EXPECT_EQ(answers[0].kind, Kind::silent);
+  EXPECT_EQ(answers[0].why, "no answer");
+  EXPECT_EQ(answers[1].kind, Kind::answered);
 }
 
 }  // namespace

@@ -180,9 +180,9 @@ TEST_F(OnAGpu, MaskTargetsAreTheCpus) {
       const auto boxes = random_boxes(count, 20, 70, 1);
       EXPECT_TRUE(same(twice_alike([&] {
                          return std::vector{
-                             mask_targets(each, gpu(boxes), size, "binary", 100, 100)};
+                             mask_targets(each, gpu(boxes), size, MaskTarget::binary, 100, 100)};
                        })[0],
-                       mask_targets(each, boxes, size, "binary", 100, 100)))
+                       mask_targets(each, boxes, size, MaskTarget::binary, 100, 100)))
           << count << " of " << size;
     }
 }
@@ -262,14 +262,14 @@ TEST_F(OnAGpu, NormalizedPixelsHaveTheCpusBits) {
     for (std::size_t i = 0; i < batch.bytes(); ++i)
       batch.pixels[i] = static_cast<std::uint8_t>(i * 7 % 251);
     for (const auto type : {at::kFloat, at::kHalf, at::kBFloat16})
-      for (const auto* order : {"bgr", "rgb"}) {
+      for (const auto order : {ChannelOrder::bgr, ChannelOrder::rgb}) {
         const PixelOptions options{.pixel_order = order, .pixel_std = {57.1, 58.2, 59.3}};
         const auto expected = normalize(batch, options, at::kCPU, {64, 64}).to(type);
         const auto found = twice_alike([&] {
           const ComputeIn precision(type, at::kCUDA);
           return std::vector{normalize(batch, options, at::kCUDA, {64, 64})};
         });
-        EXPECT_TRUE(same(found[0], expected)) << type << " " << order;
+        EXPECT_TRUE(same(found[0], expected)) << type << " " << value_name(order);
       }
   }
 }

@@ -120,7 +120,7 @@ TEST(Yolox, UniformBoxesHaveOneScaleUnclipped) {
 }
 
 TEST(Yolox, KeepsNoMoreDetectionsThanAsked) {
-  EXPECT_EQ(by_formula("plain", {.most = 7})->detect(small_batch())[0].size(), 7U);
+  EXPECT_EQ(by_formula("plain", {.detections_per_img = 7})->detect(small_batch())[0].size(), 7U);
 }
 
 TEST(Yolox, HasTheSizesThatArePublished) {

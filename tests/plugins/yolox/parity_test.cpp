@@ -64,7 +64,7 @@ class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> 
                    << " (set MILLRACE_PEERS_PYTHON to a Python that has them)";
     for (const auto& [name, tensor] : asked ? of_package() : recorded)
       if (name.starts_with(model + "/")) theirs_[name.substr(model.size() + 1)] = tensor;
-    model_ = by_formula(model, {.l1_from = 1, .most = 1000});
+    model_ = by_formula(model, {.l1_from = 1, .detections_per_img = 1000});
   }
 
   void expect_close(const std::string& name, const at::Tensor& ours, double relative) const {

@@ -111,13 +111,14 @@ TEST(AnchorChoice, TakesLongAnchorsForLongObjectsAlone) {
 }
 
 TEST(Batch, FitsMemoryAndTheDataSet) {
-  const auto bytes = [](std::int64_t images) { return 1e9 * static_cast<double>(images); };
-  EXPECT_EQ(choose_batch(1000, kLaptop, bytes), 4);
-  EXPECT_EQ(choose_batch(1000, kServer, bytes), 8);
-  EXPECT_EQ(choose_batch(9, kLaptop, bytes), 2);
-  EXPECT_EQ(choose_batch(2, kLaptop, bytes), 1);
-  EXPECT_EQ(choose_batch(1000, {.cores = 2, .memory = 5e9}, bytes), 2);
-  EXPECT_EQ(choose_batch(1000, {.cores = 2, .memory = 1e8}, bytes), 1);
+  EXPECT_EQ(choose_batch(1000, kLaptop), 4);
+  EXPECT_EQ(choose_batch(1000, kServer), 8);
+  EXPECT_EQ(choose_batch(9, kLaptop), 2);
+  EXPECT_EQ(choose_batch(2, kLaptop), 1);
+  const Machine small{.cores = 2, .memory = 5e9};
+  EXPECT_EQ(batch_in_memory(4, small, 1e8), 4);
+  EXPECT_EQ(batch_in_memory(4, small, 1e9), 2);
+  EXPECT_EQ(batch_in_memory(4, small, 1e10), 1);
 }
 
 TEST(Plan, SeesFewImagesOftenAndManySeldom) {

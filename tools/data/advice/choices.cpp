@@ -96,13 +96,17 @@ Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of) {
   return share_reached(longer.chosen) > share_reached(anchors.chosen) + kWorthIt ? longer : anchors;
 }
 
-std::int64_t choose_batch(std::size_t images, const Machine& machine,
-                          const std::function<double(std::int64_t)>& bytes_of) {
-  constexpr double kShare = .5;  // of the memory; the data flow and the evaluation need theirs
+std::int64_t choose_batch(std::size_t images, const Machine& machine) {
   const auto quarter = static_cast<std::int64_t>(images / 4);
-  auto batch = std::min<std::int64_t>(machine.gpu ? 8 : 4, std::max<std::int64_t>(1, quarter));
-  while (batch > 1 && bytes_of(batch) > kShare * machine.memory) --batch;
-  return batch;
+  return std::min<std::int64_t>(machine.gpu ? 8 : 4, std::max<std::int64_t>(1, quarter));
+}
+
+std::int64_t batch_in_memory(std::int64_t batch, const Machine& machine, double image_bytes) {
+  constexpr double kShare = .5;  // of the memory; the evaluation needs its own
+  const auto most = kShare * machine.memory / std::max(1.0, image_bytes);
+  return most < static_cast<double>(batch)
+             ? std::max<std::int64_t>(1, std::llround(std::floor(most)))
+             : batch;
 }
 
 Plan choose_plan(std::size_t images, std::int64_t batch, Start start, bool one_stage) {

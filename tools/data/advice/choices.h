@@ -64,10 +64,11 @@ using RuleOf =
 /// more than with those published.
 Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of);
 
-/// The largest batch that takes half of the memory, by `bytes_of` of so many images; at most 4 (8
-/// on a GPU), and a quarter of the images.
-std::int64_t choose_batch(std::size_t images, const Machine& machine,
-                          const std::function<double(std::int64_t)>& bytes_of);
+/// At most 4 images a step (8 on a GPU), and a quarter of all.
+std::int64_t choose_batch(std::size_t images, const Machine& machine);
+
+/// The largest batch up to `batch` that takes half of the memory, at `image_bytes` for each image.
+std::int64_t batch_in_memory(std::int64_t batch, const Machine& machine, double image_bytes);
 
 struct Plan {
   std::int64_t epochs = 1, steps = 1;  // steps in all

@@ -7,6 +7,7 @@
 
 #include "millrace/base/config.h"
 #include "millrace/base/text.h"
+#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::advice {
 namespace {
@@ -23,8 +24,6 @@ std::string list_of(const Numbers& numbers) {
   for (const auto number : numbers) words.push_back(fmt::format("{}", number));
   return '[' + joined(words) + ']';
 }
-
-std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
 std::string count_of(std::size_t count, std::string_view noun) {
   return counted(static_cast<long long>(count), noun);
@@ -197,7 +196,9 @@ void add_model(const Draft& draft, Text& text) {
   }
   const auto& anchors = draft.anchors;
   text.table("model.anchors");
-  const auto of = [](const CoverageSummary& summary) { return percent(1 - summary.all.recall(0)); };
+  const auto of = [](const CoverageSummary& summary) {
+    return percent_text(1 - summary.all.recall(0));
+  };
   text.line("sizes", list_of(anchors.sizes),
             fmt::format("pixels; {} of objects overlap none by half (published: {})",
                         of(anchors.chosen), of(anchors.published)));

@@ -1,0 +1,35 @@
+// RUN/status: how each rank of a run is, in a file that the rank replaces every few seconds.
+//
+//   status/rank-1.json   {"format": 1, "start": 1, "rank": 1, "ranks": 2, ...}: docs/status.md
+//   status/ask-events    a text: each rank answers another one than before with its last events in
+//   status/events-1.json
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace millrace {
+
+inline constexpr int kStatusFormat = 1;
+
+std::filesystem::path status_folder(const std::filesystem::path& run);
+std::filesystem::path status_file(const std::filesystem::path& run, std::int64_t rank);
+std::filesystem::path asked_events_file(const std::filesystem::path& run, std::int64_t rank);
+std::filesystem::path ask_events_file(const std::filesystem::path& run);
+
+/// What rank `rank` of the `start`-th start of a run has written last; null if it has written
+/// nothing, or what cannot be read.
+nlohmann::ordered_json read_status_file(const std::filesystem::path& run, std::int64_t start,
+                                        std::int64_t rank);
+
+/// The same of all ranks of that start; empty if none has written anything. Files of other starts,
+/// of which there may be more, do not count.
+std::vector<nlohmann::ordered_json> read_status_files(const std::filesystem::path& run,
+                                                      std::int64_t start);
+
+/// Seconds since 1970.
+double wall_clock();
+
+}  // namespace millrace

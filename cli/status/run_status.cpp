@@ -1,0 +1,260 @@
+#include "millrace/cli/status/run_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <future>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/disk/record_file.h"
+#include "millrace/base/disk/status_files.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/process/process_identity.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/status/event_log.h"
+#include "millrace/dataflow/serving/ask_status.h"
+#include "millrace/tools/report/run_files.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using report::Standing;
+
+constexpr std::chrono::milliseconds kReadEvery{50};
+constexpr double kPeriods = 3;       // without a file, before a rank is silent
+constexpr double kGoneAfterS = 600;  // without a file, a process of another machine
+
+std::int64_t starts_of(const report::RunFiles& files) {
+  const auto& record = files.record;
+  return record.is_object() && record.contains("starts")
+             ? static_cast<std::int64_t>(record["starts"].size())
+             : 0;
+}
+
+bool is_over(const report::RunFiles& files) {
+  return files.standing == Standing::done || files.standing == Standing::stopped;
+}
+
+double age_of(const Json& file) { return wall_clock() - file.value("written", 0.); }
+
+bool is_training(const Json& file) { return file.value("state", "") == "training"; }
+
+/// The status files of the `start`-th start and how their ranks are. Clocks of other machines do
+/// not count: a rank that may be silent is watched until it writes again.
+std::vector<std::pair<Json, Life>> watch(const fs::path& run, std::int64_t start,
+                                         std::vector<Json> files) {
+  std::vector<std::pair<Json, Life>> all;
+  double timeout_s = 0;
+  for (auto& file : files) {
+    auto life = file.is_null() ? Life::gone : life_of(file);
+    if (life == Life::gone && !file.is_null()) {  // what it wrote at its end
+      file = read_status_file(run, start, std::ssize(all));
+      if (!file.is_null()) life = life_of(file);
+    }
+    if (life == Life::silent) timeout_s = std::max(timeout_s, kPeriods * file.value("every_s", 0.));
+    all.emplace_back(std::move(file), life);
+  }
+  const auto began = Clock::now();
+  const auto is_silent = [](const auto& one) { return one.second == Life::silent; };
+  while (std::ranges::any_of(all, is_silent) && seconds_since(began) < timeout_s) {
+    std::this_thread::sleep_for(kReadEvery);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      auto& [file, life] = all[rank];
+      if (life != Life::silent) continue;
+      auto now = read_status_file(run, start, static_cast<std::int64_t>(rank));
+      if (now.is_null() || now["written"] == file["written"]) continue;
+      file = std::move(now);
+      life = is_training(file) ? Life::writes : Life::gone;
+    }
+  }
+  for (auto& [file, life] : all)
+    if (life == Life::silent && age_of(file) > kGoneAfterS &&
+        file.value("system", "") != own_identity().system)
+      life = Life::gone;
+  return all;
+}
+
+std::string why_of(const Json& file, Life life) {
+  if (file.is_null()) return "has written no status: does it see the run's folder?";
+  if (life == Life::writes) return "";
+  if (life == Life::silent) return "writes no status";
+  return is_training(file) ? "its process has ended" : "its training has ended";
+}
+
+std::optional<serving::LinkKeys> keys_of(const Json& servers) {
+  const auto own = servers.value("key", "");
+  if (own.empty()) return std::nullopt;
+  return serving::LinkKeys{serving::read_public_key(servers.value("server_key", "")),
+                           serving::read_secret_key(own)};
+}
+
+/// Those of the run; what keeps them from being asked is why none answers.
+std::vector<MemberStatus> ask_servers_of(const Json& file, bool asks,
+                                         std::chrono::milliseconds timeout) {
+  const auto& servers = file.at("data_servers");
+  const std::vector<std::string> endpoints = servers.at("endpoints");
+  std::string why;
+  if (asks) try {
+      return ask_servers(endpoints, keys_of(servers), timeout);
+    } catch (const std::exception& problem) {
+      why = problem.what();
+    }
+  std::vector<MemberStatus> members;
+  for (const auto& endpoint : endpoints) members.push_back({.name = endpoint, .why = why});
+  return members;
+}
+
+RunState state_of(const report::RunFiles& files, const std::vector<std::pair<Json, Life>>& ranks) {
+  const auto any = [&](Life life) {
+    return std::ranges::any_of(ranks, [&](const auto& one) { return one.second == life; });
+  };
+  if (is_over(files)) return files.standing == Standing::done ? RunState::done : RunState::stopped;
+  if (any(Life::writes)) return RunState::training;
+  const bool is_locked = files.standing == Standing::training;
+  if (is_locked) return ranks.empty() ? RunState::starting : RunState::silent;
+  if (files.standing == Standing::unknown) return RunState::unknown;
+  return any(Life::silent) ? RunState::silent : RunState::broken;
+}
+
+/// "rank 1 (b): the disk is full", by the rank that failed first.
+std::string failure_of(const fs::path& run, const std::vector<MemberStatus>& ranks,
+                       const std::vector<std::pair<Json, Life>>& files) {
+  if (const auto log = first_to_fail(run, ranks)) return fmt::format("{}: {}", log->name, log->why);
+  const Json* first = nullptr;
+  for (const auto& [file, life] : files)
+    if (!file.is_null() && file.value("state", "") == "failed" &&
+        (!first || file["written"] < (*first)["written"]))
+      first = &file;
+  if (!first) return "";
+  return fmt::format("rank {} ({}): {}", first->value("rank", 0), first->value("host", ""),
+                     sentence_of(first->value("reason", "")));
+}
+
+}  // namespace
+
+std::string name_of(RunState state) {
+  constexpr const char* kNames[] = {"starting", "training", "silent", "done",
+                                    "stopped",  "broken",   "unknown"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+NamedRun find_named_run(const fs::path& folder) {
+  if (!record_file_in(folder).empty()) return {folder, {}};
+  std::vector<std::pair<fs::file_time_type, fs::path>> runs, training;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+    if (record_file_in(entry.path()).empty()) continue;
+    // Written at each start; the record is written again while the run trains.
+    std::error_code missing;
+    runs.emplace_back(fs::last_write_time(entry.path() / "config.toml", missing), entry.path());
+    if (report::is_locked(entry.path())) training.push_back(runs.back());
+  }
+  auto& candidates = training.empty() ? runs : training;
+  if (candidates.empty()) return {folder, {}};
+  std::ranges::sort(candidates, std::greater());
+  NamedRun named{candidates.front().second, {}};
+  for (std::size_t i = 1; i < training.size(); ++i)
+    named.also_training.push_back(training[i].second);
+  return named;
+}
+
+std::vector<Json> newest_status_files(const fs::path& run) {
+  return read_status_files(run, starts_of(report::read_run_files(run)));
+}
+
+MemberStatus rank_of(const Json& file, std::size_t number) {
+  MemberStatus member{.name = fmt::format("rank {}", number)};
+  if (file.is_null()) return member;
+  member.host = file.value("host", "");
+  member.process = file.value("process", std::int64_t{0});
+  member.heard_s = std::max(0., age_of(file));
+  member.status = file.value("status", Json());
+  return member;
+}
+
+Life life_of(const Json& file) {
+  if (!is_training(file)) return Life::gone;
+  const auto running = is_running({.system = file.value("system", ""),
+                                   .number = file.value("process", std::int64_t{0}),
+                                   .start = file.value("process_start", std::int64_t{0})});
+  if (running == false) return Life::gone;
+  const auto age_s = age_of(file);
+  const bool is_fresh = age_s >= 0 && age_s <= kPeriods * file.value("every_s", 0.);
+  return running && is_fresh ? Life::writes : Life::silent;
+}
+
+std::vector<MemberStatus> ask_servers(const std::vector<std::string>& endpoints,
+                                      const std::optional<serving::LinkKeys>& keys,
+                                      std::chrono::milliseconds timeout) {
+  auto answers = serving::ask_status(endpoints, keys, timeout);
+  std::vector<MemberStatus> members;
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    auto& answer = answers[i];
+    const bool answers_it = answer.kind == serving::StatusAnswer::Kind::answered;
+    members.push_back({.name = endpoints[i],
+                       .answers = answers_it,
+                       .why = std::move(answer.why),
+                       .heard_s = answers_it ? 0. : -1.,
+                       .status = std::move(answer.status)});
+  }
+  return members;
+}
+
+RunStatus look_at_run(const fs::path& run, std::chrono::milliseconds timeout) {
+  auto files = report::read_run_files(run);
+  const bool has_ended = is_over(files);
+  auto written = read_status_files(run, starts_of(files));
+  const auto of_servers = std::ranges::find_if(written, std::not_fn(&Json::is_null));
+  std::future<std::vector<MemberStatus>> servers;
+  if (of_servers != written.end())
+    servers = std::async(std::launch::async, [file = *of_servers, has_ended, timeout] {
+      return ask_servers_of(file, !has_ended, timeout);
+    });
+  const auto ranks = watch(run, starts_of(files), std::move(written));
+  const auto any_writes = std::ranges::count(ranks, Life::writes, &std::pair<Json, Life>::second);
+  if (!ranks.empty() && !has_ended && any_writes == 0) files = report::read_run_files(run);
+  RunStatus status{.run = run,
+                   .standing = files.standing_text,
+                   .log_end = files.log_end,
+                   .patience_s = std::chrono::duration<double>(timeout).count()};
+  for (const auto& [file, life] : ranks) {
+    auto& rank = status.ranks.emplace_back(rank_of(file, status.ranks.size()));
+    if (is_over(files)) continue;
+    rank.answers = life == Life::writes;
+    rank.why = why_of(file, life);
+  }
+  if (servers.valid()) status.servers = servers.get();
+  status.state = state_of(files, ranks);
+  if (status.state == RunState::broken) status.failure = failure_of(run, status.ranks, ranks);
+  return status;
+}
+
+Json to_json(const MemberStatus& member) {
+  return {
+      {"name", member.name},       {"host", member.host},
+      {"process", member.process}, {"answers", member.answers},
+      {"why", member.why},         {"heard_s", member.heard_s < 0 ? Json() : Json(member.heard_s)},
+      {"status", member.status}};
+}
+
+Json to_json(const RunStatus& run) {
+  const auto list_of = [](const std::vector<MemberStatus>& members) {
+    auto all = Json::array();
+    for (const auto& member : members) all.push_back(to_json(member));
+    return all;
+  };
+  auto also_training = Json::array();
+  for (const auto& other : run.also_training) also_training.push_back(other.string());
+  return {{"run", run.run.string()},         {"state", name_of(run.state)},
+          {"standing", run.standing},        {"verdict", verdict(run)},
+          {"patience_s", run.patience_s},    {"ranks", list_of(run.ranks)},
+          {"servers", list_of(run.servers)}, {"log_end", run.log_end},
+          {"also_training", also_training}};
+}
+
+}  // namespace millrace::cli

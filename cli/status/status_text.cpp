@@ -1,0 +1,128 @@
+// The tables of `trainer status`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "millrace/base/text.h"
+#include "millrace/cli/status/run_status.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr std::size_t kMostHost = 10, kMostServer = 30;
+constexpr std::string_view kIndent = "      ";
+
+std::string cut(const std::string& text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 1) + "~";
+}
+
+/// As wide as the widest of the names and the title.
+std::size_t width(const std::vector<MemberStatus>& members, std::string MemberStatus::*name,
+                  std::string_view title, std::size_t most) {
+  auto widest = title.size();
+  for (const auto& member : members) widest = std::max(widest, (member.*name).size());
+  return std::min(widest, most);
+}
+
+std::string bytes_text(const Json& status, const char* key) {
+  return byte_text(status.value(key, 0.));
+}
+
+/// Of one that does not answer.
+std::string absence_text(const MemberStatus& member) {
+  const auto when = member.heard_s < 0
+                        ? ""
+                        : fmt::format("; last heard of {} ago", duration_text(member.heard_s));
+  return fmt::format("{}{}{}\n", kIndent, member.why, when);
+}
+
+std::string work_text(const Json& work) {
+  std::string text;
+  for (const auto& one : work)
+    if (const auto for_s = one.value("for_s", 0.); for_s >= kLongS)
+      text += fmt::format("{}'{}' has worked on {} for {}\n", kIndent, one.value("stage", ""),
+                          one.value("sample", ""), duration_text(for_s));
+  return text;
+}
+
+/// "exchange 12.3 s", "evaluate 1:02"
+std::string where_text(const Json& status) {
+  constexpr std::string_view kCallback = "callback ";
+  auto where = status.value("where", "");
+  if (where.starts_with(kCallback)) where.erase(0, kCallback.size());
+  return fmt::format("{} {}", where, duration_text(status.value("for_s", 0.)));
+}
+
+std::string details_of_rank(const Json& status) {
+  if (status.value("for_s", 0.) < kLongS) return {};
+  auto text = fmt::format("{}{}", kIndent, status.value("doing", ""));
+  if (const auto exchange = status.value("exchange", Json()); exchange.is_object())
+    text +=
+        fmt::format("; waits in '{}' of {}", exchange.value("what", ""), exchange.value("of", ""));
+  if (const auto life = status.value("sign_of_life_s", 0.); life >= kLongS)
+    text += fmt::format("; last sign of life {} ago", duration_text(life));
+  return text + "\n" +
+         (status.value("where", "") == "data" ? work_text(status.value("work", Json::array()))
+                                              : "");
+}
+
+std::string table_of_ranks(const std::vector<MemberStatus>& ranks) {
+  const auto host = width(ranks, &MemberStatus::host, "host", kMostHost);
+  auto text = fmt::format("{:>4}  {:<{}}  {:>6}  {:>6}  {:>8}  {:>8}  {:>8}  {}\n", "rank", "host",
+                          host, "step", "img/s", "memory", "received", "sent", "in");
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto& status = ranks[i].status;
+    text += fmt::format("{:>4}  {:<{}}", i, cut(ranks[i].host, kMostHost), host);
+    if (status.is_object())
+      text += fmt::format("  {:>6}  {:>6.1f}  {:>8}  {:>8}  {:>8}  {}", status.value("step", 0),
+                          status.value("images_per_s", 0.), bytes_text(status, "memory_bytes"),
+                          bytes_text(status, "received_bytes"), bytes_text(status, "sent_bytes"),
+                          where_text(status));
+    text += "\n";
+    if (ranks[i].answers)
+      text += details_of_rank(status);
+    else if (!ranks[i].why.empty())
+      text += absence_text(ranks[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string table_of_servers(const std::vector<MemberStatus>& servers) {
+  const auto name = width(servers, &MemberStatus::name, "data server", kMostServer);
+  auto text = fmt::format("{:<{}}  {:>9}  {:>5}  {:>6}  {:>8}  {:>8}\n", "data server", name,
+                          "consumers", "asked", "img/s", "memory", "sent");
+  for (const auto& server : servers) {
+    const auto& status = server.status;
+    text += fmt::format("{:<{}}", cut(server.name, kMostServer), name);
+    if (status.is_object())
+      text += fmt::format("  {:>9}  {:>5}  {:>6.1f}  {:>8}  {:>8}",
+                          status.value("consumers", Json::array()).size(), status.value("asked", 0),
+                          status.value("images_per_s", 0.), bytes_text(status, "memory_bytes"),
+                          bytes_text(status, "sent_bytes"));
+    text += "\n";
+    if (server.answers)
+      for (const auto& consumer : status.value("consumers", Json::array()))
+        text += work_text(consumer.value("work", Json::array()));
+    else if (!server.why.empty())
+      text += absence_text(server);
+  }
+  return text;
+}
+
+std::string to_text(const RunStatus& run) {
+  auto text = fmt::format("{}: {}\n", run.run.string(), name_of(run.state));
+  if (!run.ranks.empty()) text += "\n" + table_of_ranks(run.ranks);
+  if (!run.servers.empty()) text += "\n" + table_of_servers(run.servers);
+  if (!run.log_end.empty()) text += "\nThe end of log.txt:\n" + run.log_end;
+  if (!text.ends_with('\n')) text += '\n';
+  text += "\n" + verdict(run) + "\n";
+  for (const auto& other : run.also_training)
+    text += fmt::format("also training: {} (trainer status {})\n", other.filename().string(),
+                        other.string());
+  return text;
+}
+
+}  // namespace millrace::cli
