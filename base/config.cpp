@@ -112,6 +112,14 @@ Config load_with_bases(const std::filesystem::path& file, std::vector<std::files
   return result;
 }
 
+/// Whether the value is a list of tables that all say where they go: it adds to another list.
+bool says_places(const Config& value) {
+  const auto* list = std::get_if<Config::Array>(&value.data);
+  return list && !list->empty() && std::ranges::all_of(*list, [](const Config& item) {
+           return item.is_table() && (item.find("after") || item.find("before"));
+         });
+}
+
 void apply_override(Config& root, const std::string& text) {
   const auto equals = text.find('=');
   const auto path = text.substr(0, equals);
@@ -151,7 +159,10 @@ void apply_override(Config& root, const std::string& text) {
                         std::string(next->type_name()) + ", not a table");
     at = next;
   }
-  at->set(parts.back(), std::move(value));
+  if (auto* old = at->find(parts.back()); old && !value.is_table())
+    merge(*old, value);
+  else
+    at->set(parts.back(), std::move(value));
 }
 
 /// A basic string: JSON's escapes are TOML's, which wants those of all control characters.
@@ -270,7 +281,13 @@ void apply_overrides(Config& tree, std::span<const std::string> overrides) {
 
 void merge(Config& under, const Config& over) {
   if (!under.is_table() || !over.is_table()) {
-    under = over;
+    auto* list = std::get_if<Config::Array>(&under.data);
+    if (!list || !says_places(over)) {
+      under = over;
+      return;
+    }
+    const auto& more = std::get<Config::Array>(over.data);
+    list->insert(list->end(), more.begin(), more.end());
     return;
   }
   for (const auto& [key, value] : over.table())

@@ -57,8 +57,8 @@ class Config {
   bool follows = false;
 };
 
-/// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge, other
-/// values replace; `unset = ["a.b"]` first removes these keys of the base), then applies overrides:
+/// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge as by
+/// `merge`; `unset = ["a.b"]` first removes these keys of the base), then applies overrides:
 /// `a.b=value`, where value is TOML (or a bare word, taken as a string), or `unset=["a.b"]`. Throws
 /// ConfigError with file, line and column.
 Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides = {});
@@ -69,7 +69,8 @@ void apply_overrides(Config& tree, std::span<const std::string> overrides);
 /// Reads TOML text without a base; `source` names it in messages.
 Config parse_config(std::string_view toml, const std::string& source);
 
-/// Merges `over` into `under`: tables member by member, other values replace.
+/// Merges `over` into `under`: tables member by member; a list of tables that all have `after` or
+/// `before` is added to the list below; other values replace.
 void merge(Config& under, const Config& over);
 
 /// A table without some of its members.

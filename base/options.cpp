@@ -10,7 +10,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -112,8 +111,7 @@ void read_value(const Entry& entry, const Config& value, std::string& into) {
 void read_value(const Entry& entry, const Config& value, const Options::Choice& into) {
   std::string name;
   read_value(entry, value, name);
-  const auto found = std::ranges::find(entry.choices, name) - entry.choices.begin();
-  into.set(into.value, static_cast<std::size_t>(found));
+  into.set(into.value, name);
 }
 
 void read_value(const Entry& entry, const Config& value, Options::Table& into) {
@@ -212,7 +210,7 @@ Entry& Options::add(Entry entry) {
   return entries_.emplace_back(std::move(entry));
 }
 
-/// Goes through a table and the tables in it. All renamed keys are reported in one error.
+/// Goes through a table and the tables in it.
 class Options::Reader {
  public:
   Reader(const std::vector<Entry>& entries, std::initializer_list<std::string_view> others)
@@ -231,7 +229,6 @@ class Options::Reader {
       else
         refuse(name, value, above);
     }
-    if (above.empty() && !renamed_.empty()) throw ConfigError(joined(renamed_, "\n"));
   }
 
  private:
@@ -245,12 +242,8 @@ class Options::Reader {
         entries_, [&](const Entry& entry) { return entry.name.starts_with(name + "."); });
   }
 
-  void refuse(const std::string& name, const Config& value, const std::string& above) {
-    const auto known = [&](std::string_view key) {
-      return find(key) || std::ranges::find(others_, key) != others_.end();
-    };
-    if (const auto now = renamed_key(name, known); !now.empty())
-      return renamed_.push_back(value.origin.text() + ": " + now);
+  [[noreturn]] void refuse(const std::string& name, const Config& value,
+                           const std::string& above) const {
     if (is_table(name))
       throw ConfigError(
           fmt::format("{}: {} is a table, not {}", value.origin.text(), name, value.type_name()));
@@ -268,7 +261,6 @@ class Options::Reader {
 
   const std::vector<Entry>& entries_;
   std::span<const std::string_view> others_;
-  std::vector<std::string> renamed_;
 };
 
 void Options::read(const Config& table, std::initializer_list<std::string_view> others) const {
@@ -304,6 +296,15 @@ void Options::refuse_unused(const Config& table, std::initializer_list<std::stri
   }
 }
 
+void Options::follow(Config& table, const ValueOfKey& value_of) const {
+  for (const auto& entry : entries_) {
+    if (entry.followed.empty()) continue;
+    auto value = value_of(entry.followed);
+    millrace::follow(table, entry.name, entry.converted ? entry.converted(value) : std::move(value),
+                     entry.followed);
+  }
+}
+
 Config Options::value(const Entry& entry) {
   return std::visit([](auto target) { return as_config(*target); }, entry.target);
 }
@@ -323,8 +324,16 @@ std::vector<OptionHelp> option_help(const Options& options) {
          .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | "),
          .type = std::visit([](auto target) { return type_of(*target); }, entry.target),
          .limits = entry.limits,
-         .choices = entry.choices});
+         .choices = entry.choices,
+         .follows = entry.followed});
   return help;
+}
+
+void follow(Config& table, std::string_view option, Config value, std::string key) {
+  if (const auto* own = table.find(option); own && !own->follows) return;
+  value.origin = {std::move(key), 0, 0};
+  value.follows = true;
+  table.set(option, std::move(value));
 }
 
 void require(const Config& table, std::string_view key, bool holds, std::string_view why) {

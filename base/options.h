@@ -10,9 +10,11 @@
 //   const auto options = read_options<FlipOptions>(table);
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -80,6 +82,15 @@ std::string value_name(E value) {
   return value_names(value).at(static_cast<std::size_t>(value));
 }
 
+/// The value of a name; nullopt for others.
+template <NamedEnum E>
+std::optional<E> named_value(std::string_view name) {
+  const auto names = value_names(E{});
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<E>(found - names.begin());
+}
+
 /// What an option decides, several at once: `Decides::batches | Decides::evaluation`.
 enum class Decides : unsigned {
   batches = 1,     // the bytes of the batches that training gets
@@ -119,7 +130,7 @@ class Options {
   struct Choice {
     void* value;
     std::string (*name)(const void* value);
-    void (*set)(void* value, std::size_t number);
+    void (*set)(void* value, const std::string& name);
     const Choice& operator*() const { return *this; }  // as the pointers to other targets
   };
   using Target = std::variant<bool*, std::int64_t*, double*, Duration*, std::string*, Ints*, Reals*,
@@ -134,6 +145,8 @@ class Options {
     Decides decided = Decides::batches;
     OfWeights of_weights = OfWeights::nothing;
     std::vector<std::string> alike;
+    std::string followed;  // see follows(); empty: no key
+    Config (*converted)(const Config& value) = nullptr;
 
     /// Declares what the option decides, by default training's batches.
     void decides(Decides what) { decided = what; }
@@ -145,7 +158,18 @@ class Options {
       of_weights = what;
       alike = std::move(same);
     }
+
+    /// Declares that a table without the option has the value of `key`, which is in another table:
+    /// "data.flip". `conversion` makes the option's value of the key's; nullptr: they are the same.
+    Entry& follows(std::string key, Config (*conversion)(const Config& value) = nullptr) {
+      followed = std::move(key);
+      converted = conversion;
+      return *this;
+    }
   };
+
+  /// The value of a key of another table, "data.flip".
+  using ValueOfKey = std::function<Config(const std::string& key)>;
 
   /// Describes an option and returns its entry, which is valid until the next one is added. A
   /// `name` with dots is a path from this table: "rpn.nms_thresh" in [model] is nms_thresh of
@@ -157,6 +181,13 @@ class Options {
       return add({std::move(name), choice_of(value), std::move(doc), {}, value_names(value)});
     else
       return add({std::move(name), &value, std::move(doc), std::move(limits), {}});
+  }
+  /// An option that takes some of the values of its enum.
+  template <NamedEnum E>
+  Entry& add(std::string name, E& value, std::string doc, std::initializer_list<E> taken) {
+    Strings names;
+    for (const auto one : taken) names.push_back(value_name(one));
+    return add({std::move(name), choice_of(value), std::move(doc), {}, std::move(names)});
   }
   Entry& add(std::string name, std::string& value, std::string doc, Strings choices = {});
   Entry& add(std::string name, Strings& value, std::string doc, Strings choices = {});
@@ -175,6 +206,10 @@ class Options {
   /// Adds every described value that the table lacks, marked "default".
   void complete(Config& table) const;
 
+  /// Adds the values of options that follow a key and that the table lacks, or that it followed
+  /// before (see Config::follows).
+  void follow(Config& table, const ValueOfKey& value_of) const;
+
   /// Throws ConfigError if the table sets one of `keys` to another value than the described
   /// (default) one: "file:4:14: milestones changes nothing with type = "cosine": ...". `why`
   /// follows "changes nothing".
@@ -191,8 +226,8 @@ class Options {
   static Choice choice_of(E& value) {
     return {&value,
             [](const void* enumerator) { return value_name(*static_cast<const E*>(enumerator)); },
-            [](void* enumerator, std::size_t number) {
-              *static_cast<E*>(enumerator) = static_cast<E>(number);
+            [](void* enumerator, const std::string& name) {
+              *static_cast<E*>(enumerator) = *named_value<E>(name);
             }};
   }
   Entry& add(Entry entry);
@@ -241,6 +276,17 @@ T read_options(const Config& table, std::initializer_list<std::string_view> othe
   return result;
 }
 
+/// Reads the part of a table that `T` describes; the rest is not read.
+template <class T>
+T read_part(const Config& table) {
+  T part;
+  const auto options = described(part);
+  Config own(Config::Table{}, table.origin);
+  for (const auto& entry : options.entries())
+    if (const auto* value = table.find(entry.name)) own.set(entry.name, *value);
+  return read_options<T>(own);
+}
+
 /// The options of `T` that decide something about trained weights.
 template <class T>
 std::vector<WeightOption> weight_options() {
@@ -262,6 +308,10 @@ void refuse_unused(const Config& table, std::initializer_list<std::string_view> 
   T value = default_options<T>(table);
   described(value).refuse_unused(table, keys, why);
 }
+
+/// Writes an option into a table, following `key` ("data.flip"), unless the table has a value of
+/// its own.
+void follow(Config& table, std::string_view option, Config value, std::string key);
 
 /// Throws ConfigError unless `holds`: the place of `key` (or of the table, if that has no such
 /// key), the key, and `why`. `key` may be a path, "rpn.nms_thresh".

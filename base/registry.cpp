@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "millrace/base/own_folders.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -35,7 +34,7 @@ void throw_taken(const std::string& kind, const std::string& name, const std::st
 }
 
 std::string used_name(const Config& table, const std::string& kind) {
-  const auto* type = find_type(table, "use");
+  const auto* type = table.is_table() ? table.find("type") : nullptr;
   if (!type || !std::holds_alternative<std::string>(type->data))
     throw ConfigError(table.origin.text() + ": a " + kind +
                       " is a table with its name in `type = \"...\"`");

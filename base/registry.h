@@ -30,6 +30,7 @@ struct OptionHelp {
   Type type = Type::text;
   Limits limits = {};
   std::vector<std::string> choices = {};  // values of a text, keys of a table; empty: any
+  std::string follows = {};               // the key whose value it has if left out; empty: none
   std::string text() const;               // a line of all that but the type
 };
 std::vector<OptionHelp> option_help(const Options& options);
@@ -57,6 +58,7 @@ class Registry {
     std::string name;
     std::string doc;                        // one line
     std::function<void(Config&)> complete;  // fills in the defaults of the component's options
+    std::function<void(Config&, const Options::ValueOfKey&)> follow;  // see Options::follow
     // Throws ConfigError for keys or values they refuse.
     std::function<void(const Config&)> check;
     std::function<std::vector<OptionHelp>()> help;  // for `trainer list`
@@ -76,6 +78,10 @@ class Registry {
     Entry entry{name,
                 std::move(doc),
                 [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
+                [=](Config& table, const Options::ValueOfKey& value_of) {
+                  T value;
+                  in_describe([&] { described(value).follow(table, value_of); });
+                },
                 [=](const Config& table) { in_describe([&] { read_options<T>(table); }); },
                 [=] { return in_describe(help_of<T>); },
                 weight_options<T>,

@@ -49,7 +49,8 @@ class AverageWeights final : public Callback, public KeepsWeights {
  public:
   using Options = AverageWeightsOptions;
 
-  explicit AverageWeights(const AverageWeightsOptions& options) : options_(options) {}
+  AverageWeights(const AverageWeightsOptions& options, std::string name)
+      : options_(options), name_(std::move(name)) {}
 
   void before_train(TrainState& state) override {
     const auto loaded = std::exchange(all_, {});
@@ -65,7 +66,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
     }
     if (loaded.empty()) return;
     // The model has the rest from the checkpoint already.
-    restore(all_, loaded, "callback '" + state.caller + "'");
+    restore(all_, loaded, "callback '" + name_ + "'");
   }
 
   void after_step(TrainState& state) override {
@@ -82,6 +83,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
 
  private:
   AverageWeightsOptions options_;
+  std::string name_;
   NamedTensors all_;                           // averages, and the model's other tensors
   std::vector<at::Tensor> values_, averages_;  // of what is averaged
 };

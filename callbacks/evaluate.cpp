@@ -111,12 +111,12 @@ class EvaluateDetector final : public Callback,
     federated_ = coco::is_federated(*state.validation->split.annotations);
     if (options_.boundary && !gives_masks_)
       throw ConfigError(fmt::format("callbacks.evaluate.boundary: {} gives no masks: leave it out",
-                                    state.model.title));
+                                    state.model.title()));
     if (options_.proposals && !state.model.gives_notes())
       throw ConfigError(fmt::format(
           "callbacks.evaluate.proposals: {} has no second stage, or merges several views of "
           "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
-          state.model.title));
+          state.model.title()));
     check_targets(state.model);
     if (state.is_chief)
       if (const auto text = coco::text(limit_cost(state.validation->split, run_of()));
@@ -240,7 +240,7 @@ class EvaluateDetector final : public Callback,
         throw ConfigError(
             fmt::format("targets: '{}' will never come, since {} gives no masks: leave "
                         "it out, or train a model with masks",
-                        name, model.title));
+                        name, model.title()));
     }
   }
 

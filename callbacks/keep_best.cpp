@@ -21,12 +21,14 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = WatchOptions;
 
-  explicit KeepBest(const WatchOptions& options) : metric_(options) {}
+  KeepBest(const WatchOptions& options, const std::string& name)
+      : metric_(options), folder_(name == "keep_best" ? "best" : name) {
+    if (folder_ == "latest" || folder_.starts_with("step-"))
+      throw ConfigError("callbacks." + name +
+                        ": checkpoints themselves are called so; choose another name");
+  }
 
   void before_train(TrainState& state) override {
-    if (state.caller != "keep_best") folder_ = state.caller;
-    if (folder_ == "latest" || folder_.starts_with("step-"))
-      throw ConfigError("checkpoints themselves are called so; choose another name");
     // A killed process may have saved the checkpoint without getting to keep it.
     const auto saved = checkpoint_of(state.folder / "checkpoints", best_step_);
     if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);
@@ -79,7 +81,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
   }
 
   WatchedMetric metric_;
-  std::string folder_ = "best";
+  std::string folder_;
   std::int64_t best_step_ = -1;
 };
 

@@ -49,15 +49,18 @@ class DrawPictures final : public Callback {
   using Options = PicturesOptions;
   static constexpr bool kByDefault = true;
 
-  explicit DrawPictures(const Options& options)
-      : count_(options.count), score_(options.score), stages_(options.stages) {}
+  DrawPictures(const Options& options, std::string name)
+      : name_(std::move(name)),
+        count_(options.count),
+        score_(options.score),
+        stages_(options.stages) {}
 
   void before_train(TrainState& state) override {
     if (stages_ && !state.model.gives_notes())
       throw ConfigError(fmt::format(
           "callbacks.pictures.stages: {} has no second stage, or merges several views of "
           "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
-          state.model.title));
+          state.model.title()));
   }
 
   /// An observer's failure ends no training.
@@ -66,7 +69,7 @@ class DrawPictures final : public Callback {
     try {
       draw_all(state);
     } catch (const std::exception& problem) {
-      spdlog::warn("callback '{}': no more pictures of step {}: {}", state.caller, state.at.step,
+      spdlog::warn("callback '{}': no more pictures of step {}: {}", name_, state.at.step,
                    problem.what());
     }
   }
@@ -85,7 +88,7 @@ class DrawPictures final : public Callback {
     go_through(state.validation->start({}), watch, [&](const Batch& batch) {
       const Objects none;
       DetectionNotes notes;
-      const auto found = detect_with(state.model, batch, stages_ ? &notes : nullptr);
+      const auto found = state.model.detect(batch, stages_ ? &notes : nullptr);
       for (std::size_t i = 0; i < found.size() && drawn < count_ && !watch.cancelled();
            ++i, ++drawn)
         draw_or_warn(
@@ -109,8 +112,7 @@ class DrawPictures final : public Callback {
     try {
       draw(state, image, file, seen);
     } catch (const std::exception& problem) {
-      spdlog::warn("callback '{}': {} has no picture: {}", state.caller, file.string(),
-                   problem.what());
+      spdlog::warn("callback '{}': {} has no picture: {}", name_, file.string(), problem.what());
     }
   }
 
@@ -174,6 +176,7 @@ class DrawPictures final : public Callback {
     return overlays;
   }
 
+  std::string name_;
   std::int64_t count_;
   double score_;
   bool stages_;

@@ -13,7 +13,7 @@
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/op_trace.h"
+#include "millrace/trainer/trace/op_trace.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -59,7 +59,7 @@ class TraceSteps final : public Callback {
     if (state.at.step + 1 != first_) return;
     comes_ = false;
     thread_ = OpTrace::this_thread();
-    operators_ = std::make_unique<OpTrace>(device_of(state.model));
+    operators_ = std::make_unique<OpTrace>(state.model.device());
     state.activity->start_recording();
   }
 

@@ -33,7 +33,8 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
  public:
   using Options = PlateauOptions;
 
-  explicit ReduceOnPlateau(const Options& options) : options_(options), stall_(options) {}
+  ReduceOnPlateau(const Options& options, std::string name)
+      : options_(options), name_(std::move(name)), stall_(options) {}
 
   void before_train(TrainState& state) override {
     state.hyper.check(options_.parameter, options_.min);
@@ -70,12 +71,13 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
     const auto now = state.hyper.at(options_.parameter);
     const auto next = std::max(now * options_.factor, options_.min);
     if (next >= now) return;
-    spdlog::info("callback '{}': {} is {} instead of {} from the next step on: {}", state.caller,
+    spdlog::info("callback '{}': {} is {} instead of {} from the next step on: {}", name_,
                  options_.parameter, next, now, stall_.text());
-    state.hyper.set(options_.parameter, next, state.caller);
+    state.hyper.set(options_.parameter, next, name_);
   }
 
   PlateauOptions options_;
+  std::string name_;
   Stall stall_;
   std::int64_t cooldown_left_ = 0;
 };

@@ -32,6 +32,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
  public:
   static constexpr bool kByDefault = true;
 
+  WriteReport(const NoOptions&, std::string name) : name_(std::move(name)) {}
   ~WriteReport() override {
     if (page_.valid()) page_.wait();
   }
@@ -67,15 +68,15 @@ class WriteReport final : public Callback, public ReadsMetrics {
  private:
   /// What a page is made from beside the folder's files.
   struct Job {
-    std::string caller;
+    std::string callback;
     std::filesystem::path folder;
     std::optional<DataSplit> split;  // its annotations are in memory
     std::optional<std::pair<report::Standing, std::string>> ending;  // record.json does not say yet
     std::vector<std::pair<Moment, Scalars>> last;  // perhaps not yet in metrics.jsonl
   };
 
-  static Job job_of(const TrainState& state) {
-    Job job{state.caller, state.folder, {}, {}, {}};
+  Job job_of(const TrainState& state) const {
+    Job job{name_, state.folder, {}, {}, {}};
     if (state.validation) job.split = state.validation->split;
     return job;
   }
@@ -111,7 +112,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
     report::write_view(job.folder / kPage, "runs", "trainer report",
                        report::runs_view({&run, 1}, options));
   } catch (const std::exception& problem) {
-    spdlog::warn("callback '{}': no new {}: {}", job.caller, (job.folder / kPage).string(),
+    spdlog::warn("callback '{}': no new {}: {}", job.callback, (job.folder / kPage).string(),
                  problem.what());
   }
 
@@ -127,6 +128,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
     metrics.last_epoch = std::max(metrics.last_epoch, of.progress);
   }
 
+  std::string name_;
   bool has_begun_ = false;
   bool is_due_ = false;  // scores have come since the last page was begun
   bool ends_ = false;    // in after_train

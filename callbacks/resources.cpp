@@ -52,7 +52,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
     const auto resident = rss_bytes();  // may exceed the reported peak by some pages
     Scalars figures = {{"time/memory_mib", mebibytes(resident)},
                        {"time/memory_peak_mib", mebibytes(std::max(resident, peak_rss_bytes()))}};
-    if (const auto peak = peak_memory(device_of(state.model))) {
+    if (const auto peak = peak_memory(state.model.device())) {
       figures.emplace_back("time/device_memory_peak_mib", mebibytes(peak->tensors_bytes));
       figures.emplace_back("time/device_reserved_peak_mib", mebibytes(peak->reserved_bytes));
     }

@@ -50,7 +50,8 @@ class RunCommand final : public Callback, public ReadsMetrics {
  public:
   using Options = RunCommandOptions;
 
-  explicit RunCommand(Options options) : options_(std::move(options)) {}
+  RunCommand(Options options, std::string name)
+      : options_(std::move(options)), name_(std::move(name)) {}
 
   void trigger(TrainState&) override { is_due_ = true; }
 
@@ -58,7 +59,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
     if (of.step != state.at.step || !std::exchange(is_due_, false)) return;
     if (running_) {
       spdlog::warn("callback '{}': the command of an earlier step still runs; not started again",
-                   state.caller);
+                   name_);
       return;
     }
     began_ = Clock::now();
@@ -97,7 +98,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
     running_->end();
     std::istringstream output(running_->output());
     for (std::string line; std::getline(output, line);)
-      spdlog::info("callback '{}': {}", state.caller, line);
+      spdlog::info("callback '{}': {}", name_, line);
     const auto why = ended_itself ? running_->failure()
                      : late ? "it took longer than " + duration_text(options_.time_limit.seconds)
                             : "it was ended, since training ends";
@@ -106,13 +107,13 @@ class RunCommand final : public Callback, public ReadsMetrics {
     failures_ += 1;
     const auto message = fmt::format("the command failed ({}): {}", why, options_.command);
     if (options_.must_succeed && (ended_itself || late))
-      return state.fail(fmt::format("callback '{}' failed after step {}: {}", state.caller,
-                                    state.at.step, message));
-    spdlog::warn("callback '{}': {}; {} so far", state.caller, message,
-                 counted(failures_, "failure"));
+      return state.fail(
+          fmt::format("callback '{}' failed after step {}: {}", name_, state.at.step, message));
+    spdlog::warn("callback '{}': {}; {} so far", name_, message, counted(failures_, "failure"));
   }
 
   RunCommandOptions options_;
+  std::string name_;
   bool is_due_ = false;
   std::optional<ChildProcess> running_;
   Clock::time_point began_;

@@ -61,9 +61,9 @@ class SetParameterAtPoints final : public SetParameter {
  public:
   using Options = SetParameterOptions;
 
-  explicit SetParameterAtPoints(const Options& options)
+  SetParameterAtPoints(const Options& options, const std::string& name)
       : SetParameter(
-            options.parameter,
+            name, options.parameter,
             [points =
                  ParameterPoints{options.at, options.values, options.between == Between::linear},
              unit = options.unit](const TrainState& state) { return points(place(state, unit)); },
@@ -75,8 +75,12 @@ MILLRACE_REGISTER(register_callback<SetParameterAtPoints>(
 
 }  // namespace
 
-SetParameter::SetParameter(std::string parameter, Value value, std::vector<double> known)
-    : parameter_(std::move(parameter)), value_(std::move(value)), known_(std::move(known)) {}
+SetParameter::SetParameter(std::string name, std::string parameter, Value value,
+                           std::vector<double> known)
+    : name_(std::move(name)),
+      parameter_(std::move(parameter)),
+      value_(std::move(value)),
+      known_(std::move(known)) {}
 
 void SetParameter::before_train(TrainState& state) {
   state.hyper.at(parameter_);  // throws if there is none
@@ -95,9 +99,9 @@ void SetParameter::load_state(TrainState&, const nlohmann::json& saved) {
 void SetParameter::set(TrainState& state) {
   const auto wanted = value_(state);
   if (!wanted || wanted == wanted_) return;
-  state.hyper.set(parameter_, *wanted, state.caller);
+  state.hyper.set(parameter_, *wanted, name_);
   if (!wanted_ || state.at.step != changed_at_ + 1)  // of a line, its beginning
-    spdlog::info("callback '{}': {} is {} from step {} on", state.caller, parameter_, *wanted,
+    spdlog::info("callback '{}': {} is {} from step {} on", name_, parameter_, *wanted,
                  state.at.step + 1);
   wanted_ = wanted;
   changed_at_ = state.at.step;

@@ -17,9 +17,10 @@ namespace millrace {
 /// before, so that a person's edit holds until then. A plug-in derives from it:
 ///
 ///   struct Pulse final : SetParameter {
-///     Pulse() : SetParameter("optimizer.momentum", [](const TrainState& state) {
-///       return state.at.step % 2 == 0 ? 0.9 : 0.8;
-///     }) {}
+///     Pulse(const NoOptions&, const std::string& name)
+///         : SetParameter(name, "optimizer.momentum", [](const TrainState& state) {
+///             return state.at.step % 2 == 0 ? 0.9 : 0.8;
+///           }) {}
 ///   };
 ///   MILLRACE_REGISTER(register_callback<Pulse>("pulse", "momentum that comes and goes"));
 class SetParameter : public Callback, public SavesState {
@@ -28,8 +29,9 @@ class SetParameter : public Callback, public SavesState {
   /// alone.
   using Value = std::function<std::optional<double>(const TrainState&)>;
 
-  /// `known`: values that will come, checked before the first step.
-  SetParameter(std::string parameter, Value value, std::vector<double> known = {});
+  /// `name`: of the callback. `known`: values that will come, checked before the first step.
+  SetParameter(std::string name, std::string parameter, Value value,
+               std::vector<double> known = {});
 
   void before_train(TrainState& state) override;
   void after_step(TrainState& state) override { set(state); }
@@ -39,6 +41,7 @@ class SetParameter : public Callback, public SavesState {
  private:
   void set(TrainState& state);
 
+  std::string name_;
   std::string parameter_;
   Value value_;
   std::vector<double> known_;

@@ -16,7 +16,7 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
  public:
   using Options = StopEarlyOptions;
 
-  explicit StopEarly(const Options& options) : stall_(options) {}
+  StopEarly(const Options& options, std::string name) : name_(std::move(name)), stall_(options) {}
 
   /// A training that has ended so does not resume.
   void before_train(TrainState& state) override { stop_if_over(state); }
@@ -35,10 +35,11 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
  private:
   void stop_if_over(TrainState& state) const {
     if (!stall_.is_over()) return;
-    state.stop("'" + state.caller + "' (" + stall_.text() + ")");
+    state.stop("'" + name_ + "' (" + stall_.text() + ")");
     state.save_checkpoint();
   }
 
+  std::string name_;
   Stall stall_;
 };
 

@@ -46,7 +46,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
  public:
   using Options = TensorBoardOptions;
 
-  explicit WriteTensorBoard(const Options& options) {
+  WriteTensorBoard(const Options& options, std::string name) : name_(std::move(name)) {
     if (!options.histograms.empty()) histograms_.emplace(parse_period(options.histograms));
   }
 
@@ -57,7 +57,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
       const auto pixels = decode_rgb(jpeg, picture.file.string());
       record = image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows);
     } catch (const std::exception& problem) {  // an observer's failure ends no training
-      return spdlog::warn("callback '{}': a picture is left out: {}", state.caller, problem.what());
+      return spdlog::warn("callback '{}': a picture is left out: {}", name_, problem.what());
     }
     file_.append(record);
   }
@@ -129,6 +129,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
     seen_.clear();
   }
 
+  std::string name_;
   std::optional<Every> histograms_;
   std::map<std::string, std::vector<float>> seen_;  // of each step since the last histograms
 };

@@ -47,11 +47,12 @@ class ValidationLoss final : public Callback,
  public:
   using Options = ValidationLossOptions;
 
-  explicit ValidationLoss(const Options& options) : images_(options.images) {}
+  ValidationLoss(const Options& options, std::string name)
+      : name_(std::move(name)), images_(options.images) {}
 
   void before_train(TrainState& state) override {
     if (!state.validation)
-      spdlog::warn("no validation split (data.val): callback '{}' does nothing", state.caller);
+      spdlog::warn("no validation split (data.val): callback '{}' does nothing", name_);
     if (owed_) trigger(state);
   }
 
@@ -65,7 +66,7 @@ class ValidationLoss final : public Callback,
     const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
     const auto measure = [&](const Batch& batch) {
       const auto number = std::ssize(own) * share.ranks + share.rank;
-      const auto losses = losses_of(state.model, batch, {.step = number, .measured_only = true});
+      const auto losses = state.model.losses(batch, {.step = number, .measured_only = true});
       std::vector<at::Tensor> values;
       for (const auto& [name, loss] : losses) values.push_back(loss.reshape({}));
       DeviceNumbers numbers(at::stack(values));
@@ -132,6 +133,7 @@ class ValidationLoss final : public Callback,
     return batches;
   }
 
+  std::string name_;
   std::int64_t images_;
   bool owed_ = false;  // the measurement of this step was cut short
 };

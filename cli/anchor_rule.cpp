@@ -10,7 +10,7 @@ namespace {
 
 /// The cells of each level, the first with this stride.
 AnchorRule rule_of(const PyramidAnchors& anchors, std::int64_t first_stride) {
-  AnchorRule rule{.stride_by_grid = anchors.stride == "grid"};
+  AnchorRule rule{.stride_by_grid = anchors.stride == AnchorStride::grid};
   for (std::size_t level = 0; level < anchors.level_count(); ++level) {
     auto& own = rule.levels.emplace_back();
     own.stride = first_stride << level;
@@ -26,16 +26,16 @@ template <class T>
 AnchorRule rule_of_stages(const Config& model) {
   const MaskRcnnOptions& options = read_options<T>(model, {"type", "weights"});
   auto rule = rule_of(options.rpn.anchors, options.finest_stride());
-  rule.foreground = options.rpn.high;
+  rule.foreground = options.rpn.fg_iou_thresh;
   rule.offset = options.boxes.offset;
-  rule.boundary = options.rpn.anchor_boundary;
+  rule.boundary = options.rpn.boundary_thresh;
   return rule;
 }
 
 AnchorRule rule_of_retinanet(const Config& model) {
   const auto options = read_options<RetinaNetOptions>(model, {"type", "weights"});
   auto rule = rule_of(options.anchors, /*first_stride=*/8);
-  rule.foreground = options.high;
+  rule.foreground = options.fg_iou_thresh;
   rule.offset = options.boxes.offset;
   return rule;
 }
@@ -43,14 +43,16 @@ AnchorRule rule_of_retinanet(const Config& model) {
 }  // namespace
 
 std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& model,
-                                      std::int64_t divisor, const std::vector<double>& sizes) {
+                                      std::int64_t divisor, const std::vector<double>& sizes,
+                                      const std::vector<double>& ratios) {
   auto table = model;
-  if (!sizes.empty()) {
-    Config list;
-    auto& values = list.data.emplace<Config::Array>(sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i) values[i].data = sizes[i];
-    table.set_path("anchors.sizes", std::move(list));
-  }
+  const auto replace = [&](std::string_view path, const std::vector<double>& numbers) {
+    Config::Array values;
+    for (const double number : numbers) values.emplace_back(number, Origin{});
+    if (!numbers.empty()) table.set_path(path, Config(std::move(values), Origin{}));
+  };
+  replace("anchors.sizes", sizes);
+  replace("anchors.aspect_ratios", ratios);
   std::optional<AnchorRule> rule;
   if (type == "maskrcnn") rule = rule_of_stages<MaskRcnnOptions>(table);
   if (type == "fasterrcnn") rule = rule_of_stages<FasterRcnnOptions>(table);

@@ -8,8 +8,9 @@ namespace millrace::cli {
 namespace {
 
 CeilingRule ceiling_of(const DetectionOptions& detection) {
-  CeilingRule rule{.detections_per_image = static_cast<std::size_t>(detection.most)};
-  rule.nms = detection.nms_kind == "hard" ? std::optional(detection.nms) : std::nullopt;
+  CeilingRule rule{.detections_per_image = static_cast<std::size_t>(detection.detections_per_img)};
+  rule.nms =
+      detection.nms_type == NmsType::hard ? std::optional(detection.nms_thresh) : std::nullopt;
   return rule;
 }
 
@@ -19,10 +20,11 @@ CeilingRule ceiling_of_stages(const Config& model) {
   auto rule = ceiling_of(options.detection);
   if (!options.masks) return rule;
   const auto& head = options.mask_head;
-  const auto side = options.pyramid.has_pyramid() ? head.size : (head.size + 1) / 2;  // after C5
+  const auto side = options.pyramid.has_pyramid() ? head.pooler_resolution
+                                                  : (head.pooler_resolution + 1) / 2;  // after C5
   rule.masks = {.cells = static_cast<int>(2 * side),
-                .soft = head.target == "soft",
-                .padded = head.paste == "padded"};
+                .soft = head.target == MaskTarget::soft,
+                .padded = head.paste == MaskPaste::padded};
   return rule;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "millrace/base/process/exit_codes.h"
+#include "millrace/cli/command_docs.h"
 
 namespace millrace::cli {
 
@@ -39,6 +40,15 @@ std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
   return {command, *arguments};
 }
 
+/// The same for a command of the program itself, which command_docs.h describes.
+template <class Arguments>
+std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
+                                                const std::string& name,
+                                                int (*work)(const Arguments&),
+                                                bool handles_signals = false) {
+  return add_subcommand(app, action, name, doc_of(name), work, handles_signals);
+}
+
 /// Declares a subcommand.
 using AddCommand = void(CLI::App& app, Action& action);
 AddCommand add_run, add_eval, add_coco_eval, add_predict, add_sample, add_config, add_pack,
@@ -46,7 +56,7 @@ AddCommand add_run, add_eval, add_coco_eval, add_predict, add_sample, add_config
     add_inspect, add_list, add_bench, add_serve, add_check_gpu, add_report, add_status, add_diff,
     add_study, add_completion, add_man;
 // Of `bench`.
-AddCommand add_bench_dataflow, add_bench_eval, add_bench_model, add_bench_scaling;
+AddCommand add_bench_dataflow, add_bench_eval, add_bench_model;
 
 /// Checks of numbers, in plain words.
 CLI::Validator positive();

@@ -13,38 +13,24 @@
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/known_texts.h"
-#include "millrace/cli/list_text.h"
+#include "millrace/cli/command_docs.h"
+#include "millrace/cli/program.h"
 
 namespace millrace::cli {
 namespace {
 
+using namespace std::string_view_literals;
 using Words = std::span<char*>;
 
-bool are(Words words, std::initializer_list<std::string_view> expected) {
-  return std::ranges::equal(words, expected);
+/// Declares all subcommands, without what they take.
+void add_names(CLI::App& app, Action&) {
+  for (const auto& [name, doc] : command_docs()) app.add_subcommand(name, doc);
 }
 
 int complain(std::string_view why, int exit_code) {
   print_to_stderr(fmt::format("trainer: error: {}\n", why));
   return exit_code;
-}
-
-int end_of_output() {
-  const auto fault = output_fault();
-  return fault ? complain(*fault, kFailed) : kDone;
-}
-
-int print_known_list() {
-  for (std::string_view text = kListText; !text.empty();) {
-    const auto line = text.substr(0, text.find('\n') + 1);
-    print_list_line(line);
-    text.remove_prefix(line.size());
-  }
-  suggest_after_list();
-  return end_of_output();
 }
 
 /// Of a command line that begins with a command and its configuration.
@@ -68,13 +54,9 @@ std::optional<int> answer_faulty_configuration(Words words) {
 
 std::optional<int> answer_what_is_known(int argc, char** argv) {
   const auto words = Words(argv, static_cast<std::size_t>(argc)).subspan(1);
-  const bool help = are(words, {"--help"}) || are(words, {"-h"});
-  const bool list = are(words, {"list"}), json = are(words, {"list", "--json"});
-  if (!help && !list && !json) return answer_faulty_configuration(words);
-  release_stop_signals();
-  if (list) return print_known_list();
-  print_text(help ? kHelpText : kListJson);
-  return end_of_output();
+  if (words.size() != 1 || !std::ranges::count(std::array{"--help"sv, "-h"sv}, words[0]))
+    return answer_faulty_configuration(words);
+  return run(argc, argv, {add_names}, /*all=*/true);
 }
 
 }  // namespace millrace::cli

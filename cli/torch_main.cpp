@@ -8,6 +8,7 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/libtorch.h"
 #include "millrace/cli/program.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 
 namespace {
 
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
   restore_library_path();
   millrace::hold_stop_signals();
   millrace::survive_file_size_limit();
+  millrace::prepare_opencv();
   return *run(argc, argv,
               {add_run,           add_eval,  add_coco_eval, add_predict,    add_report,
                add_sample,        add_init,  add_import,    add_inspect,    add_doctor,

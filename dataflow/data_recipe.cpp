@@ -31,9 +31,7 @@ struct SeedOptions {
 }  // namespace
 
 std::uint64_t seed_of(const Config& from) {
-  Config own;
-  if (const auto* seed = from.find_path("train.seed")) own.set("seed", *seed);
-  return static_cast<std::uint64_t>(read_options<SeedOptions>(own).seed);
+  return static_cast<std::uint64_t>(read_part<SeedOptions>(from.section("train")).seed);
 }
 
 DataRecipe resolve_data(const Config& from, Config& tree) {

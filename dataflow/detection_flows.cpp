@@ -1,38 +1,19 @@
 #include "millrace/dataflow/detection_flows.h"
 
-#include <algorithm>
 #include <cmath>
-#include <mutex>
-#include <opencv2/core/utility.hpp>
-#include <ranges>
 
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
-#include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/test_time.h"
-#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/remote_flow.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/stage_tables.h"
-#include "millrace/dataflow/stages/crops.h"
-#include "millrace/dataflow/stages/geometric.h"
-#include "millrace/dataflow/stages/mixing.h"
-#include "millrace/dataflow/stages/multi_scale.h"
 
 namespace millrace {
 namespace {
-
-/// OpenCV's own threads would compete with the graph's, which keep each core busy.
-void prepare_opencv() {
-  static std::once_flag once;  // a flow may start while another one runs
-  std::call_once(once, [] {
-    cv::setNumThreads(1);
-    pool_images();
-  });
-}
 
 FlowOptions flow_options(const DataOptions& data, Share share) {
   return {.rank = share.rank,
@@ -42,13 +23,6 @@ FlowOptions flow_options(const DataOptions& data, Share share) {
           .in_flight_bytes = data.memory << 20,
           .on_error = data.on_error,
           .max_skipped = data.max_skipped};
-}
-
-/// The largest of the given slots, or the one for images of up to `size`.
-cv::Size largest_slot_of(const Pad& pad, cv::Size size) {
-  if (pad.shapes.empty()) return pad.shape_for(size);
-  return std::ranges::max(pad.shapes | std::views::transform(parse_shape), {},
-                          [](cv::Size shape) { return shape.area(); });
 }
 
 Plan train_plan(const TrainData& train, const DataOptions& data, std::span<const Config> stages) {
@@ -78,7 +52,6 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
 /// Batches of decoded images as they are for detection.
 std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded, const TestTime& prepared,
                                                  std::int64_t batch, const FlowOptions& how) {
-  prepare_opencv();
   return std::move(decoded)
       .map(prepared.resize())
       .group(static_cast<std::size_t>(batch))
@@ -107,27 +80,13 @@ std::unique_ptr<DataFlow<Batch>> served_flow(const DataOptions& data,
 }  // namespace
 
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages) {
-  const auto sides = [](std::int64_t width, std::int64_t height) {
-    return cv::Size(static_cast<int>(width), static_cast<int>(height));
-  };
-  std::optional<cv::Size> size, slot;
+  std::optional<cv::Size> largest;
   for (const auto& table : complete_stages(options, stages)) {
-    if (const auto resize = options_of<ResizeShortestEdge>(table))
-      size = sides(resize->max_side, resize->largest_short_side());  // lying
-    if (const auto crop = options_of<FixedSizeCrop>(table)) size = sides(crop->width, crop->height);
-    if (const auto jitter = options_of<LargeScaleJitter>(table))
-      size = sides(jitter->target.width, jitter->target.height);
-    if (const auto mosaic = options_of<Mosaic>(table))
-      size = sides(2 * mosaic->width, 2 * mosaic->height);
-    if (const auto affine = options_of<Affine>(table); affine && affine->width > 0)
-      size = sides(affine->width, affine->height);
-    if (const auto squares = options_of<MultiScale>(table)) {
-      const auto side = *std::ranges::max_element(squares->sides);
-      size = sides(side, side);
-    }
-    if (const auto pad = options_of<Pad>(table); pad && size) slot = largest_slot_of(*pad, *size);
+    const auto& factory = detection_stages().at(used_name(table, detection_stages().kind())).create;
+    if (factory.largest_output)
+      largest = factory.largest_output(without(table, {"until"}), largest);
   }
-  return slot;
+  return largest;
 }
 
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
@@ -135,7 +94,6 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
   if (!options.source.empty()) return served_flow(options, stages, train, {seed, share, start});
-  prepare_opencv();
   return start_flow<Batch>(train_plan(train, options, stages),
                            train_options(options, seed, share, start));
 }
@@ -145,7 +103,6 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                                                const TrainData& train,
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake) {
-  prepare_opencv();
   return start_numbered_flow<Batch>(train_plan(train, options, stages),
                                     train_options(options, seed, share, start), std::move(wake));
 }

@@ -1,17 +1,12 @@
 #include "millrace/dataflow/largest_batch.h"
 
-#include <tbb/info.h>
-
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/pad.h"
-#include "millrace/dataflow/detection/test_time.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/engine/forecast.h"
 #include "millrace/dataflow/engine/pipeline.h"
@@ -86,9 +81,9 @@ std::optional<LargestBatch> largest_planned(const DataOptions& options,
       group = united(group, size);
     }
     if (group.empty()) return;
-    if (const auto slot = pad.shape_for(group); slot.area() > largest.slot.area())
-      largest.slot = slot;
     ++largest.planned;
+    if (const auto slot = pad.shape_for(group); slot.area() > largest.slot.area())
+      largest.slot = slot, largest.number = largest.planned;
   });
   if (!knows_all || largest.planned == 0) return std::nullopt;
   return largest;
@@ -110,37 +105,6 @@ std::optional<LargestBatch> largest_train_batch(const DataOptions& options,
   const auto slot = largest_slot(options, stages);
   if (!slot) return std::nullopt;
   return LargestBatch{options.batch_size, *slot};
-}
-
-LargestBatch largest_test_batch(const DataOptions& options, const DataSplit& split) {
-  const auto prepared = test_time(options);
-  const auto resize = prepared.resize();
-  const auto pad = prepared.pad();
-  LargestBatch largest;
-  std::map<std::pair<int, int>, std::int64_t> batch;  // images by slot
-  const auto& images = split.annotations->images;
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    if (i % static_cast<std::size_t>(options.test_batch_size) == 0) batch.clear();
-    const auto& image = images[i];
-    if (image.width < 1 || image.height < 1) continue;
-    const auto slot =
-        pad.shape_for(resize.size_of({image.width, image.height}, prepared.short_side));
-    const LargestBatch part{++batch[{slot.width, slot.height}], slot};
-    if (part.pixels() > largest.pixels()) largest = part;
-  }
-  return largest;
-}
-
-double flow_bytes(const DataOptions& options, std::int64_t batch_size, cv::Size slot) {
-  const auto threads = options.threads > 0
-                           ? options.threads
-                           : static_cast<std::int64_t>(tbb::info::default_concurrency());
-  const auto samples =
-      options.in_flight > 0 ? options.in_flight : enough_in_flight(batch_size, threads);
-  const double image = 3.0 * slot.area(), most = static_cast<double>(options.memory << 20);
-  const double all = image * static_cast<double>(samples);
-  return most > 0 ? std::clamp(most, std::min(all, image * static_cast<double>(batch_size)), all)
-                  : all;
 }
 
 }  // namespace millrace

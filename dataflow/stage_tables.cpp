@@ -13,6 +13,7 @@
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/spliced_stages.h"
 #include "millrace/dataflow/stages/filter.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
@@ -145,19 +146,20 @@ void check_shapes(std::span<const Config> tables, const Config& data_table) {
 
 /// Throws where a key of [data] is set that only stages use, and none of them follows it.
 void refuse_unfollowed(std::span<const Config> tables, const Config& data_table) {
-  std::set<std::string> followed;
+  std::set<std::string> followed, of_stages;
   for (const auto& table : tables)
     for (const auto& [option, value] : table.table())
       if (value.follows) followed.insert(value.origin.source);
+  for (const auto name : kDefaultStages)
+    for (const auto& option : detection_stages().at(std::string(name)).help())
+      of_stages.insert(option.follows);
   DataOptions data;
-  Options options;
-  data.describe(options);
-  for (const auto& one : stage_defaults()) {
-    const auto key = std::ranges::find(options.entries(), one.key, &Options::Entry::name);
-    if (key->decided == Decides::batches && !followed.contains("data." + key->name))
-      options.refuse_unused(data_table, {one.key},
+  const auto options = described(data);
+  for (const auto& key : options.entries())
+    if (key.decided == Decides::batches && of_stages.contains("data." + key.name) &&
+        !followed.contains("data." + key.name))
+      options.refuse_unused(data_table, {key.name},
                             "since no stage of [[data.stages]] leaves that to it");
-  }
 }
 
 }  // namespace
@@ -172,14 +174,15 @@ std::optional<ResizeShortestEdge> only_resize(std::span<const Config> tables) {
 }
 
 std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> given) {
-  std::vector<Config> tables(given.begin(), given.end());
-  if (given.empty())
-    for (const auto name : kDefaultStages)
-      tables.emplace_back().set("type", {std::string(name), {}});
-  for (auto& table : tables) follow_data(table, used_stage(table), stage_defaults(), data);
+  auto tables = spliced_stages(given, kDefaultStages);
+  const auto entry_of = [](const Config& table) -> const auto& {
+    return detection_stages().at(used_stage(table), table.find("type")->origin);
+  };
+  for (auto& table : tables)
+    entry_of(table).follow(table, [&](const std::string& key) { return data_value(key, data); });
   follow_resize(tables, data);
   for (auto& table : tables) {
-    const auto& entry = detection_stages().at(used_stage(table), table.find("type")->origin);
+    const auto& entry = entry_of(table);
     entry.check(without(table, {"type", "until"}));
     entry.complete(table);
     // Options that TOML text leaves to [data] come last, where they are once it is read again.

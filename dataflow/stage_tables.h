@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-/// The tables with all their options, or those of the default list if there are none: read, decode,
-/// flip, resize_shortest_edge, group_by_aspect_ratio, pad. An option that a table leaves out
-/// follows [data] if `stage_defaults` says so (see Config::follows), or has its default; `decode`
+/// The tables with all their options, in the order of spliced_stages over the default list: read,
+/// decode, flip, resize_shortest_edge, group_by_aspect_ratio, pad. An option that a table leaves
+/// out follows [data] if the stage says so (Options::Entry::follows), or has its default; `decode`
 /// follows data.reduced_decoding before a resize_shortest_edge, with nothing between but flip,
 /// cache, print and filter. Tables that are complete already follow `data` anew. Throws ConfigError
 /// naming file and line for an unknown stage or option or a bad value.

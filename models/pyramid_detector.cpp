@@ -7,16 +7,12 @@
 #include <c10/core/TensorOptions.h>
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/models/backbones/pyramid.h"
-#include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/onnx/pixels.h"
-#include "millrace/models/pyramid_memory.h"
 #include "millrace/models/training_checks.h"
 
 namespace millrace {
@@ -37,13 +33,10 @@ at::Device with_kernels(at::Device device) {
 /// Of the features of views that wait for the masks; those of later views are made again.
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 
-constexpr int kC4 = 4;  // log2 of the stride of the only map
-
 }  // namespace
 
 void PyramidDetectorOptions::describe(Options& o) {
-  o.add("style", style, "named set of numeric switches that the other options start from",
-        {"detectron2", "torchvision"});
+  o.add("style", style, "named set of numeric switches that the other options start from");
   pyramid.describe(o);
   boxes.describe(o);
   detection.describe(o);
@@ -55,29 +48,26 @@ void PyramidDetectorOptions::check(const Config& table, const Options& defaults)
 }
 
 PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop top,
-                                 std::string mask_paste, const ModelContext& context)
+                                 MaskPaste mask_paste, const ModelContext& context)
     : options_(options),
       classes_(std::ssize(context.classes)),
-      finest_(!options.pyramid.has_pyramid() ? kC4
-              : top == FpnTop::pool          ? 2
-                                             : 3),
       views_(views_of(options.detection)),
-      mask_paste_(std::move(mask_paste)),
+      mask_paste_(mask_paste),
       root_(parameters_, context.seed, with_kernels(context.device), "", !context.awaits_weights),
       pyramid_(std::make_unique<Pyramid>(root_ / "backbone", options.pyramid, top)) {}
 
 PyramidDetector::~PyramidDetector() = default;
 
-std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& facts) const {
+std::vector<std::string> PyramidDetector::check_facts(const TrainingFacts& facts) const {
   require_objects(facts);
   std::vector<std::string> warnings;
   const auto& options = options_.pyramid;
-  if (auto warning = frozen_backbone_warning(facts, options.backbone, options.norm,
-                                             options.freeze_at, /*trained_norm=*/"gn"))
+  if (auto warning = frozen_backbone_warning(facts, value_name(options.backbone), options.norm,
+                                             options.freeze_at, /*trained_norm=*/Norm::gn))
     warnings.push_back(*std::move(warning));
   std::vector<std::string> by_part;
-  if (options.norm == "bn") by_part.emplace_back("model.backbone.norm");
-  if (options.fpn_norm == "bn") by_part.emplace_back("model.fpn.norm");
+  if (options.norm == Norm::bn) by_part.emplace_back("model.backbone.norm");
+  if (options.fpn_norm == Norm::bn) by_part.emplace_back("model.fpn.norm");
   if (!by_part.empty())
     if (auto warning = norm_by_part_warning(
             joined(by_part, " and ") + (by_part.size() > 1 ? " are" : " is"), facts))
@@ -96,23 +86,10 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
   return features;
 }
 
-Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
+LossSums PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
   const auto features = this->features(batch, pass, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
-}
-
-double PyramidDetector::activation_bytes(std::int64_t images, double pixels) const {
-  auto regions = regions_of_an_image(at::GradMode::is_enabled());
-  regions.boxes *= static_cast<double>(images);
-  regions.masks *= static_cast<double>(images);
-  const auto type = compute_type(parameters_.begin()->value);
-  return pass_bytes(parameters_, {.pixels = pixels,
-                                  .finest = finest_,
-                                  .regions = regions,
-                                  .folds_norm = options_.pyramid.norm.starts_with("frozen"),
-                                  .value_bytes = static_cast<double>(c10::elementSize(type)),
-                                  .trains = at::GradMode::is_enabled()});
 }
 
 std::vector<Found> PyramidDetector::find_in_views(const Batch& batch, std::vector<Features>& kept) {
@@ -160,7 +137,8 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
 
 bool PyramidDetector::has_one_view() const { return views_.size() == 1 && !views_[0].changes(); }
 
-std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
+std::vector<std::vector<DetectedObject>> PyramidDetector::find_objects(const Batch& batch,
+                                                                       DetectionNotes* notes) {
   const at::NoGradGuard no_grad;
   if (has_one_view()) {
     auto features = this->features(batch, NormPass{});
@@ -183,7 +161,7 @@ FoundNodes PyramidDetector::find_in_graph(const FeatureNodes&) const {
       "(PyramidDetector::find_in_graph, millrace/models/pyramid_detector.h)");
 }
 
-onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) const {
+onnx::Objects PyramidDetector::add_nodes(const onnx::Images& images, bool pasted) const {
   refuse_soft_nms(options_.detection);
   auto& g = *images.pixels.graph;
   const auto limits = limits_of(images.sizes);

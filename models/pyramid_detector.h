@@ -12,6 +12,7 @@
 #include "millrace/models/detector/detector.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/objects.h"
+#include "millrace/models/layers/results.h"
 #include "millrace/models/onnx/detection.h"
 #include "millrace/models/ops/boxes.h"
 
@@ -22,7 +23,11 @@ struct View;
 
 /// Their common options. Defaults are detectron2's.
 struct PyramidDetectorOptions {
-  std::string style = "detectron2";
+  /// Whose numeric switches the other options start from.
+  enum class Style { detectron2, torchvision };
+  friend std::vector<std::string> value_names(Style) { return {"detectron2", "torchvision"}; }
+
+  Style style = Style::detectron2;
   PyramidOptions pyramid;
   BoxOptions boxes;
   DetectionOptions detection;
@@ -45,7 +50,7 @@ struct PyramidDetectorOptions {
     const auto* style = table.is_table() ? table.find("style") : nullptr;
     const auto* name = style ? std::get_if<std::string>(&style->data) : nullptr;
     if (name && *name == "torchvision") {
-      defaults.style = *name;
+      defaults.style = Style::torchvision;
       defaults.use_torchvision();
     }
     if constexpr (requires { defaults.adapt_to(table); }) defaults.adapt_to(table);
@@ -82,38 +87,15 @@ struct FeatureNodes {
   onnx::Value limits;             // (N, 4): width, height, width, height of the images
 };
 
-/// Regions of the second stage's heads, and the cells of each.
-struct RegionLoad {
-  double boxes = 0, box_cells = 0;   // e.g. 512 per image, 7 x 7
-  double stages = 1;                 // in which boxes are pooled, one after the other
-  double masks = 0, mask_cells = 0;  // at most; e.g. 128 per image, 14 x 14
-};
-
 class PyramidDetector : public Detector {
  public:
   ~PyramidDetector() override;
 
-  Losses losses(const Batch& batch, const StepInfo& step) final;
-
-  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
-  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
-
-  /// Test-time augmentation in other sizes is refused for several images at once.
-  onnx::Objects add_to(const onnx::Images& images, bool pasted) const final;
-
   const Parameters& parameters() const final { return parameters_; }
-  void parameters_changed() final { parameters_.mark_changed(); }
-  /// From the tensors' shapes and names (pyramid_memory.h).
-  double activation_bytes(std::int64_t images, double pixels) const final;
-
-  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
-  /// norm by rank.
-  std::vector<std::string> check_training(const TrainingFacts& facts) const override;
 
  protected:
-  /// `mask_paste` as in paste_mask.
-  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, std::string mask_paste,
+  /// `mask_paste`: any value without masks.
+  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, MaskPaste mask_paste,
                   const ModelContext& context);
 
   /// Where heads declare their tensors.
@@ -124,16 +106,25 @@ class PyramidDetector : public Detector {
   /// False with test-time augmentation, where several views are merged.
   bool has_one_view() const;
 
- private:
-  virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                             const StepInfo& step) = 0;
+  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
+  /// norm by rank.
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
 
-  /// The second stage's regions of one image, at most, in a step or in `detect`; none without a
-  /// second stage.
-  virtual RegionLoad regions_of_an_image(bool in_training) const {
-    static_cast<void>(in_training);
-    return {};
-  }
+ private:
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) final;
+
+  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
+  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes* notes) final;
+
+  /// Test-time augmentation in other sizes is refused for several images at once.
+  onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const final;
+
+  void on_parameters_changed() final { parameters_.mark_changed(); }
+
+  virtual LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
+                               const StepInfo& step) = 0;
 
   /// What the heads find in each image.
   virtual std::vector<Found> find(const Features& features) = 0;
@@ -156,9 +147,8 @@ class PyramidDetector : public Detector {
 
   PyramidDetectorOptions options_;
   std::int64_t classes_;
-  int finest_;  // log2 of the stride of the finest map
   std::vector<View> views_;
-  std::string mask_paste_;
+  MaskPaste mask_paste_;
   Parameters parameters_;
   Scope root_;
   std::unique_ptr<Pyramid> pyramid_;

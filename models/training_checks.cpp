@@ -18,17 +18,16 @@ void require_objects(const TrainingFacts& facts) {
 }
 
 std::optional<std::string> frozen_backbone_warning(const TrainingFacts& facts,
-                                                   const std::string& type, const std::string& norm,
-                                                   std::int64_t freeze_at,
-                                                   const std::string& trained_norm) {
+                                                   const std::string& type, Norm norm,
+                                                   std::int64_t freeze_at, Norm trained_norm) {
   if (!facts.starts_random) return std::nullopt;
-  if (norm == "frozen_bn" || norm == "frozen_stats")
+  if (norm == Norm::frozen_bn || norm == Norm::frozen_stats)
     return fmt::format(
         "model.backbone.norm = \"{}\" starts without weights (model.weights is ''): its statistics "
         "stay at mean 0 and variance 1, so nothing keeps values in bounds, and {} is likely to "
         "diverge in its first steps; name weights, or set model.backbone.norm = \"{}\" and "
         "model.backbone.freeze_at = 0",
-        norm, type, trained_norm);
+        value_name(norm), type, value_name(trained_norm));
   if (freeze_at > 0)
     return fmt::format(
         "model.backbone.freeze_at = {} freezes layers at random values (model.weights is ''): name "

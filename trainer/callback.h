@@ -57,15 +57,18 @@ class Callback {
   virtual bool chief_only() const { return true; }
 };
 
-/// Makes a callback from its table without the keys of CallbackSwitches (recipe.h).
+/// Makes a callback from its table without the keys of CallbackSwitches (recipe.h). `name`: of the
+/// table, [callbacks.NAME].
 struct CallbackFactory {
-  std::function<std::unique_ptr<Callback>(const Config& table)> create;
+  std::function<std::unique_ptr<Callback>(const Config& table, const std::string& name)> create;
   bool by_default = false;     // part of every run unless its table says `enabled = false`
   bool keeps_weights = false;  // see KeepsWeights
   /// Its options that decide what is computed: all but those of Decides::run.
   std::function<std::vector<std::string>()> deciding;
 
-  std::unique_ptr<Callback> operator()(const Config& table) const { return create(table); }
+  std::unique_ptr<Callback> operator()(const Config& table, const std::string& name) const {
+    return create(table, name);
+  }
 };
 
 /// All callbacks. Those with an option `every` are triggered.
@@ -86,14 +89,20 @@ std::vector<std::string> deciding_options() {
   return names;
 }
 
-/// Registers the class `C`; see make_component for its options. `static constexpr bool kByDefault =
+/// Registers the class `C`, made as C(options), or C(options, name) if it needs the name of its
+/// table [callbacks.NAME]; see make_component for its options. `static constexpr bool kByDefault =
 /// true` makes it part of every run. At namespace scope:
 ///
 ///   MILLRACE_REGISTER(register_callback<KeepBest>("keep_best", "keeps the best checkpoint"));
 template <std::derived_from<Callback> C>
 bool register_callback(const std::string& name, std::string doc) {
-  const auto create = [](const Config& table) -> std::unique_ptr<Callback> {
-    return make_component<C>(read_options<OptionsOf<C>>(table));
+  const auto create = [](const Config& table,
+                         const std::string& own_name) -> std::unique_ptr<Callback> {
+    auto options = read_options<OptionsOf<C>>(table);
+    if constexpr (std::constructible_from<C, OptionsOf<C>, const std::string&>)
+      return std::make_unique<C>(std::move(options), own_name);
+    else
+      return make_component<C>(std::move(options));
   };
   return callbacks().add<OptionsOf<C>>(
       name, std::move(doc),

@@ -8,14 +8,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/process_usage.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/models/weights/safetensors.h"
-#include "millrace/trainer/activity.h"
+#include "millrace/trainer/phase.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -105,32 +102,23 @@ void CallbackList::refuse_watched(const Named& watcher, const std::string& name)
         "metrics to watch are published by callbacks, such as 'val/loss' by "
         "[callbacks.validation_loss]",
         watcher.name, name));
-  const auto now = renamed_loss(name);
-  throw ConfigError(fmt::format(
-      "callbacks.{}: no callback of this run publishes '{}'{}", watcher.name, name,
-      now.empty() ? suggestion(name, published) : ", which is called '" + now + "' now"));
+  throw ConfigError(fmt::format("callbacks.{}: no callback of this run publishes '{}'{}",
+                                watcher.name, name, suggestion(name, published)));
 }
 
 void CallbackList::tell_what_never_came(const TrainState& state) const {
   for (const auto& named : all_)
     for (const auto& name : named.watches)
-      if (!state.latest.contains(name)) {
-        const auto now = renamed_loss(name);
+      if (!state.latest.contains(name))
         spdlog::warn(
-            "callbacks.{} waited for '{}', which nobody has published in this run: it did "
-            "nothing{}",
-            named.name, name, now.empty() ? "" : "; it is called '" + now + "' now");
-      }
+            "callbacks.{} waited for '{}', which nobody has published in this run: it did nothing",
+            named.name, name);
 }
 
 void CallbackList::call(Named& named, const char* hook, TrainState& state,
                         const std::function<void()>& work, std::exception_ptr& failure) {
   if (!state.is_chief && named.callback->chief_only()) return;
-  const auto began = Clock::now();
-  const double cpu_s = cpu_seconds();
-  state.activity->begin("callback " + named.name,
-                        fmt::format("callback '{}' in {}", named.name, hook));
-  state.caller = named.name;
+  const Phase phase(state, named.name, hook);
   state.may_publish_ = &named.publishes;
   const auto failed = [&](const auto& error) {
     if (failure)
@@ -146,12 +134,6 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
     failed(Error(failure_text(named.title(), hook, what_is_thrown())));
   }
   state.may_publish_ = nullptr;
-  const auto took = seconds_since(began);
-  state.spent.by_callback[named.name] += took;
-  state.spent.callbacks_s += took;
-  const auto took_cpu_s = cpu_seconds() - cpu_s;
-  state.spent_cpu.by_callback[named.name] += took_cpu_s;
-  state.spent_cpu.callbacks_s += took_cpu_s;
 }
 
 void CallbackList::trigger(TrainState& state) {
@@ -214,7 +196,6 @@ void CallbackList::load(TrainState& state, const std::map<std::string, std::stri
                         const std::map<std::string, NamedTensors>& tensors) {
   for (auto& named : all_) try {
       if (!state.is_chief && named.callback->chief_only()) continue;
-      state.caller = named.name;
       auto* with_state = named.as<SavesState>();
       if (const auto found = states.find(named.name); with_state && found != states.end())
         with_state->load_state(state, nlohmann::json::parse(found->second));

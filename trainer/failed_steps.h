@@ -1,14 +1,11 @@
-// Steps that fail: a loss or gradient that is not finite, not enough memory.
+// Steps that fail: a loss or gradient that is not finite.
 #pragma once
 
-#include <exception>
 #include <filesystem>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/detection/sample.h"
 #include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/step_record.h"
 #include "millrace/trainer/train_options.h"
@@ -33,16 +30,5 @@ void check_has_learned(const Position& at);
 
 /// Whether a training stops here to return to a checkpoint.
 bool has_diverged(const Position& at, const TrainOptions& train);
-
-/// What to do if a step does not fit into memory.
-inline constexpr auto kLessMemory =
-    "lower data.batch_size (optimizer.accumulate = N makes a step of N batches), or "
-    "data.short_side and data.max_side";
-
-/// Whether an allocation failed, ours or libtorch's.
-bool is_out_of_memory(const std::exception& problem);
-
-/// The message for a step over these batches.
-std::string out_of_memory_text(const std::vector<Batch>& batches);
 
 }  // namespace millrace

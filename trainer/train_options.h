@@ -3,33 +3,43 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "millrace/base/options.h"
 #include "millrace/models/detector/device_kinds.h"
+#include "millrace/models/detector/precision.h"
 
 namespace millrace {
+
+/// What follows steps whose numbers are not finite.
+enum class OnDivergence { end, go_back };
+inline std::vector<std::string> value_names(OnDivergence) { return {"end", "return"}; }
+
+/// What is different after a return to a checkpoint.
+enum class OnReturn { lower_rate, skip_data };
+inline std::vector<std::string> value_names(OnReturn) { return {"lower_rate", "skip_data"}; }
 
 struct TrainOptions {
   double epochs = 12;
   std::int64_t max_steps = 0;  // > 0: stop there
   std::int64_t seed = 1;
   std::string device = "cpu";
-  std::string precision = "fp32";
-  std::string eval_precision = "fp32";  // of detecting, while training and by the commands
-  double loss_scale = 0;                // of fp16; 0: the factor is looked for
+  FloatType precision = FloatType::fp32;
+  FloatType eval_precision = FloatType::fp32;  // of detecting, while training and by the commands
+  double loss_scale = 0;                       // of fp16; 0: the factor is looked for
   bool deterministic = true;
-  std::string gradient_type = "fp32";  // in which gradients travel between ranks
-  std::int64_t threads = 0;            // of the maths; 0: all cores
-  std::int64_t micro_batch = 0;        // images computed alone; 0: a rank's batch is
-  std::int64_t passes = 1;             // parts of a batch, one after the other; 0: as few as fit
+  FloatType gradient_type = FloatType::fp32;  // in which gradients travel between ranks
+  std::int64_t threads = 0;                   // of the maths; 0: all cores
+  std::int64_t micro_batch = 0;               // images computed alone; 0: a rank's batch is
+  std::int64_t passes = 1;                    // parts of a batch, one after the other
   std::string output = "runs";
   Duration rank_timeout = {600};
-  std::string on_divergence = "end";
-  std::string on_return = "lower_rate";
+  OnDivergence on_divergence = OnDivergence::end;
+  OnReturn on_return = OnReturn::lower_rate;
   double price_per_hour = 0;
 
   /// Whether a training that diverges goes back to a checkpoint.
-  bool returns() const { return on_divergence == "return"; }
+  bool returns() const { return on_divergence == OnDivergence::go_back; }
 
   void describe(Options& o) {
     o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
@@ -40,14 +50,14 @@ struct TrainOptions {
     o.add("device", device,
           "what computes: the processor, or a GPU a process (a plug-in's operators)",
           device_kinds());
-    o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses",
-          {"fp32", "tf32", "bf16", "fp16"});
+    o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses");
     o.add("eval_precision", eval_precision, "the same of detecting in images; tf32 holds for both",
-          {"fp32", "bf16", "fp16"});
+          {FloatType::fp32, FloatType::bf16, FloatType::fp16});
     o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",
           {.min = 0, .max = 16777216});
     o.add("gradient_type", gradient_type,
-          "of gradients between ranks; their sums are fp32 all the same", {"fp32", "bf16", "fp16"});
+          "of gradients between ranks; their sums are fp32 all the same",
+          {FloatType::fp32, FloatType::bf16, FloatType::fp16});
     o.add("deterministic", deterministic, "the same run gives the same bytes");
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
     o.add(
@@ -56,9 +66,8 @@ struct TrainOptions {
         "same bytes; 0: a rank's batch at once",
         {.min = 0, .max = 4096, .unit = "images"});
     o.add("passes", passes,
-          "compute a batch in so many parts, one after the other, each in a part of the memory; 0: "
-          "as few as fit, by the estimate before the first step",
-          {.min = 0, .max = 4096});
+          "compute a batch in so many parts, one after the other, each in a part of the memory",
+          {.min = 1, .max = 4096});
     o.add("output", output, "folder that run folders are made in").decides(Decides::run);
     o.add("rank_timeout", rank_timeout,
           "of several ranks, how long the others, or data, are waited for before all are ended",
@@ -72,27 +81,25 @@ struct TrainOptions {
     o.add(
         "on_divergence", on_divergence,
         "after ten steps in a row whose losses or gradients are not finite: end with an error, or "
-        "return to the newest checkpoint before them",
-        {"end", "return"});
+        "return to the newest checkpoint before them");
     o.add(
         "on_return", on_return,
         "what is different after a return: half the learning rate, or other data, those after the "
-        "last of these steps",
-        {"lower_rate", "skip_data"});
+        "last of these steps");
   }
 
   /// Throws ConfigError for values that contradict each other.
   void check(const Config& table) const {
-    require(table, "precision", precision != "tf32" || device == "cuda",
+    require(table, "precision", precision != FloatType::tf32 || device == "cuda",
             "= \"tf32\" is for device = \"cuda\" alone");
-    require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
+    require(table, "loss_scale", loss_scale == 0 || precision == FloatType::fp16,
             "is for precision = \"fp16\" alone");
     if (micro_batch == 0) return;
     require(
         table, "micro_batch", threads > 0,
         "needs train.threads, the number of threads that compute a micro-batch, since it decides "
         "the bytes: set train.threads = 1, or more if a rank has more cores than micro-batches");
-    require(table, "micro_batch", gradient_type == "fp32",
+    require(table, "micro_batch", gradient_type == FloatType::fp32,
             "needs train.gradient_type = \"fp32\": each rank would round its own sums");
   }
 };

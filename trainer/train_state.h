@@ -62,7 +62,6 @@ class TrainState {
   /// Of the last step: ids by batch; see list_images.
   std::vector<std::vector<std::int64_t>> images;
   std::map<std::string, double> latest;  // last published values; NaN: not finite
-  std::string caller;                    // the callback that is being called
   Spent spent;
   /// The same of the CPU time of all threads of this process, whatever they did meanwhile.
   Spent spent_cpu;

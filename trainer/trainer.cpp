@@ -10,6 +10,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/events/last_events.h"
+#include "millrace/base/leak.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
@@ -21,7 +22,8 @@
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 #include "millrace/trainer/failed_steps.h"
-#include "millrace/trainer/timed_part.h"
+#include "millrace/trainer/memory/out_of_memory.h"
+#include "millrace/trainer/phase.h"
 #include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
@@ -73,7 +75,8 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
-      boundary_(state_, callbacks_, [this] { return checkpoint(); }) {
+      boundary_(state_, callbacks_, [this] { return checkpoint(); }),
+      memory_(plan_.largest_batch, plan_.model.device(), plan_.cluster.local_size()) {
   set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
@@ -115,7 +118,7 @@ TrainEnd Trainer::run() {
     try {
       train();
     } catch (const NoData&) {
-      static_cast<void>(data_.release());
+      leak(std::move(data_));
       throw;
     } catch (const Diverged&) {  // the newest in memory may be of these steps
       if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
@@ -280,8 +283,7 @@ void Trainer::tell_of_skipped() const {
 
 std::vector<Batch> Trainer::next_batches(Position& at) {
   const auto asked = Clock::now();
-  const TimedPart timed(state_, &Spent::data_s);
-  state_.activity->begin("data", "waits for data");
+  const Phase phase(state_, &Spent::data_s, "data", "waits for data");
   std::vector<Batch> batches;
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
     while (!data_->is_ready(kSignalPeriod)) {
@@ -311,7 +313,6 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
     return alone.places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
-  state_.activity->begin("exchange", "agrees with the other ranks on the next step");
   const StepWish wish = {.stop = state_.stop_reason(),
                          .signal = StopSignals::number(),
                          .figures = state_.figures_asked_,
@@ -322,7 +323,8 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
                          .hyper = state_.hyper.values(),
                          .batches = sizes_of(batches, state_.lists_images_)};
   auto agreed = [&] {
-    const TimedPart timed(state_, &Spent::exchange_s);
+    const Phase phase(state_, &Spent::exchange_s, "exchange",
+                      "agrees with the other ranks on the next step");
     return agree_on_step(cluster, wish);
   }();
   agreed_ = Clock::now();
@@ -356,11 +358,11 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                       .step = at.step,
                       .progress = at.progress,
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
-  state_.activity->begin("step",
-                         fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
+  memory_.before_step();
   auto end = [&] {
-    const TimedPart timed(state_, &Spent::step_s);
+    const Phase phase(state_, &Spent::step_s, "step",
+                      fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
     try {
       return training_step_(batches, places, info, state_.lr, at.loss_scale);
     } catch (const std::exception& problem) {
@@ -368,6 +370,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
       throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));
     }
   }();
+  memory_.after_step(at.step + 1, batches, places);
   auto &wall = state_.spent, &cpu = state_.spent_cpu;
   wall.forward_s += end.forward_s;
   cpu.forward_s += end.forward_cpu_s;

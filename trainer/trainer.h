@@ -15,6 +15,7 @@
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/step_agreement.h"
+#include "millrace/trainer/memory/step_memory.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "millrace/trainer/optimizer/schedule.h"
 #include "millrace/trainer/step_boundary.h"
@@ -39,6 +40,7 @@ struct TrainPlan {
   std::vector<std::string> classes = {};  // by label, for the same
   Metadata metadata = {};                 // of the weights in checkpoints
   const Cluster& cluster = Cluster::alone();
+  std::optional<LargestBatch> largest_batch = {};  // planned; nullopt = it is not checked to fit
   bool is_return = false;  // after a divergence, in a process that has trained before
 };
 
@@ -106,6 +108,7 @@ class Trainer {
   double waited_s_ = 0;                      // for other ranks, until then
   double waited_for_data_s_ = 0;
   Stragglers stragglers_;
+  StepMemory memory_;
 };
 
 }  // namespace millrace

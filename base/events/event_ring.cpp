@@ -42,9 +42,9 @@ bool is_of_data(EventKind kind) { return kind == EventKind::stage || kind == Eve
 }  // namespace
 
 std::string_view name_of(EventKind kind) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "stage",    "file",       "batch",      "data",  "exchange", "step",
-      "callback", "checkpoint", "evaluation", "fault", "other"};
+  constexpr std::array<std::string_view, 10> kNames = {
+      "stage", "file",     "batch",      "data",       "exchange",
+      "step",  "callback", "checkpoint", "evaluation", "other"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -20,7 +20,6 @@ enum class EventKind : std::uint8_t {
   callback,
   checkpoint,
   evaluation,  // a batch of one
-  fault,       // of MILLRACE_FAULTS
   other,       // the start and the end of a training
 };
 

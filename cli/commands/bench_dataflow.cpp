@@ -18,6 +18,7 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/train_data.h"
 
 namespace millrace::cli {
@@ -206,6 +207,7 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
 }
 
 int bench_dataflow(const BenchDataflowArguments& arguments) {
+  prepare_opencv();
   const auto began = Clock::now();
   if (arguments.seconds == 0 && arguments.from >= arguments.last())
     throw ConfigError("--from: leaves none of the batches that --batches asks for");

@@ -12,14 +12,12 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
-#include "millrace/cli/bench/machine_peaks.h"
 #include "millrace/cli/bench/op_profile.h"
 #include "millrace/cli/bench/ready_batches.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/device_memory.h"
 #include "millrace/models/detector/make_detector.h"
-#include "millrace/models/detector/precision.h"
 #include "millrace/trainer/device_numbers.h"
 #include "millrace/trainer/run/session.h"
 
@@ -33,14 +31,14 @@ constexpr std::size_t kOperators = 15;  // maximum number printed
 struct BenchModelArguments {
   ConfigArguments config;
   std::int64_t steps = 10;
-  bool inference = false, roofline = false, json = false;
+  bool inference = false, work = false, json = false;
 };
 
 /// Measures steps, from the (kWarmUp + 1)th on. On a device the operators are those of as many
 /// steps more, since watching them makes the host wait for each.
 struct Measurement {
   Measurement(at::Device on, const BenchModelArguments& arguments)
-      : computes_on(on), steps(arguments.steps), counts_work(arguments.roofline) {}
+      : computes_on(on), steps(arguments.steps), counts_work(arguments.work) {}
 
   at::Device computes_on;
   std::int64_t steps;  // that are timed
@@ -51,7 +49,6 @@ struct Measurement {
   double images = 0;     // likewise
   std::int64_t peak_rss_bytes = 0;
   std::optional<DeviceMemory> device;    // its peaks
-  std::optional<MachinePeaks> peaks;     // if work is counted
   std::vector<OpTime> kinds, operators;  // over all watched steps
   StepFigures first;                     // losses of the first step, to compare weights and data by
 
@@ -153,7 +150,7 @@ Measurement measure_inference(const Session& session, const BenchModelArguments&
     result.begin();
     const auto batch = batches->next();
     std::size_t found = 0;
-    for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
+    for (const auto& objects : detector->detect(batch->value)) found += objects.size();
     result.end(batch->value.size());
     if (step == 0) result.first = {{"detections", static_cast<double>(found)}};
   }
@@ -194,8 +191,6 @@ Json to_json(const Measurement& m) {
               {"first", std::move(first)},
               {"profile", to_json(m.kinds, m)},
               {"operators", to_json(m.operators, m)}};
-  if (m.peaks)
-    all["peaks"] = {{"flops_per_s", m.peaks->flops_per_s}, {"bytes_per_s", m.peaks->bytes_per_s}};
   if (m.device) {
     all["peak_device_bytes"] = m.device->tensors_bytes;
     all["peak_device_reserved_bytes"] = m.device->reserved_bytes;
@@ -211,21 +206,12 @@ void print_table(const std::string& title, const std::vector<OpTime>& times, con
                     m.per_step(static_cast<double>(time.calls)));
 }
 
-/// Each operator beside what the machine can do: a product beside the peak of products, others
-/// beside the memory's.
-void print_roofline(const Measurement& m) {
-  print_formatted("\n  the machine at best: {:.0f} GFLOP/s, {:.1f} GB/s\n",
-                  1e-9 * m.peaks->flops_per_s, 1e-9 * m.peaks->bytes_per_s);
-  print_formatted("  {:<44}{:>10}{:>10}{:>10}{:>9}{:>10}\n", "operator", "ms a step", "GFLOP/s",
-                  "of best", "GB/s", "of best");
-  for (const auto& [name, seconds, calls, work] : m.operators) {
-    const auto flops = work.flops / seconds, bytes = work.bytes / seconds;
-    const auto products = flops > 0 ? fmt::format("{:>10.0f}{:>8.0f} %", 1e-9 * flops,
-                                                  100 * flops / m.peaks->flops_per_s)
-                                    : fmt::format("{:>20}", "");
-    print_formatted("  {:<44}{:>10.2f}{}{:>9.1f}{:>8.0f} %\n", name, 1e3 * m.per_step(seconds),
-                    products, 1e-9 * bytes, 100 * bytes / m.peaks->bytes_per_s);
-  }
+void print_work(const Measurement& m) {
+  print_formatted("\n  {:<44}{:>10}{:>10}{:>9}\n", "operator", "ms a step", "GFLOP/s", "GB/s");
+  for (const auto& [name, seconds, calls, work] : m.operators)
+    print_formatted("  {:<44}{:>10.2f}{:>10}{:>9.1f}\n", name, 1e3 * m.per_step(seconds),
+                    work.flops > 0 ? fmt::format("{:.0f}", 1e-9 * work.flops / seconds) : "",
+                    1e-9 * work.bytes / seconds);
 }
 
 int bench_model(const BenchModelArguments& arguments) {
@@ -233,10 +219,6 @@ int bench_model(const BenchModelArguments& arguments) {
   auto m = arguments.inference ? measure_inference(session, arguments)
                                : measure_training(session, arguments);
   m.device = peak_memory(session.device());
-  if (arguments.roofline)
-    m.peaks = measure_peaks(
-        session.device(), precision_type(arguments.inference ? session.recipe().train.eval_precision
-                                                             : session.recipe().train.precision));
   add_rest(m);
   if (m.operators.size() > kOperators) m.operators.resize(kOperators);
   if (arguments.json) return print(to_json(m)), kDone;
@@ -251,7 +233,7 @@ int bench_model(const BenchModelArguments& arguments) {
                     byte_text(static_cast<double>(m.device->reserved_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
-  if (m.peaks) print_roofline(m);
+  if (arguments.work) print_work(m);
   suggest_next(fmt::format("trainer bench dataflow {}: the slower of the two decides",
                            arguments.config.file));
   return kDone;
@@ -271,13 +253,12 @@ void add_bench_model(CLI::App& bench, Action& action) {
   command.add_flag("--inference", arguments.inference,
                    "detect in the validation images, up to run-length masks, instead of training");
   command.add_flag(
-      "--roofline", arguments.roofline,
-      "arithmetic and bytes of each operator, beside the best of this machine, which "
-      "is measured; those of millrace::winograd are of the direct sum over whole maps, 4 times "
-      "its own or more");
+      "--work", arguments.work,
+      "arithmetic and bytes of each operator; those of millrace::winograd are of the direct sum "
+      "over whole maps, 4 times its own or more");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer bench model configs/maskrcnn.toml --steps 20",
-                         "trainer bench model configs/maskrcnn.toml --roofline",
+                         "trainer bench model configs/maskrcnn.toml --work",
                          "trainer bench model configs/maskrcnn.toml --inference --set "
                          "data.test_batch_size=1 --json"});
 }

@@ -195,9 +195,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
 }  // namespace
 
 void add_coco_eval(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "coco-eval",
-                     "Score detections against annotations: the COCO or LVIS figures", coco_eval);
+  auto [command, arguments] = add_subcommand(app, action, "coco-eval", coco_eval);
   command.add_option("--gt", arguments.truth, "annotations, as COCO's instances_*.json")
       ->required()
       ->type_name("FILE");

@@ -29,11 +29,7 @@ int completion(const CompletionArguments& arguments) {
 }  // namespace
 
 void add_completion(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "completion",
-                     "Print what makes a shell complete commands, options, files and keys after "
-                     "--set",
-                     completion);
+  auto [command, arguments] = add_subcommand(app, action, "completion", completion);
   arguments.program = &app;
   command.add_option("SHELL", arguments.shell, "whose script")
       ->required()

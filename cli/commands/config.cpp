@@ -62,11 +62,7 @@ int config(const ConfigCommandArguments& arguments) {
 }  // namespace
 
 void add_config(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "config",
-                     "Print the resolved configuration and where each value came from; of a "
-                     "model.safetensors, what it is",
-                     config);
+  auto [command, arguments] = add_subcommand(app, action, "config", config);
   arguments.add_to(command)->required(false);
   command.add_flag("--schema", arguments.schema,
                    "print the JSON schema of configurations instead, for editors; of a "

@@ -58,9 +58,7 @@ std::string doc_of_schemes() {
 }  // namespace
 
 void add_convert(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "convert",
-      "Weights into another format (.safetensors, .pth, .npz) and other names", convert);
+  auto [command, arguments] = add_subcommand(app, action, "convert", convert);
   command
       .add_option("IN", arguments.in,
                   "a checkpoint folder, .safetensors, .pth, .pkl or .npz; its own names tell whose "

@@ -19,9 +19,7 @@ int diff(const DiffArguments&) { run_python_module("diff", "diff"); }
 }  // namespace
 
 void add_diff(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "diff",
-                     "Tell what differs between two runs, and whether it decides results", diff);
+  auto [command, arguments] = add_subcommand(app, action, "diff", diff);
   command
       .add_option("run", arguments.runs,
                   "two folders of runs; also of one that trains or was killed")

@@ -102,9 +102,9 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
                                            ? "goes with one view of an image alone: add --set "
                                              "model.test.aug_flip=false --set "
                                              "model.test.aug_scales=[1]"
-                                           : detector->title + " has no second stage"));
+                                           : detector->title() + " has no second stage"));
   if (arguments.boundary && !detector->gives_masks())
-    throw ConfigError("--boundary: " + detector->title + " gives no masks");
+    throw ConfigError("--boundary: " + detector->title() + " gives no masks");
   EvaluationRun run{.keep_detections = !arguments.out.empty() || arguments.voc,
                     .max_detections = arguments.max_detections > 0 ? arguments.max_detections
                                                                    : evaluated_detections(recipe),
@@ -161,9 +161,7 @@ int eval(const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "eval",
-                     "Detect over the validation split and print the COCO or LVIS figures", eval);
+  auto [command, arguments] = add_subcommand(app, action, "eval", eval);
   arguments.model.add_to(command);
   command
       .add_option("--data", arguments.data,

@@ -151,8 +151,7 @@ int work(const ExportArguments& arguments) {
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "export", "A trained model as an ONNX file, with a certificate", work);
+  auto [command, arguments] = add_subcommand(app, action, "export", work);
   command.add_option("MODEL", arguments.model,
                      "a run, a checkpoint folder, or a model.safetensors");
   command

@@ -1,4 +1,4 @@
-// trainer import: annotations of other tools into COCO's layout, and back.
+// trainer import: annotations of other tools into COCO's layout.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 struct ImportArguments {
   fs::path source, out;
-  std::string format, to = "coco";
+  std::string format;
   std::size_t max_examples = 5;
   bool json = false;
 };
@@ -53,7 +53,7 @@ Json json_of_import(const formats::Imported& imported, const coco::Findings& fin
                       {"objects", split.data->annotations.size()},
                       {"categories", split.data->categories.size()}});
   return {{"format", imported.from->name},
-          {"to", arguments.to},
+          {"to", "coco"},
           {"out", arguments.out.string()},
           {"splits", std::move(splits)},
           {"findings", findings_json(findings)}};
@@ -73,8 +73,8 @@ std::string next_step(const formats::Imported& imported, const fs::path& out) {
 
 int import_labels(const ImportArguments& arguments) {
   coco::Findings findings(arguments.max_examples);
-  const auto imported = formats::import_folder(arguments.source, arguments.out, arguments.format,
-                                               arguments.to, findings);
+  const auto imported =
+      formats::import_folder(arguments.source, arguments.out, arguments.format, findings);
   if (arguments.json) {
     print(json_of_import(imported, findings, arguments));
     return kDone;
@@ -84,14 +84,12 @@ int import_labels(const ImportArguments& arguments) {
   for (const auto& split : imported.splits) text += split_text(split);
   text += findings_text(findings);
   text += fmt::format(
-      "\n{}: written as {}; the images are {}\n", arguments.out.string(), arguments.to,
+      "\n{}: written as coco; the images are {}\n", arguments.out.string(),
       is_linked(imported, arguments.out)
           ? "hard links to those of the source, which take no space: to change one, copy it first"
           : "copies, since the file system does not link them");
   print_lines(text);
-  suggest_next(arguments.to == "coco" ? next_step(imported, arguments.out)
-                                      : fmt::format("trainer import {} --out DIR reads it back",
-                                                    arguments.out.string()));
+  suggest_next(next_step(imported, arguments.out));
   return kDone;
 }
 
@@ -105,27 +103,20 @@ std::string format_doc() {
 }  // namespace
 
 void add_import(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "import",
-      "Labels of other tools into COCO's layout, or from it into theirs (docs/formats.md)",
-      import_labels);
+  auto [command, arguments] = add_subcommand(app, action, "import", import_labels);
   command.add_option("PATH", arguments.source, "the folder with images and labels")->required();
   command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
   command
       .add_option("--format", arguments.format,
-                  "what PATH is, where it cannot be told or is told wrong; the names of --to")
+                  "the format of PATH, if it is not detected or not as wanted:" + format_doc())
       ->type_name("NAME");
-  command.add_option("--to", arguments.to, "what to write:" + format_doc())
-      ->type_name("NAME")
-      ->capture_default_str();
   command.add_option("--max", arguments.max_examples, "examples of each kind of finding")
       ->type_name("N")
       ->check(not_negative())
       ->capture_default_str();
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer import photos --out data/photos",
-                         "trainer import VOC2012 --format voc --out data/voc",
-                         "trainer import data/photos --to yolo --out yolo"});
+                         "trainer import VOC2012 --format voc --out data/voc"});
 }
 
 }  // namespace millrace::cli

@@ -21,10 +21,7 @@ int import_config(const ImportArguments&) { run_python_module("migrate", "import
 }  // namespace
 
 void add_import_config(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "import-config",
-      "Turn a recipe of detectron2 (.yaml) or MMDetection (.py) into a configuration",
-      import_config);
+  auto [command, arguments] = add_subcommand(app, action, "import-config", import_config);
   command
       .add_option("FILE", arguments.file,
                   "the recipe; the files that it inherits from are read, too. No code of it is run")

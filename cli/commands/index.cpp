@@ -62,8 +62,7 @@ int index(const IndexArguments& arguments) {
 }  // namespace
 
 void add_index(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "index", "Make a record store of shards, which stay where they are", index);
+  auto [command, arguments] = add_subcommand(app, action, "index", index);
   command
       .add_option("shards", arguments.shards,
                   "paths or URLs of tar files in WebDataset's layout, or of TFRecord files of "

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
@@ -18,7 +19,7 @@
 #include "millrace/cli/init/machine.h"
 #include "millrace/cli/init/source_data.h"
 #include "millrace/cli/init/step_time.h"
-#include "millrace/tools/data/advice/config_text.h"
+#include "millrace/tools/data/first_config.h"
 
 namespace millrace::cli {
 namespace {
@@ -62,6 +63,7 @@ class Init {
     say_network();
     make_choices();
     write();
+    fit_batch();
     measure();
     say_next();
     return std::move(report_.json);
@@ -136,10 +138,9 @@ class Init {
                                          draft_.network.what));
     } else {
       draft_.network = advice::network_from_nothing(machine_);
-      report_.say(
-          "weights",
-          "none were given or found: it starts from random values, which takes many images "
-          "and long; the head of the configuration says what to fetch, and where to put it");
+      report_.say("weights",
+                  "none were given or found: it starts from random values, which takes many images "
+                  "and long; base.toml says what to fetch, and where to put it");
     }
   }
 
@@ -164,36 +165,11 @@ class Init {
     return text;
   }
 
-  void say_choices() {
-    const auto& sides = draft_.sides;
-    const auto classes = draft_.classes.size();
-    report_.say("model",
-                fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
-                            classes == 1 ? "1 class" : fmt::format("{} classes", classes)));
-    report_.say(
-        "sizes",
-        fmt::format("short side {} of {} pixels: a quarter of the objects is under {:.0f}{}",
-                    sides.largest(), sides.own_side, sides.small_object,
-                    sides.too_small ? ", which is learned badly: larger images need a "
-                                      "larger machine, or cut the photos into tiles"
-                                    : ""));
-    const auto& anchors = draft_.anchors;
-    if (draft_.network.start != advice::Start::detector)
-      report_.say(
-          "anchors",
-          fmt::format("from {} pixels on: {:.3g} % of the objects overlap none by half, with "
-                      "the published ones {:.3g} %",
-                      anchors.sizes.front(), 100 * (1 - anchors.chosen.all.recall(0)),
-                      100 * (1 - anchors.published.all.recall(0))));
-    if (!draft_.limited.empty())
-      report_.say("limit", fmt::format("on '{}', {} with COCO's limit; callbacks.evaluate."
-                                       "max_detections is set to count all",
-                                       draft_.val.name, draft_.limited));
-    report_.say("schedule",
-                fmt::format("{}, {} of {}",
-                            number_of(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),
-                            number_of(static_cast<std::size_t>(draft_.plan.steps), "step"),
-                            number_of(static_cast<std::size_t>(draft_.batch), "image")));
+  /// Those of one topic, or of all.
+  void say_choices(std::string_view topic = "") {
+    for (const auto& choice : advice::choices(draft_))
+      if (!choice.topic.empty() && (topic.empty() || topic == choice.topic))
+        report_.say(choice.topic, choice.why);
   }
 
   void write() {
@@ -206,12 +182,33 @@ class Init {
     report_.json["config"] = draft_.file;
   }
 
-  void measure() {
+  /// What `measured` returns for the configuration as it was written.
+  auto quietly(const auto& measured) const {
     const auto whole = ConfigArguments{{.file = draft_.file, .overrides = {}}}.load();
     const auto level = spdlog::get_level();
     spdlog::set_level(spdlog::level::err);  // the training itself will warn
-    const auto time = measure_steps(whole);
+    auto result = measured(whole);
     spdlog::set_level(level);
+    return result;
+  }
+
+  /// Lowers the batch to what fits into memory, by a step with one image.
+  void fit_batch() {
+    if (machine_.gpu || draft_.batch == 1) return;
+    const double bytes = quietly(measure_image);
+    const auto batch = advice::batch_in_memory(draft_.batch, machine_, bytes);
+    if (batch == draft_.batch) return;
+    set_batch(draft_, batch);
+    write_file_atomically(draft_.file, config_text(draft_));
+    report_.say("memory", fmt::format("a step with one image took {}, and {} are available: {} "
+                                      "a step",
+                                      byte_text(bytes), byte_text(machine_.memory),
+                                      number_of(static_cast<std::size_t>(batch), "image")));
+    say_choices("schedule");
+  }
+
+  void measure() {
+    const auto time = quietly(measure_steps);
     const auto& plan = draft_.plan;
     const auto images = data_.val->data->images.size();
     const auto whole_s = training_time(plan, time, images);
@@ -286,8 +283,7 @@ int init(const InitArguments& given) {
 }  // namespace
 
 void add_init(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "init", "Write a first configuration for a folder of photos and labels", init);
+  auto [command, arguments] = add_subcommand(app, action, "init", init);
   command.add_option("DIR", arguments.out, "new folder for config.toml, data and runs")
       ->type_name("")
       ->required();

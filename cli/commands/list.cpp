@@ -3,7 +3,7 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/describe/config_tables.h"
-#include "millrace/cli/list_text.h"
+#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -16,6 +16,12 @@
 namespace millrace::cli {
 namespace {
 
+/// On a terminal a line that is too long is broken, and what an option does stays in its column.
+void print_list_line(std::string_view line) {
+  static const std::string column(41, ' ');
+  print_lines(line, line.starts_with("    ") ? std::string_view(column) : "    ");
+}
+
 void print_options(const std::vector<OptionHelp>& options) {
   for (const auto& option : options) print_list_line(fmt::format("    {}\n", option.text()));
 }
@@ -26,11 +32,9 @@ bool is_in_every_run(const Factory& create) {
   return false;
 }
 
-/// `usage`: how a configuration names a component, with {} for the name; `defaults`: which options
-/// follow [data] where they are left out.
+/// `usage`: how a configuration names a component, with {} for the name.
 template <class Factory>
-void print_registry(const char* title, const char* usage, const Registry<Factory>& registry,
-                    std::span<const DataDefault> defaults = {}) {
+void print_registry(const char* title, const char* usage, const Registry<Factory>& registry) {
   print_formatted("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
     print_formatted("\n");
@@ -39,21 +43,19 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
     if (!entry.plugin.empty()) print_formatted("    from {}\n", entry.plugin);
     auto options = entry.help();
     for (auto& option : options)
-      if (const auto key = followed_key(defaults, name, option.name); !key.empty())
-        option.doc += "; where left out: " + key;
+      if (!option.follows.empty()) option.doc += "; where left out: " + option.follows;
     print_options(options);
   }
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-Json json_of(const std::vector<OptionHelp>& options, std::span<const DataDefault> defaults = {},
-             const std::string& type = "") {
+Json json_of(const std::vector<OptionHelp>& options) {
   auto all = Json::array();
   for (const auto& option : options)
     all.push_back({{"name", option.name},
                    {"default", option.value},
-                   {"follows", text_or_null(followed_key(defaults, type, option.name))},
+                   {"follows", text_or_null(option.follows)},
                    {"doc", option.doc},
                    {"legal", text_or_null(option.legal)}});
   return all;
@@ -68,14 +70,14 @@ Json with_deciding(Json options, const std::string& table) {
 }
 
 template <class Factory>
-Json json_of(const Registry<Factory>& registry, std::span<const DataDefault> defaults = {}) {
+Json json_of(const Registry<Factory>& registry) {
   auto all = Json::array();
   for (const auto& [name, entry] : registry.entries())
     all.push_back({{"name", name},
                    {"doc", entry.doc},
                    {"plugin", text_or_null(entry.plugin)},
                    {"in_every_run", is_in_every_run(entry.create)},
-                   {"options", json_of(entry.help(), defaults, name)}});
+                   {"options", json_of(entry.help())}});
   return all;
 }
 
@@ -104,17 +106,13 @@ struct ListArguments {
 };
 
 int list(const ListArguments& arguments) {
-  Config::Array files;
-  for (const auto& plugin : arguments.plugins) files.push_back({plugin, {"--plugin", 0, 0}});
-  Config tree;
-  tree.set("plugins", {std::move(files), {}});
-  load_plugins(tree);
+  for (const auto& plugin : arguments.plugins) load_plugin(plugin, "--plugin");
   if (arguments.json) {
     print({{"tables", json_of(config_tables())},
            {"detectors", json_of(detectors())},
            {"callbacks", json_of_callbacks()},
-           {"sources", json_of(detection_sources(), source_defaults())},
-           {"stages", json_of(detection_stages(), stage_defaults())}});
+           {"sources", json_of(detection_sources())},
+           {"stages", json_of(detection_stages())}});
     return kDone;
   }
   print_formatted("TABLES of a configuration: option = default, what it does (legal values)\n");
@@ -126,19 +124,16 @@ int list(const ListArguments& arguments) {
   }
   print_registry("DETECTORS", "[model] type = \"{}\"", detectors());
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
-  print_registry("SOURCES of a data flow", "[[data.sources]] type = \"{}\"", detection_sources(),
-                 source_defaults());
-  print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages(),
-                 stage_defaults());
-  suggest_after_list();
+  print_registry("SOURCES of a data flow", "[[data.sources]] type = \"{}\"", detection_sources());
+  print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages());
+  suggest_next("trainer config CONFIG shows what a configuration sets of these, and from where");
   return kDone;
 }
 
 }  // namespace
 
 void add_list(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "list", "Show every detector, callback and stage with its options", list);
+  auto [command, arguments] = add_subcommand(app, action, "list", list);
   command
       .add_option("--plugin", arguments.plugins,
                   "also show what this shared object brings; may be repeated")

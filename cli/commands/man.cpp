@@ -19,8 +19,7 @@ int man(const ManArguments& arguments) {
 }  // namespace
 
 void add_man(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "man", "Print the manual page, for `man -l -`", man);
+  auto [command, arguments] = add_subcommand(app, action, "man", man);
   arguments.program = &app;
   add_examples(command, {"trainer man | man -l -"});
 }

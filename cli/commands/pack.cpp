@@ -93,8 +93,7 @@ int pack(const PackArguments& arguments) {
 }  // namespace
 
 void add_pack(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "pack", "Put the images and annotations of a split into a record store", pack);
+  auto [command, arguments] = add_subcommand(app, action, "pack", pack);
   arguments.config.add_to(command);
   command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
   command

@@ -140,10 +140,7 @@ int predict(const PredictArguments& arguments) {
 }  // namespace
 
 void add_predict(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "predict",
-      "Detect in image and video files: pictures with masks and names, and a COCO results file",
-      predict);
+  auto [command, arguments] = add_subcommand(app, action, "predict", predict);
   arguments.model.add_to(command);
   command.add_option("IMAGE", arguments.images, "image files, folders of them, or videos")
       ->required();

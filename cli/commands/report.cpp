@@ -54,9 +54,7 @@ int report(const ReportArguments& arguments) {
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
-  auto [command, arguments] = add_subcommand(
-      app, action, "report",
-      "Write one page of one or several runs, or of a study, to draw conclusions from", report);
+  auto [command, arguments] = add_subcommand(app, action, "report", report);
   command
       .add_option("run", arguments.runs,
                   "folders of runs, also of one that trains or crashed; or the folder of a study")

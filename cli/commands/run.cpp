@@ -130,8 +130,7 @@ int run(const RunArguments& arguments) {
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "run", "Train a detector", run, /*handles_signals=*/true);
+  auto [command, arguments] = add_subcommand(app, action, "run", run, /*handles_signals=*/true);
   arguments.config.add_to(command)->required(false);
   command
       .add_flag("--resume", arguments.resume,

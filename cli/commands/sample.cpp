@@ -31,9 +31,7 @@ int sample(const SampleArguments& arguments) {
 }  // namespace
 
 void add_sample(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "sample",
-                     "Make the sample data set: pictures of shapes with exact annotations", sample);
+  auto [command, arguments] = add_subcommand(app, action, "sample", sample);
   auto& options = arguments.options;
   command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
   command.add_option("--train", options.train, "training images")

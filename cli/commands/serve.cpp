@@ -82,9 +82,7 @@ int serve(const ServeArguments& arguments) {
 }  // namespace
 
 void add_serve(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "serve", "Make training batches for other processes and machines",
-                     serve, /*handles_signals=*/true);
+  auto [command, arguments] = add_subcommand(app, action, "serve", serve, /*handles_signals=*/true);
   arguments.config.add_to(command)->required(false);
   command.add_option("--bind", arguments.bind, "where to listen: tcp://ADDRESS:PORT or ipc://FILE")
       ->capture_default_str()

@@ -49,9 +49,7 @@ int status(const StatusArguments& arguments) {
 }  // namespace
 
 void add_status(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "status",
-                     "Tell how a run is: its ranks and data servers, also while they hang", status);
+  auto [command, arguments] = add_subcommand(app, action, "status", status);
   command
       .add_option(
           "run", arguments.run,

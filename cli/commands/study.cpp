@@ -23,10 +23,7 @@ int study(const StudyArguments&) { run_python_module("study", "study"); }
 }  // namespace
 
 void add_study(CLI::App& app, Action& action) {
-  auto [command, arguments] =
-      add_subcommand(app, action, "study",
-                     "Train variants of a configuration with several seeds, and say what differs",
-                     study, /*handles_signals=*/true);
+  auto [command, arguments] = add_subcommand(app, action, "study", study, /*handles_signals=*/true);
   command
       .add_option("CONFIG", arguments.subject,
                   "the TOML file; or the folder of a study, whose table is printed")

@@ -174,14 +174,12 @@ struct Component {
 };
 
 template <class Factory>
-std::vector<Component> components_of(const Registry<Factory>& registry,
-                                     std::span<const DataDefault> defaults = {}) {
+std::vector<Component> components_of(const Registry<Factory>& registry) {
   std::vector<Component> all;
   for (const auto& [name, entry] : registry.entries()) {
     auto options = entry.help();
     for (auto& option : options)
-      if (const auto key = followed_key(defaults, name, option.name); !key.empty())
-        option.doc += "; where left out: " + key;
+      if (!option.follows.empty()) option.doc += "; where left out: " + option.follows;
     all.push_back({name, entry.doc, properties_of(options)});
   }
   return all;
@@ -290,8 +288,8 @@ Json config_schema() {
   auto properties = Json::object();
   properties["base"] = {{"type", "string"},
                         {"description",
-                         "the file to inherit, relative to this one: tables merge, other values "
-                         "replace"}};
+                         "the file to inherit, relative to this one: tables merge, stages with "
+                         "`after` or `before` are added, other values replace"}};
   properties["unset"] = {
       {"type", "array"},
       {"items", {{"type", "string"}}},
@@ -305,13 +303,13 @@ Json config_schema() {
     if (table.name.empty()) {
       properties.update(own);
     } else if (table.name == "[data.sources]") {
-      const auto all = components_of(detection_sources(), source_defaults());
+      const auto all = components_of(detection_sources());
       choose_by(all);
       own.erase("of");  // an option of those that are made of others
       properties["data"]["properties"]["sources"] =
           list_of(component_table(definitions, "source", all, own), table.doc, "type");
     } else if (table.name == "[data.stages]") {
-      const auto all = components_of(detection_stages(), stage_defaults());
+      const auto all = components_of(detection_stages());
       choose_by(all);
       properties["data"]["properties"]["stages"] =
           list_of(component_table(definitions, "stage", all, own), table.doc, "type");

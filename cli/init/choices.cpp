@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/cli/anchor_rule.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/recipe.h"
 
@@ -41,7 +38,7 @@ advice::SplitText text_of_split(const formats::Split& split, std::size_t images)
 
 /// The configuration as it stands, complete.
 Recipe recipe(const advice::Draft& draft) {
-  auto tree = parse_config(config_text(draft), draft.file);
+  auto tree = first_config(draft);
   if (auto* plugins = tree.find("plugins")) plugins->data = Config::Array{};
   return resolve(std::move(tree));
 }
@@ -50,37 +47,10 @@ advice::RuleOf rule_of(const advice::Draft& draft) {
   auto whole = recipe(draft);
   return [type = draft.type, model = whole.model, divisor = whole.data.divisor](
              const std::vector<double>& sizes, const std::vector<double>& ratios) {
-    auto changed = model;
-    Config::Array values;
-    for (const double ratio : ratios) values.emplace_back(ratio, Origin{});
-    changed.set_path("anchors.aspect_ratios", Config(std::move(values), Origin{}));
-    const auto rule = anchor_rule(type, changed, divisor, sizes);
+    const auto rule = anchor_rule(type, model, divisor, sizes, ratios);
     if (!rule) throw ConfigError(fmt::format("--model {}: it has no anchors", type));
     return *rule;
   };
-}
-
-/// The memory of a step, by the detector's estimate.
-std::function<double(std::int64_t)> bytes_of(const advice::Draft& draft,
-                                             const std::vector<std::string>& classes) {
-  const auto whole = recipe(draft);
-  const std::shared_ptr<Detector> detector =
-      make_detector(whole.model_type, whole.model, {.classes = classes, .awaits_weights = true});
-  double weights = 0;
-  for (const auto& parameter : detector->parameters())
-    weights += 3 * static_cast<double>(parameter.value.nbytes());
-  const auto pixels =
-      static_cast<double>(draft.sides.largest()) * static_cast<double>(draft.sides.max_side);
-  return [=](std::int64_t images) {
-    const auto all = static_cast<double>(images) * pixels;
-    return weights + 15 * all + detector->activation_bytes(images, all);
-  };
-}
-
-/// For the batch as it stands.
-void choose_plan(advice::Draft& draft) {
-  draft.plan = advice::choose_plan(draft.train.images, draft.batch, draft.network.start,
-                                   draft.type == "retinanet");
 }
 
 }  // namespace
@@ -90,6 +60,12 @@ std::string choose_type(const SourceData& data, const std::optional<advice::Weig
   if (weights && !weights->type.empty())
     return weights->type == "maskrcnn" && !shapes ? "fasterrcnn" : weights->type;
   return shapes ? "maskrcnn" : "fasterrcnn";
+}
+
+void set_batch(advice::Draft& draft, std::int64_t images) {
+  draft.batch = images;
+  draft.plan = advice::choose_plan(draft.train.images, images, draft.network.start,
+                                   draft.type == "retinanet");
 }
 
 void choose(advice::Draft& draft, const SourceData& data) {
@@ -112,14 +88,11 @@ void choose(advice::Draft& draft, const SourceData& data) {
   draft.limited = coco::text(limit_cost(val, {}));
   draft.train = text_of_split(data.train, original.images.size());
   draft.val = text_of_split(*data.val, data.val->data->images.size());
-  choose_plan(draft);
+  set_batch(draft, advice::choose_batch(original.images.size(), draft.machine));
   if (draft.network.start != advice::Start::detector) {
     const auto resized = seen_of(train, [&](cv::Size size) { return draft.sides.of(size); });
     draft.anchors = advice::choose_anchors(resized, rule_of(draft));
   }
-  draft.batch =
-      advice::choose_batch(original.images.size(), draft.machine, bytes_of(draft, classes));
-  choose_plan(draft);
 }
 
 }  // namespace millrace::cli

@@ -50,7 +50,27 @@ class TimeWholeSteps final : public Callback {
   double untimed_cpu_s_ = 0;
 };
 
+/// Trains up to `steps` steps.
+void train(const Session& session, const TrainData& data, Detector& detector, std::int64_t steps,
+           CallbackList callbacks) {
+  auto plan = session.plan(detector, data);
+  plan.train.max_steps = steps;
+  plan.train.epochs = 1e9;
+  Trainer(std::move(plan), std::move(callbacks)).run();
+}
+
 }  // namespace
+
+double measure_image(Recipe recipe) {
+  recipe.data.batch_size = 1;
+  recipe.train.passes = 1;
+  const auto before = rss_bytes();
+  const Session session(std::move(recipe));
+  const auto data = open_train_data(session.recipe().data, session.recipe().sources);
+  const auto detector = session.make_initial_detector(data.classes);
+  train(session, data, *detector, 1, {});
+  return static_cast<double>(peak_rss_bytes() - before);
+}
 
 StepTime measure_steps(const Recipe& recipe) {
   const Session session(recipe);
@@ -60,17 +80,14 @@ StepTime measure_steps(const Recipe& recipe) {
   {
     CallbackList callbacks;
     callbacks.add("time", std::make_unique<TimeWholeSteps>(result));
-    auto plan = session.plan(*detector, data);
-    plan.train.max_steps = kUntimed + kMostTimed;
-    plan.train.epochs = 1e9;
-    Trainer(std::move(plan), std::move(callbacks)).run();
+    train(session, data, *detector, kUntimed + kMostTimed, std::move(callbacks));
   }
   const auto validation = session.passes_over(open_split(recipe.data, recipe.data.val));
   const auto batches = validation.start({});
   for (int i = 0; i < 2; ++i)  // the second is timed, if there is one
     if (const auto batch = batches->next()) {
       const auto start = Clock::now();
-      detect_with(*detector, batch->value);
+      detector->detect(batch->value);
       result.detect_s = seconds_since(start) / static_cast<double>(batch->value.size());
     }
   result.memory = peak_rss_bytes();

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "millrace/tools/data/advice/choices.h"
+#include "millrace/tools/data/adviser.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace::cli {
@@ -20,6 +20,9 @@ struct StepTime {
 /// Trains a few steps, ten at most or about twenty seconds, and detects in a batch of the
 /// validation split. Nothing is written. Throws as a training does.
 StepTime measure_steps(const Recipe& recipe);
+
+/// The memory that one step with one image takes, bytes. Throws as a training does.
+double measure_image(Recipe recipe);
 
 /// Seconds of a whole training.
 struct TrainingTime {

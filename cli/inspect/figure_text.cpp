@@ -15,11 +15,6 @@ std::vector<double> image_scales(const SeenData& data) {
   return result;
 }
 
-std::string percent_text(double share) {
-  const double value = 100 * share;
-  return fmt::format("{:.{}f} %", value, value > 0 && value < 10 ? 1 : 0);
-}
-
 std::string pixel_text(double pixels) {
   return fmt::format("{:.{}f}", pixels, pixels < 10 ? 1 : 0);
 }
@@ -28,14 +23,6 @@ std::string list_text(const std::vector<double>& values) {
   std::vector<std::string> texts;
   for (const double value : values) texts.push_back(fmt::format("{:.4g}", value));
   return "[" + joined(texts) + "]";
-}
-
-std::vector<std::string> size_names() {
-  std::vector<std::string> names = {fmt::format("under {:g}", kSizeBounds.front())};
-  for (std::size_t k = 1; k < kSizeBounds.size(); ++k)
-    names.push_back(fmt::format("{:g} to {:g}", kSizeBounds[k - 1], kSizeBounds[k]));
-  names.push_back(fmt::format("{:g} and more", kSizeBounds.back()));
-  return names;
 }
 
 }  // namespace millrace::cli

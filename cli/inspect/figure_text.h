@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "millrace/tools/data/object_statistics.h"
+#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::cli {
 
@@ -22,16 +23,10 @@ double share_if(const std::vector<double>& values, const auto& holds) {
 /// How many times its size each image is seen at.
 std::vector<double> image_scales(const SeenData& data);
 
-/// "3.1 %"
-std::string percent_text(double share);
-
 /// "32", "4.5".
 std::string pixel_text(double pixels);
 
 /// "[16, 32.5]", as TOML has it.
 std::string list_text(const std::vector<double>& values);
-
-/// "under 16", "16 to 32", ... as kSizeBounds parts them.
-std::vector<std::string> size_names();
 
 }  // namespace millrace::cli

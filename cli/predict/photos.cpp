@@ -67,7 +67,7 @@ class PhotoPrediction {
     std::vector<std::vector<DetectedObject>> found;
     std::string fault;
     try {
-      found = detect_with(prediction_.detector, batch);
+      found = prediction_.detector.detect(batch);
     } catch (const Error& problem) {
       fault = problem.what();
     }

@@ -175,8 +175,8 @@ VideoResult predict_video(const Prediction& prediction, const fs::path& video,
   PredictionProgress progress("frame", 0, frames.facts().frames);
   VideoResult result{.name = name};
   while (const auto frame = frames.next()) {
-    const auto objects = naming(
-        video, [&] { return std::move(detect_with(prediction.detector, frame->batch).front()); });
+    const auto objects =
+        naming(video, [&] { return std::move(prediction.detector.detect(frame->batch).front()); });
     coco::Detections found;
     for (const auto& object : objects)
       if (auto one = as_coco(object, frame->number, split.category_ids);

@@ -35,7 +35,6 @@ const SeenEvent* longest_in(const EventLog& log, double from_s, double to_s,
 }
 
 std::string doing_between(const EventLog& log, double from_s, double to_s) {
-  if (const auto* fault = longest_in(log, from_s, to_s, {"fault"})) return fault->detail;
   const auto* main =
       longest_in(log, from_s, to_s, {"data", "step", "callback", "checkpoint", "other"});
   if (!main) return "nothing that was recorded";

@@ -96,8 +96,6 @@ void put_section(std::string& out, const Dataset& data, std::string_view name,
   out += ']';
 }
 
-}  // namespace
-
 std::string dataset_text(const Dataset& data) {
   std::string out = "{";
   put_section(out, data, "images", data.images);
@@ -107,6 +105,8 @@ std::string dataset_text(const Dataset& data) {
   put_section(out, data, "categories", data.categories);
   return out + "}\n";
 }
+
+}  // namespace
 
 void write_dataset(const std::filesystem::path& json, const Dataset& data) {
   write_file_atomically(json, dataset_text(data));

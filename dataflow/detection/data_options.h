@@ -1,13 +1,10 @@
-// The `[data]` table: which data set, how it is read, how a flow over it runs; and what it gives
-// the tables of [[data.stages]] and [[data.sources]].
+// The `[data]` table: which data set, how it is read, how a flow over it runs.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "millrace/base/options.h"
@@ -125,22 +122,7 @@ struct DataOptions : DataSetOptions,
   void check(const Config& table) const;
 };
 
-/// An option of the component `type` that follows a key of [data] where its table leaves it out.
-struct DataDefault {
-  std::string_view type, option, key;
-};
-std::span<const DataDefault> stage_defaults();
-std::span<const DataDefault> source_defaults();
-
-/// The key that an option follows, "data.flip"; empty: none.
-std::string followed_key(std::span<const DataDefault> defaults, std::string_view type,
-                         std::string_view option);
-
-/// Writes the option into the table, following `key` ("data.flip"), unless the table has it
-/// already.
-void follow(Config& table, std::string_view option, Config value, std::string key);
-/// The same for all options of the component `type` in `defaults`, by the values of `data`.
-void follow_data(Config& table, std::string_view type, std::span<const DataDefault> defaults,
-                 const DataOptions& data);
+/// The value of "data.KEY", for options that follow it. Throws Error if there is no such key.
+Config data_value(const std::string& key, DataOptions data);
 
 }  // namespace millrace

@@ -28,9 +28,11 @@ struct Decode {
   Sample decoded(Sample sample, std::string_view bytes) const;
 
   void describe(Options& o) {
-    o.add("strict", strict, "a JPEG that ends too early cannot be used");
+    o.add("strict", strict, "a JPEG that ends too early cannot be used")
+        .follows("data.strict_decoding");
     o.add("max_pixels", max_pixels, "an image of more pixels cannot be used; 0 = unlimited",
-          {.min = 0, .max = 1 << 30, .unit = "pixels"});
+          {.min = 0, .max = 1 << 30, .unit = "pixels"})
+        .follows("data.max_pixels");
     o.add("short_side", short_side,
           "that will do: a JPEG of twice its size, or more, is decoded at a half, a quarter or an "
           "eighth of its own; 0: none",

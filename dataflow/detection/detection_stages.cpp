@@ -9,6 +9,6 @@ DetectionStages& detection_stages() {
 
 MILLRACE_REGISTER(detection_stages().add<NoOptions>(
     "read", "path, size and objects of an image; always the first stage",
-    [](const Config&, const DetectionContext& context) { return source_stage(context.source); }));
+    {[](const Config&, const DetectionContext& context) { return source_stage(context.source); }}));
 
 }  // namespace millrace

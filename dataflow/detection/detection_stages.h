@@ -32,6 +32,9 @@
 //                samples are taken, "decode"; else all stages before it make them
 //   check()      may be left out: throws std::invalid_argument where options contradict each other.
 //                Called when a table is read; the message gets the table's file and line
+//   largest_output(input)  may be left out: the largest image, width and height, that it makes of
+//                images of up to `input`; both are std::optional<cv::Size>, nullopt = unknown.
+//                Without it no image is larger than the one that the stage got
 //   draws()      may be left out: false where, with these options, nothing is drawn from the Rng.
 //                Stages before a `cache` must not draw
 //
@@ -41,6 +44,9 @@
 
 #include <concepts>
 #include <cstddef>
+#include <functional>
+#include <opencv2/core/types.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -97,11 +103,23 @@ struct DetectionContext {
   bool only_checked = false;
 };
 
+/// Makes a stage from its complete table, and says how large images become there.
+struct DetectionStageFactory {
+  StageFactory<DetectionContext> create;
+  /// See `largest_output` above; empty: no image is larger than the one that the stage got.
+  std::function<std::optional<cv::Size>(const Config& table, std::optional<cv::Size> input)>
+      largest_output = {};
+
+  Stage operator()(const Config& table, const DetectionContext& context) const {
+    return create(table, context);
+  }
+};
+
 /// Every stage by its name. A stage that must know its context registers a factory here:
-/// `detection_stages().add<MyOptions>("mine", "one line of doc", create)`, where `create(const
+/// `detection_stages().add<MyOptions>("mine", "one line of doc", {create})`, where `create(const
 /// Config& table, const DetectionContext&)` returns a Stage and reads the table by
 /// `read_options<MyOptions>(table, {"type"})`.
-using DetectionStages = Registry<StageFactory<DetectionContext>>;
+using DetectionStages = Registry<DetectionStageFactory>;
 DetectionStages& detection_stages();
 
 /// The stage that a function object is, whatever its form.
@@ -130,12 +148,16 @@ Stage detection_stage(S stage) {
 /// Registers a stage under its `kName`.
 template <DetectionStage S>
 bool register_stage(std::string doc) {
-  return detection_stages().add<S>(std::string(S::kName), std::move(doc),
-                                   [](const Config& table, const DetectionContext&) {
-                                     auto stage = detection_stage(read_options<S>(table, {"type"}));
-                                     if constexpr (requires { S::kAfter; }) stage.after = S::kAfter;
-                                     return stage;
-                                   });
+  DetectionStageFactory factory{[](const Config& table, const DetectionContext&) {
+    auto stage = detection_stage(read_options<S>(table, {"type"}));
+    if constexpr (requires { S::kAfter; }) stage.after = S::kAfter;
+    return stage;
+  }};
+  if constexpr (requires(const S& stage) { stage.largest_output(std::optional<cv::Size>()); })
+    factory.largest_output = [](const Config& table, std::optional<cv::Size> input) {
+      return read_options<S>(table, {"type"}).largest_output(input);
+    };
+  return detection_stages().add<S>(std::string(S::kName), std::move(doc), std::move(factory));
 }
 
 }  // namespace millrace

@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
 #include "millrace/dataflow/detection/transforms.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 
 namespace millrace {
 
@@ -32,6 +34,12 @@ cv::Size Pad::shape_for(cv::Size size) const {
   return best;
 }
 
+std::optional<cv::Size> Pad::largest_output(std::optional<cv::Size> input) const {
+  if (shapes.empty()) return input ? std::optional(shape_for(*input)) : std::nullopt;
+  return std::ranges::max(shapes | std::views::transform(parse_shape), {},
+                          [](cv::Size shape) { return shape.area(); });
+}
+
 Batch Pad::operator()(std::vector<Sample> samples) const {
   cv::Size size;
   for (auto& sample : samples) {
@@ -51,7 +59,7 @@ Batch Pad::operator()(std::vector<Sample> samples) const {
                             sample.scale_x, sample.scale_y});
     batch.objects.push_back(std::move(sample.objects));
   }
-  batch.pixels = pool.acquire(batch.bytes());
+  batch.pixels = batch_memory().acquire(batch.bytes());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     fill_slot(samples[i].image, batch.padded_image(i));
     samples[i].image = {};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <opencv2/core/types.hpp>
+#include <optional>
 #include <string_view>
 
 #include "millrace/base/options.h"
@@ -35,6 +36,10 @@ struct ResizeShortestEdge {
   std::int64_t largest_short_side() const {
     return std::min(*std::ranges::max_element(short_side), max_side);
   }
+  /// Of an image that is wider than high.
+  std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
+    return cv::Size(static_cast<int>(max_side), static_cast<int>(largest_short_side()));
+  }
   bool draws() const { return range || short_side.size() > 1; }
 
   /// Throws std::invalid_argument for a `range` that is not two lengths, the shorter first.
@@ -42,15 +47,19 @@ struct ResizeShortestEdge {
 
   void describe(Options& o) {
     o.add("short_side", short_side, "length of the shorter side; several: one of them at random",
-          {.min = 1, .max = 16384, .unit = "pixels", .least = 1});
-    o.add("range", range, "short_side is [lowest, highest] instead of choices");
+          {.min = 1, .max = 16384, .unit = "pixels", .least = 1})
+        .follows("data.short_side");
+    o.add("range", range, "short_side is [lowest, highest] instead of choices")
+        .follows("data.short_side_range");
     o.add("max_side", max_side, "maximum length of the longer side",
-          {.min = 1, .max = 65535, .unit = "pixels"});
+          {.min = 1, .max = 65535, .unit = "pixels"})
+        .follows("data.max_side");
     o.add("style", style,
           "how sides become whole pixels and masks follow: rounded, polygons scaled (opencv, and "
           "detectron2, which has Pillow's antialiasing and never reduced_decoding); cut, bitmaps "
           "sampled (torchvision); cut, polygons scaled (yolox); or square: both sides short_side, "
-          "max_side unused");
+          "max_side unused")
+        .follows("data.resize_style");
   }
 };
 

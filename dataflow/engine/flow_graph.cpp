@@ -28,7 +28,6 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/engine/forecast.h"
 #include "millrace/dataflow/engine/grouper.h"
 #include "millrace/dataflow/engine/in_flight.h"
 #include "millrace/dataflow/engine/order.h"
@@ -376,7 +375,8 @@ FlowOptions settled(const Plan& plan, FlowOptions options) {
   check_cursor(options.start);
   if (options.threads <= 0) options.threads = oneapi::tbb::info::default_concurrency();
   const auto least = plan.batch();
-  if (options.in_flight == 0) options.in_flight = enough_in_flight(least, options.threads);
+  if (options.in_flight == 0)  // so that the threads are busy with groups
+    options.in_flight = least + 2 * (options.threads + least);
   if (options.in_flight < least)
     throw ConfigError(fmt::format(
         "in_flight = {} would hang: a group of {} samples takes as many in flight, or more",

@@ -16,10 +16,4 @@ namespace millrace {
 void for_each_group(const Plan& plan, const FlowOptions& options, std::int64_t most,
                     const std::function<void(std::span<const std::int64_t> samples)>& see);
 
-/// The samples in flight of a flow that leaves them open (FlowOptions::in_flight = 0): so that
-/// `threads` are busy with groups of `batch`.
-constexpr std::int64_t enough_in_flight(std::int64_t batch, std::int64_t threads) {
-  return batch + 2 * (threads + batch);
-}
-
 }  // namespace millrace

@@ -207,28 +207,25 @@ using StageFactory = std::function<Stage(const Config& table, const Context& con
 struct StageKeys {
   std::string type;
   std::int64_t until = 0;
+  std::string after, before;  // see spliced_stages
 
   void describe(Options& o) {
     o.add("type", type, "the stage");
     o.add("until", until, "from this epoch on the stage does nothing; 0: it never ends",
           {.min = 0, .unit = "epochs"});
+    o.add("after", after,
+          "type of the stage that it goes directly behind; it is added to the inherited or default "
+          "list");
+    o.add("before", before, "type of the stage that it goes directly in front of, likewise");
   }
 };
-
-/// Those of a table. Throws ConfigError naming file and line.
-inline StageKeys stage_keys(const Config& table) {
-  Config keys;
-  for (const auto* name : {"type", "until"})
-    if (const auto* value = table.find(name)) keys.set(name, *value);
-  return read_options<StageKeys>(keys);
-}
 
 /// The stages of a list of tables, each `type = "name"` and the options of that stage. A context
 /// with a member `in_front` gets there, for each stage, the tables before its own. Throws
 /// ConfigError naming file and line.
-template <class Context>
-std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
-                                std::span<const Config> tables, Context context) {
+template <class Factory, class Context>
+std::vector<Stage> build_stages(const Registry<Factory>& registry, std::span<const Config> tables,
+                                Context context) {
   std::vector<Stage> stages;
   for (const auto& table : tables) {
     if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
@@ -238,7 +235,7 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
                              [&] { return entry.create(without(table, {"until"}), context); }));
     stages.back().plugin = entry.plugin;
     stages.back().where = table.origin.text();
-    stages.back().until = stage_keys(table).until;
+    stages.back().until = read_part<StageKeys>(table).until;
   }
   return stages;
 }

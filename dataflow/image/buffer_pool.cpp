@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 #include <opencv2/core/mat.hpp>
+#include <opencv2/core/utility.hpp>
 #include <utility>
 
 namespace millrace {
@@ -115,7 +116,8 @@ std::size_t BufferPool::bytes() const {
 BufferPool batch_memory() { return pool_of_batches(); }
 void set_batch_memory(BufferPool pool) { pool_of_batches() = std::move(pool); }
 
-void pool_images() {
+void prepare_opencv() {
+  cv::setNumThreads(1);
   // Never destroyed: images may outlive everything else.
   static auto* allocator = new PooledAllocator;
   cv::Mat::setDefaultAllocator(allocator);

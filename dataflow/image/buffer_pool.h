@@ -37,8 +37,9 @@ BufferPool batch_memory();
 /// Another pool for them, set before the flows that are to use it are made.
 void set_batch_memory(BufferPool pool);
 
-/// From now on every cv::Mat of this process large enough to matter takes its pixels from one
-/// BufferPool: fresh pages cost a quarter of resizing an image. Thread-safe, idempotent.
-void pool_images();
+/// Changes OpenCV for the whole process: images take their pixels from one BufferPool, since fresh
+/// pages cost a quarter of resizing an image, and functions run on the calling thread alone, since
+/// a flow keeps each core busy. For the start of a program that runs flows. Idempotent.
+void prepare_opencv();
 
 }  // namespace millrace

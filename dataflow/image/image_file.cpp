@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <memory>
 #include <new>
 #include <opencv2/core.hpp>
@@ -213,21 +212,13 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
   throw DataError(file, "there is not enough memory to decode it");
 }
 
-bool looks_like_an_image(const fs::path& file) {
-  constexpr std::array<std::string_view, 8> kKnown = {".jpg", ".jpeg", ".png",  ".bmp",
-                                                      ".tif", ".tiff", ".webp", ".ppm"};
-  auto extension = file.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::count(kKnown, extension) > 0;
-}
-
 }  // namespace
 
 std::vector<fs::path> images_in(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_regular_file() && looks_like_an_image(entry.path())) files.push_back(entry.path());
+    if (entry.is_regular_file() && is_image_name(entry.path().filename().native()))
+      files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
 }

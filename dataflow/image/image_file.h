@@ -27,7 +27,7 @@ std::string read_image_file(const std::string& file);
 /// Throws DataError if an image file of this length cannot be decoded.
 void check_image_bytes(std::uint64_t bytes, const std::string& file);
 
-/// (H, W, 3) 8-bit RGB from a file's bytes: JPEG by TurboJPEG; PNG, WebP, TIFF and BMP by readers
+/// (H, W, 3) 8-bit RGB from a file's bytes: JPEG by TurboJPEG; PNG, WebP and TIFF by readers
 /// that are opened on first use. A file of another format is refused by its name.
 ///
 /// `annotated` is the size that the picture must have: it is turned as EXIF says only if that gives

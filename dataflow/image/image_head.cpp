@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <cctype>
 
 #include "millrace/base/errors.h"
 
@@ -37,17 +38,6 @@ std::optional<ImageHead> read_png(std::string_view bytes) {
   const Reader read(bytes, /*big_endian=*/true);
   // Deflate makes at most 1032 bytes of one, and a byte holds eight pixels of one bit.
   return ImageHead{read.number(16, 4), read.number(20, 4), 1032 * 8};
-}
-
-std::optional<ImageHead> read_bmp(std::string_view bytes) {
-  if (bytes.size() < 26) return {};
-  const Reader read(bytes, /*big_endian=*/false);
-  constexpr std::int64_t kPacked = 255;  // a run of so many pixels takes two bytes
-  if (read.number(14, 4) == 12) return ImageHead{read.number(18, 2), read.number(20, 2), kPacked};
-  const auto side = [&](std::size_t at) {  // a negative height: rows from the top
-    return std::abs(std::int64_t{static_cast<std::int32_t>(read.number(at, 4))});
-  };
-  return ImageHead{side(18), side(22), kPacked};
 }
 
 std::optional<ImageHead> read_tiff(std::string_view bytes, bool big_endian) {
@@ -85,7 +75,6 @@ int tiff_orientation(std::string_view tiff) {
 
 std::optional<ImageHead> read_image_head(std::string_view bytes) {
   if (bytes.starts_with("\x89PNG\r\n\x1A\n")) return read_png(bytes);
-  if (bytes.starts_with("BM")) return read_bmp(bytes);
   if (bytes.starts_with(std::string_view("II*\0", 4))) return read_tiff(bytes, false);
   if (bytes.starts_with(std::string_view("MM\0*", 4))) return read_tiff(bytes, true);
   return {};
@@ -98,6 +87,7 @@ std::optional<std::string_view> unread_format(std::string_view bytes) {
     std::size_t at = 0;
   };
   static constexpr std::array kFormats = {Format{"GIF8"sv, "a GIF"sv},
+                                          Format{"BM"sv, "a BMP"sv},
                                           Format{"\0\0\0\x0CjP  "sv, "a JPEG 2000"sv},
                                           Format{"\xFF\x4F\xFF\x51"sv, "a JPEG 2000"sv},
                                           Format{"\0\0\0\x0CJXL "sv, "a JPEG XL"sv},
@@ -117,6 +107,15 @@ std::optional<std::string_view> unread_format(std::string_view bytes) {
       " \t\r\n"sv.find(bytes[2]) != std::string_view::npos)
     return "a PNM (PBM, PGM, PPM, PAM or PFM)";
   return {};
+}
+
+bool is_image_name(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kKnown = {".bmp", ".jpeg", ".jpg",  ".png",
+                                                      ".ppm", ".tif",  ".tiff", ".webp"};
+  std::string extension(name.substr(std::min(name.rfind('.'), name.size())));
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::count(kKnown, extension) > 0;
 }
 
 void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file,

@@ -13,11 +13,14 @@ struct ImageHead {
   std::int64_t pixels_per_byte = 0;    // no file of this kind packs more into a byte; 0: no bound
 };
 
-/// The head of a PNG, BMP or TIFF; nothing for other files or if it is cut off.
+/// The head of a PNG or TIFF; nothing for other files or if it is cut off.
 std::optional<ImageHead> read_image_head(std::string_view bytes);
 
 /// "a GIF": the format of a picture file, of those that are known and not read; nothing for others.
 std::optional<std::string_view> unread_format(std::string_view bytes);
+
+/// Whether a file's name ends as those of images do, also of a format that is not read: ".JPG".
+bool is_image_name(std::string_view name);
 
 /// Pillow's limit, above which it takes an image for a decompression bomb.
 inline constexpr std::int64_t kMaxPixels = 178'956'970;

@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-ReadPicture read_bmp, read_jpeg, read_png, read_tiff, read_webp;
+ReadPicture read_jpeg, read_png, read_tiff, read_webp;
 
 /// Calls `work`, which may leave by longjmp to `place` and must hold nothing that has a destructor
 /// then. Returns whether it came to its end.

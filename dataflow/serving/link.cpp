@@ -29,13 +29,11 @@ Frame frame_of(zmq::message_t message) {
 
 }  // namespace
 
-Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello,
-           std::optional<FaultyWire> wire)
+Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello)
     : context_(context),
       endpoint_(std::move(endpoint)),
       keys_(std::move(keys)),
-      hello_(std::move(hello)),
-      wire_(std::move(wire)) {
+      hello_(std::move(hello)) {
   open();
 }
 
@@ -71,10 +69,8 @@ void Link::start_over(Clock::time_point now, std::string why) {
   word_ = std::move(why);
   state_ = State::down;
   heard_ = now;
-  gathering_.close();
   events_.reset();
   socket_.reset();
-  if (wire_) wire_->clear();
   open();
 }
 
@@ -91,7 +87,7 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
   while (const auto event = events_->take()) see(*event, now);
   try {
     for (int i = 0; i < kMostAtOnce; ++i) {
-      auto frames = receive(now);
+      auto frames = receive();
       if (frames.empty()) break;
       hear(std::move(frames), now, answered);
     }
@@ -103,7 +99,6 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
     refused_for_good_ = !has_gone && ++bad_messages_ >= kMostBadMessages;
     if (refused_for_good_) state_ = State::refused;
   }
-  if (gathering_.is_over(now) || asked_.empty()) gathering_.end();
   if (state_ == State::refused && !refused_for_good_ && now - heard_ > kHelloAgainAfter) greet(now);
   if ((state_ == State::greeting || state_ == State::live) && now - heard_ > kGiveUpAfter)
     start_over(now, fmt::format("has been silent for {} s: given up", kGiveUpAfter.count()));
@@ -113,20 +108,14 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
     pinged_ = now;
     send(Ping{++pings_});
   }
-  if (wire_)
-    while (auto frames = wire_->leave(FaultyWire::Way::out, now)) transmit(std::move(*frames));
 }
 
 void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
   switch (event.what) {
-    case ZMQ_EVENT_CONNECTED:
-      if (endpoint_.starts_with("tcp://")) gathering_.open(event.value);
-      break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
       greet(now);
       break;
     case ZMQ_EVENT_DISCONNECTED:
-      gathering_.close();
       if (state_ == State::live) spdlog::warn("data server {}: closed the connection", endpoint_);
       if (state_ != State::down) word_ = "closed the connection";
       state_ = State::down;
@@ -168,16 +157,14 @@ void Link::refuse(std::string why) {
   state_ = State::refused;
 }
 
-Frames Link::receive(Clock::time_point now) {
+Link::Frames Link::receive() {
   Frames frames;
   zmq::message_t part;
   do {
     if (!socket_->recv(part, zmq::recv_flags::dontwait)) break;
     frames.push_back(std::move(part));
   } while (frames.back().more());
-  if (!wire_) return frames;
-  if (!frames.empty()) wire_->enter(FaultyWire::Way::in, std::move(frames), now);
-  return wire_->leave(FaultyWire::Way::in, now).value_or(Frames());
+  return frames;
 }
 
 void Link::hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered) {
@@ -248,10 +235,8 @@ Link::Answer Link::take(const BatchHead& head, Frames& frames) {
           head.skipped, std::nullopt};
 }
 
-void Link::ask(std::int64_t number, std::size_t spare) {
-  const auto now = Clock::now();
-  asked_[number] = now;
-  if (spare > 0 && !view_) gathering_.begin(spare, now);
+void Link::ask(std::int64_t number) {
+  asked_[number] = Clock::now();
   send(Ask{{number}, view_ ? ::getpid() : 0});
 }
 
@@ -267,17 +252,8 @@ std::vector<std::int64_t> Link::held() const {
 
 void Link::send(Message message) {
   const auto bytes = encode(std::move(message));
-  Frames frames;
-  frames.emplace_back(bytes.data(), bytes.size());
-  if (!wire_) return transmit(std::move(frames));
-  const auto now = Clock::now();
-  wire_->enter(FaultyWire::Way::out, std::move(frames), now);
-  while (auto left = wire_->leave(FaultyWire::Way::out, now)) transmit(std::move(*left));
-}
-
-void Link::transmit(Frames frames) {
-  // Where the connection has just gone the message is lost with it, as it would be a moment later.
-  static_cast<void>(socket_->send(frames.front(), zmq::send_flags::dontwait));
+  // If the connection has just gone the message is lost with it, as it would be a moment later.
+  static_cast<void>(socket_->send(zmq::buffer(bytes), zmq::send_flags::dontwait));
 }
 
 }  // namespace millrace::serving

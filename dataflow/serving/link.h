@@ -12,8 +12,6 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "millrace/dataflow/serving/faulty_wire.h"
-#include "millrace/dataflow/serving/gathering.h"
 #include "millrace/dataflow/serving/keys.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
@@ -26,9 +24,7 @@ class Link {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `wire`: what becomes of messages on purpose; none: nothing.
-  Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello,
-       std::optional<FaultyWire> wire = {});
+  Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello);
 
   /// To poll on; both change when the link starts over.
   zmq::socket_ref socket() { return *socket_; }
@@ -44,10 +40,7 @@ class Link {
   /// Handles all messages and timeouts.
   void look(Clock::time_point now, const std::function<void(Answer)>& answered);
 
-  /// `spare`: bytes of a batch that nobody waits for yet, which may gather; 0: it is waited for.
-  void ask(std::int64_t number, std::size_t spare);
-  /// To be looked at again after Gathering::kFor.
-  bool is_gathering() const { return gathering_.is_on(); }
+  void ask(std::int64_t number);
   /// What the server does not owe any more though it has not come: to be asked for again. Once.
   std::vector<std::int64_t> take_lost() { return std::exchange(lost_, {}); }
   /// Says goodbye; the last call.
@@ -70,14 +63,15 @@ class Link {
 
  private:
   enum class State { down, greeting, live, refused };
+  using Frames = std::vector<zmq::message_t>;
 
   void open();
   void start_over(Clock::time_point now, std::string why);
   void greet(Clock::time_point now);
   void see(const SocketEvents::Event& event, Clock::time_point now);
   void welcome(const Welcome& welcome);
-  /// The next message, frame by frame; none: nothing has come.
-  Frames receive(Clock::time_point now);
+  /// The frames of the next message; empty if none has arrived.
+  Frames receive();
   void hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered);
   void compare(const Pong& pong);
   void give_back(const BatchHead& unwanted);
@@ -85,7 +79,6 @@ class Link {
   Frame pixels_of(const BatchHead& head, Frames& frames);
   std::vector<std::int64_t> held() const;
   void send(Message message);
-  void transmit(Frames frames);
 
   zmq::context_t& context_;
   const std::string endpoint_;
@@ -105,8 +98,6 @@ class Link {
   std::int64_t pings_ = 0;
   std::map<std::int64_t, Clock::time_point> asked_;  // since the last hello, and not answered
   std::vector<std::int64_t> lost_;
-  std::optional<FaultyWire> wire_;
-  Gathering gathering_;
 };
 
 }  // namespace millrace::serving

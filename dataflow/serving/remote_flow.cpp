@@ -28,7 +28,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kPollEvery{200};
 constexpr std::chrono::seconds kLogEvery{10};
-constexpr std::ptrdiff_t kPlenty = Assignment::kCredit / 2;  // batches that wait: no haste
 
 /// A name that no other consumer has.
 std::string new_name() {
@@ -46,14 +45,9 @@ class RemoteFlow final : public ServedFlow {
  public:
   explicit RemoteFlow(ConnectOptions options) : options_(std::move(options)) {
     // A name each: two endpoints may be one server.
-    for (const auto& server : options_.servers) {
-      std::optional<FaultyWire> wire;
-      if (options_.faults)
-        wire.emplace(*options_.faults, options_.stream.share.rank, std::ssize(links_));
+    for (const auto& server : options_.servers)
       links_.push_back(std::make_unique<Link>(context_, server, options_.keys,
-                                              Hello{new_name(), options_.stream, options_.facts},
-                                              std::move(wire)));
-    }
+                                              Hello{new_name(), options_.stream, options_.facts}));
     ages_.resize(links_.size());
     received_.resize(links_.size());
     thread_ = std::thread([this] { run(); });
@@ -175,10 +169,7 @@ class RemoteFlow final : public ServedFlow {
       items.push_back({link->socket().handle(), 0, ZMQ_POLLIN, 0});
       items.push_back({link->events().handle(), 0, ZMQ_POLLIN, 0});
     }
-    const bool gathers =
-        std::ranges::any_of(links_, [](const auto& link) { return link->is_gathering(); });
-    zmq_poll(items.data(), static_cast<int>(items.size()),
-             (gathers ? Gathering::kFor : kPollEvery).count());
+    zmq_poll(items.data(), static_cast<int>(items.size()), kPollEvery.count());
     call_.answer();
   }
 
@@ -228,15 +219,8 @@ class RemoteFlow final : public ServedFlow {
 
   void ask(Clock::time_point now) {
     const std::lock_guard lock(mutex_);
-    const auto spare = is_plenty() ? static_cast<std::size_t>(largest_) : 0;
     while (const auto task = assignment_.next(window(), now))
-      links_[static_cast<std::size_t>(task->server)]->ask(task->number, spare);
-  }
-
-  /// Whether the next `kPlenty` batches are there.
-  bool is_plenty() const {
-    return std::ssize(ready_) >= kPlenty &&
-           std::next(ready_.begin(), kPlenty - 1)->first == assignment_.head() + kPlenty - 1;
+      links_[static_cast<std::size_t>(task->server)]->ask(task->number);
   }
 
   /// Numbers from the head on that may be asked for or wait.
@@ -308,7 +292,6 @@ class RemoteFlow final : public ServedFlow {
 }  // namespace
 
 std::unique_ptr<ServedFlow> connect_flow(ConnectOptions options) {
-  if (options.faults && options.stream.share.rank == 0) tell_of_faults();
   return std::make_unique<RemoteFlow>(std::move(options));
 }
 

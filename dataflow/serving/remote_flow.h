@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "millrace/base/process/injected_faults.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/engine/dataflow.h"
 #include "millrace/dataflow/serving/keys.h"
@@ -25,8 +24,7 @@ struct ConnectOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server: an error
   // Maximum bytes that wait for the consumer, unless a single batch has more.
   std::int64_t memory = std::int64_t{2048} << 20;
-  double max_skipped = 0.1;                          // share of an epoch's samples
-  const InjectedFaults* faults = injected_faults();  // of the messages; must outlive the flow
+  double max_skipped = 0.1;  // share of an epoch's samples
 };
 
 class ServedFlow : public DataFlow<Batch> {

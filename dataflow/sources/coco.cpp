@@ -19,9 +19,10 @@ struct CocoOptions {
   bool filter_empty = true;
 
   void describe(Options& o) {
-    o.add("root", root, "folder of the data set");
-    o.add("split", split, "its split");
-    o.add("filter_empty", filter_empty, "leave out images without a usable object");
+    o.add("root", root, "folder of the data set").follows("data.root");
+    o.add("split", split, "its split").follows("data.train");
+    o.add("filter_empty", filter_empty, "leave out images without a usable object")
+        .follows("data.filter_empty");
   }
 };
 

@@ -29,7 +29,8 @@ struct RecordOptions {
         "shards", shards,
         "folders and URLs of shards outside `folder`, as `trainer index` prints them; empty = all "
         "shards in `folder`");
-    o.add("filter_empty", filter_empty, "leave out images without a usable object");
+    o.add("filter_empty", filter_empty, "leave out images without a usable object")
+        .follows("data.filter_empty");
     o.add("cache", cache, "folder that keeps what a URL brings; empty: none");
     o.add("cache_mb", cache_mb, "size of that folder, at most",
           {.min = 1, .max = 1 << 30, .unit = "MiB"});

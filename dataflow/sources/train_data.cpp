@@ -31,10 +31,7 @@ struct Declared {
 
 Declared declared(const Config& table) {
   auto type = used_name(table, detection_sources().kind());
-  Config own(Config::Table{}, table.origin);
-  for (const char* key : {"type", "name", "of"})
-    if (const auto* value = table.find(key)) own.set(key, *value);
-  auto keys = read_options<SourceKeys>(own);
+  auto keys = read_part<SourceKeys>(table);
   return {table, keys.name.empty() ? type : std::move(keys.name), type, std::move(keys.of)};
 }
 
@@ -132,7 +129,7 @@ void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
   for (auto& table : tables) {
     const auto name = used_name(table, detection_sources().kind());
     const auto& entry = detection_sources().at(name, table.find("type")->origin);
-    follow_data(table, name, source_defaults(), data);
+    entry.follow(table, [&](const std::string& key) { return data_value(key, data); });
     for (const auto* key : kPaths)
       if (auto* path = table.find(key)) make_path_absolute(*path);
     entry.check(without(table, {"type", "name"}));

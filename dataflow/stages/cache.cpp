@@ -74,10 +74,10 @@ std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& tab
 
 MILLRACE_REGISTER(detection_stages().add<CacheOptions>(
     "cache", "keeps what the stages before it made of each image; none of them may draw at random",
-    [](const Config& table, const DetectionContext& context) {
+    {[](const Config& table, const DetectionContext& context) {
       const auto options = read_options<CacheOptions>(table, {"type"});
       return cache_stage<Sample>("cache", open(options, table, context));
-    }));
+    }}));
 
 }  // namespace
 }  // namespace millrace

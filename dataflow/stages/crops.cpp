@@ -35,14 +35,14 @@ bool leaves_an_object(Instances objects, const cv::Rect& window, const Visibilit
 
 void RandomCrop::check() const {
   if (size.size() != 2) throw std::invalid_argument("random_crop: size takes two numbers");
-  if (type == Type::relative || type == Type::relative_range) {
+  if (crop_type == Type::relative || crop_type == Type::relative_range) {
     if (!std::ranges::all_of(size, [](double share) { return share > 0 && share <= 1; }))
       throw std::invalid_argument(
           "random_crop: size: a share of the image is above 0 and at most 1");
   } else {
     if (!std::ranges::all_of(size, [](double n) { return n >= 1 && n == std::floor(n); }))
       throw std::invalid_argument("random_crop: size: takes whole pixels, at least 1");
-    if (type == Type::absolute_range && size[0] > size[1])
+    if (crop_type == Type::absolute_range && size[0] > size[1])
       throw std::invalid_argument(
           "random_crop: size: a range is the shorter side, then the longer");
   }
@@ -50,11 +50,11 @@ void RandomCrop::check() const {
 
 cv::Size RandomCrop::draw_size(cv::Size image, Rng& rng) const {
   const auto side = [&](int full, double number) {
-    if (type == Type::absolute) return std::min(full, static_cast<int>(number));
-    if (type == Type::absolute_range)
+    if (crop_type == Type::absolute) return std::min(full, static_cast<int>(number));
+    if (crop_type == Type::absolute_range)
       return static_cast<int>(rng.between(std::min<std::int64_t>(full, std::lround(size[0])),
                                           std::min<std::int64_t>(full, std::lround(size[1]))));
-    const double share = type == Type::relative ? number : rng.uniform(number, 1);
+    const double share = crop_type == Type::relative ? number : rng.uniform(number, 1);
     return std::max(1, static_cast<int>(full * share + 0.5));
   };
   const int width = side(image.width, size[0]);

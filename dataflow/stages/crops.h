@@ -2,6 +2,7 @@
 #pragma once
 
 #include <opencv2/core/types.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ struct RandomCrop {
 
   static constexpr std::string_view kName = "random_crop";
   static constexpr std::string_view kAfter = "decode";
-  Type type = Type::relative_range;
+  Type crop_type = Type::relative_range;
   Options::Reals size = {0.3, 0.3};
   bool keep_object = true;
   Visibility visibility;
@@ -37,11 +38,11 @@ struct RandomCrop {
   /// a crowd, as in detectron2, and leaves some of an object; after ten draws, the whole image.
   cv::Rect draw(const Sample& sample, Rng& rng) const;
 
-  /// Throws std::invalid_argument for a `size` that the `type` cannot use.
+  /// Throws std::invalid_argument for a `size` that the `crop_type` cannot use.
   void check() const;
 
   void describe(Options& o) {
-    o.add("crop_type", type, "how the size is drawn");
+    o.add("crop_type", crop_type, "how the size is drawn");
     o.add("size", size,
           "relative: shares of width and height; relative_range: their least; absolute: width and "
           "height in pixels; absolute_range: least and greatest side in pixels",
@@ -63,6 +64,9 @@ struct FixedSizeCrop {
   Sample operator()(Sample sample, Rng& rng) const;
   /// The window on an image of size `image`; it reaches beyond a smaller one.
   cv::Rect draw(cv::Size image, Rng& rng) const;
+  std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
+    return cv::Size(static_cast<int>(width), static_cast<int>(height));
+  }
 
   void describe(Options& o) {
     o.add("width", width, "of the result", {.min = 1, .max = 16384, .unit = "pixels"});
@@ -83,6 +87,9 @@ struct LargeScaleJitter {
   Sample operator()(Sample sample, Rng& rng) const;
   /// The size of the resized image.
   cv::Size draw(cv::Size image, Rng& rng) const;
+  std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const {
+    return target.largest_output(input);
+  }
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
 
   void describe(Options& o) {

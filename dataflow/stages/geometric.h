@@ -3,6 +3,7 @@
 
 #include <opencv2/core/matx.hpp>
 #include <opencv2/core/types.hpp>
+#include <optional>
 #include <string_view>
 
 #include "millrace/base/options.h"
@@ -23,7 +24,8 @@ struct Flip {
   Sample operator()(Sample sample, Rng& rng) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1});
+    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1})
+        .follows("data.flip");
     o.add("direction", direction, "left to right (horizontal) or top to bottom");
   }
 };
@@ -54,6 +56,9 @@ struct Affine {
   /// The matrix from an image of size `image` to one of size `result`, in continuous coordinates. A
   /// positive rotation turns clockwise as seen, since y points down.
   static cv::Matx23d matrix(const Draw& draw, cv::Size image, cv::Size result);
+  std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const {
+    return width > 0 ? cv::Size(static_cast<int>(width), static_cast<int>(height)) : input;
+  }
   /// Throws std::invalid_argument for an empty range of scales, or one of width and height alone.
   void check() const;
 

@@ -16,7 +16,8 @@ Stage grouping(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<GroupByAspectRatio>(
-    std::string(GroupByAspectRatio::kName), "collects batches of images of like shape", grouping));
+    std::string(GroupByAspectRatio::kName), "collects batches of images of like shape",
+    {grouping}));
 
 constexpr std::size_t kMostCuts = 256;  // between groups, tried; the work grows with their square
 

@@ -33,17 +33,25 @@ struct GroupByAspectRatio {
   std::size_t groups() const { return bounds.size() + 1; }
   std::size_t operator()(const Sample& sample) const;
 
+  /// The bounds for data.aspect_grouping.
+  static Config bounds_of(const Config& grouping) {
+    return {Config::Array(std::get<bool>(grouping.data) ? 1 : 0, Config(1.0, {})), {}};
+  }
+
   void describe(Options& o) {
     o.add("bounds", bounds, "ratios of width to height that part the groups; none: one group",
-          {.min = 0});
+          {.min = 0})
+        .follows("data.aspect_grouping", bounds_of);
     o.add("buckets", buckets,
           "> 0: so many groups instead, their bounds chosen from the data set for the least "
           "padding",
-          {.min = 0, .max = 64});
+          {.min = 0, .max = 64})
+        .follows("data.shape_buckets");
     o.add("batch_size", batch_size,
           "images per batch; another number than data.batch_size, by which "
           "the learning rate is scaled, is an error",
-          {.min = 1, .max = 65536, .unit = "images"});
+          {.min = 1, .max = 65536, .unit = "images"})
+        .follows("data.batch_size");
   }
 };
 

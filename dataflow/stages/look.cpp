@@ -49,14 +49,14 @@ std::string line(const Sample& sample, const std::vector<std::string>& classes) 
 
 MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
     "print", "tells of the first images that come by, in the log",
-    [](const Config& table, const DetectionContext& context) {
+    {[](const Config& table, const DetectionContext& context) {
       const auto left = std::make_shared<std::atomic<std::int64_t>>(
           read_options<PrintOptions>(table, {"type"}).count);
       return watch_stage<Sample>("print", [left, classes = context.classes](const Sample& sample) {
         if (left->fetch_sub(1, std::memory_order_relaxed) > 0)
           spdlog::info("{}", line(sample, classes));
       });
-    }));
+    }}));
 
 /// Image `index` of a batch without padding, with boxes and masks. (H, W, 3) 8-bit RGB.
 cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes) {
@@ -155,7 +155,7 @@ Stage dumping(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<DumpOptions>(
-    "dump", "writes batches as pictures with boxes and masks, and the rest as JSON", dumping));
+    "dump", "writes batches as pictures with boxes and masks, and the rest as JSON", {dumping}));
 
 }  // namespace
 }  // namespace millrace

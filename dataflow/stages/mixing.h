@@ -2,6 +2,7 @@
 #pragma once
 
 #include <opencv2/core/types.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct Mosaic {
   cv::Point draw(Rng& rng) const;
   /// Samples go top left, top right, bottom left, bottom right. REQUIRES: four, with pixels.
   Sample join(std::vector<Sample> samples, cv::Point centre) const;
+  std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
+    return cv::Size(static_cast<int>(2 * width), static_cast<int>(2 * height));
+  }
   void check() const { check_range(kName, "min_center", min_center, "max_center", max_center); }
 
   void describe(Options& o) {

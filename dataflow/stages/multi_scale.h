@@ -1,6 +1,9 @@
 // The stage that gives each batch a size of its own.
 #pragma once
 
+#include <algorithm>
+#include <opencv2/core/types.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +22,10 @@ struct MultiScale {
                          640, 672, 704, 736, 768, 800};  // pixels
 
   std::vector<Sample> operator()(std::vector<Sample> group, Rng& rng) const;
+  std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
+    const auto side = static_cast<int>(*std::ranges::max_element(sides));
+    return cv::Size(side, side);
+  }
   bool draws() const { return sides.size() > 1; }
 
   void describe(Options& o) {

@@ -81,6 +81,12 @@ cv::Rect ZoomOut::draw(cv::Size image, Rng& rng) const {
           canvas};
 }
 
+std::optional<cv::Size> ZoomOut::largest_output(std::optional<cv::Size> input) const {
+  if (!input || probability == 0) return input;
+  return cv::Size(static_cast<int>(input->width * max_scale),
+                  static_cast<int>(input->height * max_scale));
+}
+
 Sample ZoomOut::operator()(Sample sample, Rng& rng) const {
   const auto size = image_of(sample, kName).size();
   if (rng.chance(probability))

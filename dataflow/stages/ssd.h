@@ -4,6 +4,7 @@
 
 #include <array>
 #include <opencv2/core/types.hpp>
+#include <optional>
 #include <string_view>
 
 #include "millrace/base/options.h"
@@ -53,6 +54,7 @@ struct ZoomOut {
   Sample operator()(Sample sample, Rng& rng) const;
   /// The canvas as a window on an image of size `image`.
   cv::Rect draw(cv::Size image, Rng& rng) const;
+  std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const;
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
 
   void describe(Options& o) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "millrace/base/files.h"
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/image/image_file.h"
+#include "millrace/dataflow/image/image_head.h"
 #include "millrace/dataflow/store/class_names.h"
 #include "millrace/dataflow/store/new_file.h"
 #include "millrace/dataflow/store/record_header.h"
@@ -96,14 +96,6 @@ class ShardIndex {
   ShardReport report_;
 };
 
-bool is_image(std::string extension) {
-  constexpr std::array<std::string_view, 7> kKnown = {"jpg",  "jpeg", "png", "webp",
-                                                      "tiff", "tif",  "bmp"};
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::count(kKnown, extension) > 0;
-}
-
 /// The size of an image that nobody has annotated.
 void settle_size(Sample& sample, std::string_view image, const std::string& where) {
   if (sample.width > 0 && sample.height > 0) return;
@@ -127,7 +119,7 @@ class TarSamples {
     if (key != key_) finish();
     key_ = key;
     if (extension == "json") json_ = member;
-    if (is_image(extension)) image_ = member;
+    if (extension.find('.') == extension.npos && is_image_name(member.name)) image_ = member;
     if (member.size > INT32_MAX && (json_ || image_))
       throw DataError(fmt::format("{} ({})", file_.name(), member.name),
                       fmt::format("is {} bytes; the maximum is {}", member.size, INT32_MAX));

@@ -37,7 +37,6 @@ std::string encoded(Sample sample) {
 std::string_view extension_of(std::string_view image) {
   if (image.starts_with("\x89PNG")) return "png";
   if (image.starts_with("RIFF")) return "webp";
-  if (image.starts_with("BM")) return "bmp";
   return image.starts_with("II") || image.starts_with("MM") ? "tiff" : "jpg";
 }
 

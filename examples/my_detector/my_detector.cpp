@@ -33,14 +33,15 @@ constexpr std::int64_t kStride = 4;  // pixels per cell of P2
 /// one.
 struct CentersOptions : PyramidDetectorOptions {
   std::int64_t channels = 64;
-  double prior = 0.01;
+  double prior_prob = 0.01;
   double box_weight = 1;
 
   void describe(Options& o) {
     PyramidDetectorOptions::describe(o);
     o.add("head.channels", channels, "of the heads' hidden layer", {.min = 8, .max = 1024})
         .decides(OfWeights::tensors);
-    o.add("head.prior_prob", prior, "first probability of every centre", {.min = 1e-6, .max = 0.5});
+    o.add("head.prior_prob", prior_prob, "first probability of every centre",
+          {.min = 1e-6, .max = 0.5});
     o.add("head.box_weight", box_weight, "of the boxes' loss beside the centres'", {.min = 0});
   }
 };
@@ -49,7 +50,7 @@ struct CentersOptions : PyramidDetectorOptions {
 class Head {
  public:
   Head(const Scope& scope, const CentersOptions& options, std::int64_t out, double bias)
-      : hidden_(scope / 0, {options.pyramid.channels, options.channels, 3}, {Init::Kind::he}),
+      : hidden_(scope / 0, {options.pyramid.out_channels, options.channels, 3}, {Init::Kind::he}),
         last_(scope / 1, {options.channels, out, 1}, {Init::Kind::normal, 0.01}) {
     const at::NoGradGuard no_grad;
     last_.bias.fill_(bias);
@@ -122,11 +123,11 @@ class Centers final : public PyramidDetector {
   using Options = CentersOptions;
 
   Centers(const CentersOptions& options, const ModelContext& context)
-      : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/"", context),
+      : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/{}, context),
         options_(options),
         classes_(std::ssize(context.classes)),
         centers_(root() / "centers", options, classes_,
-                 -std::log((1 - options.prior) / options.prior)),
+                 -std::log((1 - options.prior_prob) / options.prior_prob)),
         sides_(root() / "sides", options, 4, /*bias=*/1) {
     // Each row of the last layer is a class: weights for other classes, or in another order, find
     // theirs by name.
@@ -136,28 +137,25 @@ class Centers final : public PyramidDetector {
   bool gives_masks() const override { return false; }
 
  private:
-  /// Named losses; training descends their sum.
-  Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                     const StepInfo& step) override {
+  /// Losses as sums over the objects; the trainer divides, and descends the sum of all losses.
+  LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
+                       const StepInfo&) override {
     const auto& map = features.maps.front();
     const auto logits = centers_(map), sides = sides_(map);
     const auto targets = targets_of(truths, classes_, map.size(2), map.size(3));
-    // Of all images of the step, of which this batch may be a part (optimizer.accumulate).
-    const double objects =
-        std::max(1.0, step.total("objects", static_cast<double>(targets.boxes.size(0))));
+    const Count objects{"objects", static_cast<double>(targets.boxes.size(0))};
 
     // Focal loss with less weight on what lies near a centre.
     const auto p = at::sigmoid(logits);
     const auto is_centre = targets.heat == 1;
     const auto found = (1 - p).square() * at::log_sigmoid(logits);
     const auto quiet = (1 - targets.heat).pow(4) * p.square() * at::log_sigmoid(-logits);
-    const auto heat = -at::where(is_centre, found, quiet).sum() / objects;
+    const auto heat = -at::where(is_centre, found, quiet).sum();
 
     const auto flat = sides.flatten(2).transpose(1, 2);  // (N, H W, 4)
     const auto chosen = flat.index({targets.image, targets.place});
-    const auto box =
-        giou_loss_sum(boxes_at(targets.place, chosen, map.size(3)), targets.boxes) / objects;
-    return {{"loss_centers", heat}, {"loss_sides", options_.box_weight * box}};
+    const auto box = giou_loss_sum(boxes_at(targets.place, chosen, map.size(3)), targets.boxes);
+    return {{"loss_centers", heat, objects}, {"loss_sides", options_.box_weight * box, objects}};
   }
 
   /// Peaks of the class maps, best first, in the network's pixels.
@@ -170,7 +168,7 @@ class Centers final : public PyramidDetector {
     for (std::int64_t i = 0; i < map.size(0); ++i) {
       const auto all = peaks[i].flatten();  // (K H W)
       const auto [best, at] = at::topk(all, std::min<std::int64_t>(all.size(0), 300));
-      const auto good = (best > options_.detection.score_threshold).nonzero().squeeze(1);
+      const auto good = (best > options_.detection.score_thresh).nonzero().squeeze(1);
       const auto scores = best.index_select(0, good), where = at.index_select(0, good);
       const auto place = where.remainder(cells);
       const auto distances = sides[i].flatten(1).transpose(0, 1).index_select(0, place);

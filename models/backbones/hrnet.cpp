@@ -18,7 +18,8 @@ constexpr int kBlocks = 4;                  // of layer1 and of each branch of a
 constexpr std::array kModules = {1, 4, 3};  // of stage2, stage3, stage4
 
 /// 18 of "hrnet_w18".
-std::int64_t width_of(const std::string& type) {
+std::int64_t width_of(BackboneType backbone) {
+  const auto type = value_name(backbone);
   std::int64_t width = 0;
   const auto digits = type.find_first_of("0123456789");
   std::from_chars(type.data() + digits, type.data() + type.size(), width);
@@ -97,7 +98,7 @@ std::vector<onnx::Value> HrModule::operator()(std::vector<onnx::Value> x) const 
 }
 
 HrNet::HrNet(const Scope& scope, const PyramidOptions& options) {
-  const NormOptions norm{options.norm, options.norm_epsilon};
+  const NormOptions norm{options.norm, options.norm_eps};
   const auto width = width_of(options.backbone);
   for (std::size_t i = 0; i < channels_.size(); ++i) channels_[i] = width << i;
   stem_ = {ConvNorm(scope / "conv1", scope / "bn1", {3, kStem, 3, 2}, norm),

@@ -10,15 +10,15 @@ Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
                                : ResNet(scope / "body", options)) {
   if (!options.has_pyramid()) return;
   const auto in = std::visit([](const auto& body) { return body.channels(); }, body_);
-  const NormOptions norm{options.fpn_norm, options.norm_epsilon};
+  const NormOptions norm{options.fpn_norm, options.norm_eps};
   if (options.is_hrnet())
-    neck_ = HrFpn(scope / "fpn", in, options.channels, norm, top);
+    neck_ = HrFpn(scope / "fpn", in, options.out_channels, norm, top);
   else
-    neck_ = Fpn(scope / "fpn", at::IntArrayRef(in).slice(first_), options.channels, norm, top);
+    neck_ = Fpn(scope / "fpn", at::IntArrayRef(in).slice(first_), options.out_channels, norm, top);
 }
 
 std::int64_t Pyramid::channels() const {
-  return options_.has_pyramid() ? options_.channels : resnet().channels()[2];
+  return options_.has_pyramid() ? options_.out_channels : resnet().channels()[2];
 }
 
 std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass,

@@ -6,9 +6,7 @@ namespace millrace {
 
 void PyramidOptions::describe(Options& o) {
   PixelOptions::describe(o);
-  o.add("backbone.type", backbone, "the network; hrnet_*: with HRFPN as its pyramid",
-        {"resnet18", "resnet34", "resnet50", "resnet101", "hrnet_w18", "hrnet_w32", "hrnet_w40",
-         "hrnet_w48"})
+  o.add("backbone.type", backbone, "the network; hrnet_*: with HRFPN as its pyramid")
       .decides(OfWeights::tensors);
   // With fewer than 16 channels, oneDNN's gradient of strided 1x1 convolutions writes out of
   // bounds.
@@ -23,9 +21,9 @@ void PyramidOptions::describe(Options& o) {
         "channels of each group in the first stage, for width = 64", {.min = 1, .max = 1024})
       .decides(OfWeights::tensors);
   o.add("backbone.norm", norm, "normalisation of the backbone",
-        {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"})
+        {Norm::frozen_bn, Norm::frozen_stats, Norm::bn, Norm::sync_bn, Norm::gn, Norm::none})
       .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
-  o.add("norm_eps", norm_epsilon, "added to variances", {.min = 0, .max = 1})
+  o.add("norm_eps", norm_eps, "added to variances", {.min = 0, .max = 1})
       .decides(OfWeights::meaning);
   o.add("backbone.freeze_at", freeze_at,
         "stages not trained: 1 the stem, 2 also the first, ...; 0 none", {.min = 0, .max = 5});
@@ -35,38 +33,38 @@ void PyramidOptions::describe(Options& o) {
   o.add("backbone.deep_stem", deep_stem,
         "three 3x3 convolutions instead of the 7x7 (ResNet-C and -D)")
       .decides(OfWeights::tensors);
-  o.add("backbone.avg_down", pool_shortcut,
+  o.add("backbone.avg_down", avg_down,
         "shortcuts that stride average 2x2 pixels before their 1x1 (ResNet-D)")
       .decides(OfWeights::meaning);
   o.add("backbone.zero_init_residual", zero_init_residual,
         "norms that end a residual branch start at 0");
-  o.add("fpn.out_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096})
+  o.add("fpn.out_channels", out_channels, "channels of the pyramid", {.min = 8, .max = 4096})
       .decides(OfWeights::tensors);
   o.add("fpn.norm", fpn_norm, "normalisation of the pyramid and the mask head",
-        {"none", "gn", "bn", "sync_bn"})
+        {Norm::none, Norm::gn, Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
 }
 
 void PyramidOptions::check(const Config& table, const Options& defaults) const {
   PixelOptions::check(table);
-  if (backbone == "resnet18" || backbone == "resnet34")
+  if (backbone == BackboneType::resnet18 || backbone == BackboneType::resnet34)
     defaults.refuse_unused(
         table, {"backbone.stride_in_1x1", "backbone.groups", "backbone.width_per_group"},
-        fmt::format("with backbone.type = \"{}\", whose blocks have no 1x1", backbone));
+        fmt::format("with backbone.type = \"{}\", whose blocks have no 1x1", value_name(backbone)));
   if (is_hrnet())
     defaults.refuse_unused(
         table,
         {"backbone.width", "backbone.stride_in_1x1", "backbone.groups", "backbone.width_per_group",
          "backbone.deep_stem", "backbone.avg_down", "backbone.zero_init_residual"},
-        fmt::format("with backbone.type = \"{}\", which is no ResNet", backbone));
-  if (norm == "none")
+        fmt::format("with backbone.type = \"{}\", which is no ResNet", value_name(backbone)));
+  if (norm == Norm::none)
     defaults.refuse_unused(table, {"backbone.zero_init_residual"}, "with backbone.norm = \"none\"");
-  if (norm == "none" && fpn_norm == "none")
+  if (norm == Norm::none && fpn_norm == Norm::none)
     defaults.refuse_unused(table, {"norm_eps"}, "with backbone.norm and fpn.norm = \"none\"");
 }
 
 void PyramidOptions::use_torchvision() {
-  pixel_order = "rgb";
+  pixel_order = ChannelOrder::rgb;
   pixel_mean = {123.675, 116.28, 103.53};
   pixel_std = {58.395, 57.12, 57.375};
   stride_in_1x1 = false;

@@ -15,10 +15,10 @@ struct Layout {
   bool bottleneck;
 };
 
-const std::map<std::string, Layout> kLayouts = {{"resnet18", {{2, 2, 2, 2}, false}},
-                                                {"resnet34", {{3, 4, 6, 3}, false}},
-                                                {"resnet50", {{3, 4, 6, 3}, true}},
-                                                {"resnet101", {{3, 4, 23, 3}, true}}};
+const std::map<BackboneType, Layout> kLayouts = {{BackboneType::resnet18, {{2, 2, 2, 2}, false}},
+                                                 {BackboneType::resnet34, {{3, 4, 6, 3}, false}},
+                                                 {BackboneType::resnet50, {{3, 4, 6, 3}, true}},
+                                                 {BackboneType::resnet101, {{3, 4, 23, 3}, true}}};
 
 }  // namespace
 
@@ -49,7 +49,7 @@ ResidualBlock::ResidualBlock(const Scope& scope, const Shape& shape, const NormO
 
 ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
     : count_(options.has_pyramid() ? 4 : 3) {
-  const NormOptions norm{options.norm, options.norm_epsilon};
+  const NormOptions norm{options.norm, options.norm_eps};
   const auto conv1 = scope / "conv1", bn1 = scope / "bn1";
   if (options.deep_stem) {
     const auto half = options.width / 2;
@@ -77,7 +77,7 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
                                                        .groups = options.groups,
                                                        .bottleneck = bottleneck,
                                                        .stride_early = options.stride_in_1x1,
-                                                       .pools = options.pool_shortcut},
+                                                       .pools = options.avg_down},
                                   norm, last_scale);
       in = out;
     }

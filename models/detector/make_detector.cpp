@@ -1,162 +1,8 @@
 #include "millrace/models/detector/make_detector.h"
 
-#include <c10/core/DeviceGuard.h>
-#include <c10/core/GradMode.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <cmath>
-#include <optional>
-#include <utility>
-
 #include "millrace/base/errors.h"
-#include "millrace/models/detector/device_pixels.h"
-#include "millrace/models/detector/knows_totals.h"
-#include "millrace/models/detector/precision.h"
-#include "millrace/models/onnx/detection.h"
 
 namespace millrace {
-namespace {
-
-template <class Work>
-auto named(const std::string& title, const char* where, Work work) {
-  try {
-    return work();
-  } catch (const ConfigError&) {
-    throw;
-  } catch (...) {
-    throw Error(fmt::format("{} failed in {}: {}", title, where, what_is_thrown()));
-  }
-}
-
-/// Throws Error for losses that cannot be trained with.
-void check(const Losses& losses) {
-  if (losses.empty()) throw Error("it gave none");
-  bool descends = false;
-  for (const auto& [name, loss] : losses) {
-    if (!loss.defined()) throw Error(fmt::format("'{}' is an undefined tensor", name));
-    if (loss.numel() != 1 || !loss.is_floating_point())
-      throw Error(fmt::format("'{}' must be one floating point number, not {} of shape ({})", name,
-                              c10::toString(loss.scalar_type()),
-                              fmt::join(loss.sizes().vec(), ", ")));
-    descends = descends || loss.requires_grad();
-  }
-  if (descends || !c10::GradMode::is_enabled()) return;
-  std::vector<std::string> names;
-  for (const auto& [name, loss] : losses) names.push_back(name);
-  throw Error(
-      fmt::format("no trained parameter has a part in any of them ('{}'): there is no gradient to "
-                  "descend",
-                  fmt::join(names, "', '")));
-}
-
-/// Throws Error for an impossible object.
-void check(const DetectedObject& object, const ImageInfo& image, std::size_t classes) {
-  if (classes > 0 && (object.label < 0 || static_cast<std::size_t>(object.label) >= classes))
-    throw Error(
-        fmt::format("label {} is no class: there are {}, counted from 0", object.label, classes));
-  if (!std::isfinite(object.score)) throw Error(fmt::format("the score is {}", object.score));
-  const auto& [x1, y1, x2, y2] = object.box;
-  if (!std::isfinite(x1) || !std::isfinite(y1) || !std::isfinite(x2) || !std::isfinite(y2))
-    throw Error(fmt::format("the box is [{}, {}, {}, {}]", x1, y1, x2, y2));
-  const auto& mask = object.mask;
-  if (mask.counts.empty()) return;
-  if (std::cmp_not_equal(mask.height, image.original_height) ||
-      std::cmp_not_equal(mask.width, image.original_width))
-    throw Error(fmt::format("the mask is {} x {} pixels, the image {} x {}", mask.width,
-                            mask.height, image.original_width, image.original_height));
-}
-
-void check(const std::vector<std::vector<DetectedObject>>& found, const Batch& batch,
-           std::size_t classes) {
-  if (found.size() != batch.size())
-    throw Error(fmt::format("it answered for {} of {} images", found.size(), batch.size()));
-  for (std::size_t i = 0; i < found.size(); ++i)
-    for (std::size_t k = 0; k < found[i].size(); ++k) try {
-        check(found[i][k], batch.images[i], classes);
-      } catch (const Error& problem) {
-        throw Error(fmt::format("object {} of image {}: {}", k + 1, batch.images[i].image_id,
-                                problem.what()));
-      }
-}
-
-/// While it lives, the detector writes these notes.
-struct Noting {
-  Noting(Detector& owner, DetectionNotes* notes) : detector(owner) { detector.notes = notes; }
-  Noting(const Noting&) = delete;
-  ~Noting() { detector.notes = nullptr; }
-  Detector& detector;
-};
-
-}  // namespace
-
-onnx::Objects Detector::add_to(const onnx::Images&, bool) const {
-  throw Error(
-      "it cannot be exported: it does not describe itself as a graph (Detector::add_to, "
-      "millrace/models/detector/detector.h)");
-}
-
-onnx::Objects nodes_of(const Detector& detector, const onnx::Images& images, bool pasted) {
-  return named(detector.title, "add_to", [&] { return detector.add_to(images, pasted); });
-}
-
-Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step) {
-  return named(detector.title, "losses", [&] {
-    auto losses = detector.losses(batch, step);
-    check(losses);
-    return losses;
-  });
-}
-
-void ask_totals_of(Detector& detector, const Batch& batch, const StepInfo& step) {
-  if (auto* one = dynamic_cast<KnowsTotals*>(&detector))
-    named(detector.title, "ask_totals", [&] { one->ask_totals(batch, step); });
-  else
-    losses_of(detector, batch, step);
-}
-
-std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch,
-                                                     DetectionNotes* notes) {
-  if (notes && !detector.gives_notes())
-    throw Error(detector.title + " has no proposals to tell of");
-  const auto device = device_of(detector);
-  const c10::DeviceGuard on_device(device);  // a thread begins with the first GPU
-  std::optional<ComputeIn> precision;
-  if (detector.detect_type != at::kFloat) precision.emplace(detector.detect_type, device.type());
-  return named(detector.title, "detect", [&] {
-    std::vector<std::vector<DetectedObject>> all(batch.size());
-    if (notes) *notes = {all, all};
-    for (auto& one : parts_of_one_size(batch)) {
-      take_pixels_of(batch, one);
-      const auto& [part, places] = one;
-      DetectionNotes own;
-      const Noting noting(detector, notes ? &own : nullptr);
-      auto found = detector.detect(part);
-      check(found, part, detector.class_count);
-      for (auto [whole, some] : {std::pair(notes ? &notes->proposals : nullptr, &own.proposals),
-                                 std::pair(notes ? &notes->raw : nullptr, &own.raw)}) {
-        if (!whole) continue;
-        check(*some, part, detector.class_count);
-        for (std::size_t i = 0; i < places.size(); ++i) (*whole)[places[i]] = std::move((*some)[i]);
-      }
-      for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(found[i]);
-    }
-    return all;
-  });
-}
-
-at::Device device_of(const Detector& detector) {
-  const auto& parameters = detector.parameters();
-  return parameters.size() > 0 ? parameters.begin()->value.device() : at::kCPU;
-}
-
-std::vector<std::string> warnings_of(const Detector& detector, const TrainingFacts& facts) {
-  return named(detector.title, "check_training", [&] { return detector.check_training(facts); });
-}
-
-void tell_parameters_changed(Detector& detector) {
-  named(detector.title, "parameters_changed", [&] { detector.parameters_changed(); });
-}
 
 Registry<DetectorFactory>& detectors() {
   static Registry<DetectorFactory> registry("detector");
@@ -170,11 +16,11 @@ Config own_options(const Config& model_table) {
 std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
                                         const ModelContext& context) {
   const auto& entry = detectors().at(name, table.origin);
-  const auto title = fmt::format("detector '{}'{}", name, of_plugin(entry.plugin));
+  const auto who = detectors().title(entry);
   auto detector =
-      named(title, "its factory", [&] { return entry.create(own_options(table), context); });
-  detector->title = title;
-  detector->class_count = context.classes.size();
+      blaming(who, "its factory", [&] { return entry.create(own_options(table), context); });
+  detector->title_ = who.text();
+  detector->class_count_ = context.classes.size();
   return detector;
 }
 

@@ -3,15 +3,11 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 
-#include <stdexcept>
-
 namespace millrace {
 
-at::ScalarType precision_type(const std::string& precision) {
-  if (precision == "fp32" || precision == "tf32") return at::kFloat;
-  if (precision == "bf16") return at::kBFloat16;
-  if (precision == "fp16") return at::kHalf;
-  throw std::invalid_argument("precision '" + precision + "' is not fp32, tf32, bf16 or fp16");
+at::ScalarType precision_type(FloatType type) {
+  if (type == FloatType::bf16) return at::kBFloat16;
+  return type == FloatType::fp16 ? at::kHalf : at::kFloat;
 }
 
 void choose_products(bool tf32) {

@@ -4,12 +4,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <vector>
 
 namespace millrace {
 
-/// Of "fp32", "tf32" (which is fp32 as well, see choose_products), "bf16" or "fp16". Throws
-/// std::invalid_argument.
-at::ScalarType precision_type(const std::string& precision);
+/// Floating point numbers as an option names them. tf32 is fp32 that GPUs multiply in another way,
+/// see choose_products.
+enum class FloatType { fp32, tf32, bf16, fp16 };
+inline std::vector<std::string> value_names(FloatType) { return {"fp32", "tf32", "bf16", "fp16"}; }
+
+at::ScalarType precision_type(FloatType type);
 
 /// Sets how the GPUs of this process multiply fp32 numbers, in cuDNN's convolutions and in cuBLAS's
 /// matrix products alike: in TF32 (8 bits of exponent, 10 of mantissa), or in fp32. Left alone,

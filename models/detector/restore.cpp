@@ -34,7 +34,7 @@ void restore(const NamedTensors& living, const NamedTensors& saved, const std::s
 
 void restore(Detector& model, const NamedTensors& saved) {
   restore(named_values(model), saved, "the model");
-  tell_parameters_changed(model);
+  model.parameters_changed();
 }
 
 NamedTensors named_values(const Detector& model) {

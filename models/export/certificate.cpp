@@ -40,6 +40,7 @@ Batch batch_of(const std::vector<NamedPixels>& photos, const DataOptions& data, 
   }
   auto batch = how.pad()(std::move(samples));
   if (!padded) return batch;
+  batch.divisor = 0;  // `detect` keeps the padding
   for (auto& image : batch.images) {
     image.original_width = image.width, image.original_height = image.height;
     image.scale_x = image.scale_y = 1;
@@ -144,7 +145,6 @@ void write_certificate(Detector& detector, const ModelCard& card, const DataOpti
       const auto whole = some[0].pixels.clone();  // without gaps between rows
       tensors.emplace_back(name + "image", bytes_of(whole.data, {whole.rows, whole.cols, 3}));
     }
-    // Not detect_with, which pads each image as it would be alone: these are padded already.
     const auto found = detector.detect(batch);
     add_outputs(tensors, name, found, batch, detector.gives_masks(), options.padded);
     auto names = Json::array();
@@ -165,7 +165,7 @@ void write_certificate(Detector& detector, const ModelCard& card, const DataOpti
       {"tensors", digests_of({own.tensors})},
       {"made_from",
        {{"millrace", MILLRACE_VERSION},
-        {"detector", detector.title},
+        {"detector", detector.title()},
         {"weights", digests_of({weight_file(weights)})},
         {"stored_as", options.storage == onnx::Storage::fp16 ? "fp16" : "fp32"},
         {"classes", card.classes}}},

@@ -83,14 +83,14 @@ std::vector<std::filesystem::path> export_model(const Detector& detector, const 
                                                 std::uint64_t inline_bytes) {
   onnx::Graph graph(detector.parameters(), options.storage);
   const auto images = options.padded ? padded_images(graph, data) : one_image(graph, data);
-  const auto objects = nodes_of(detector, images, options.pasted);
+  const auto objects = detector.add_to(images, options.pasted);
   name_outputs(graph, images, objects, options);
   auto metadata = to_metadata(card);
   metadata["millrace.masks"] = !objects.masks.defined() ? "none"
                                : options.pasted         ? "pasted"
                                                         : "boxes";
   return graph.write(file,
-                     {.name = detector.title,
+                     {.name = detector.title(),
                       .doc = "Objects in images: see the metadata for classes and options.",
                       .producer_version = MILLRACE_VERSION,
                       .metadata = std::move(metadata)},
@@ -103,7 +103,7 @@ void round_weights(Detector& detector, onnx::Storage storage) {
   for (const auto& parameter : detector.parameters())
     if (parameter.value.dim() > 1)
       parameter.value.copy_(parameter.value.to(at::kHalf).to(at::kFloat));
-  tell_parameters_changed(detector);
+  detector.parameters_changed();
 }
 
 }  // namespace millrace

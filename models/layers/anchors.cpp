@@ -39,14 +39,15 @@ Cell legacy_cell(double size, double ratio, double stride) {
 }  // namespace
 
 at::Tensor cell_anchors(const std::vector<double>& sizes, const std::vector<double>& ratios,
-                        const std::string& rounding, double stride) {
+                        AnchorRounding rounding, double stride) {
   auto cells = at::empty({std::ssize(sizes) * std::ssize(ratios), 4}, at::kFloat);
   auto* out = cells.mutable_data_ptr<float>();
   for (const double size : sizes)
     for (const double ratio : ratios)
-      for (const double side :
-           rounding == "legacy" ? legacy_cell(size, ratio, stride) : exact_cell(size, ratio))
-        *out++ = static_cast<float>(rounding == "rounded" ? std::nearbyint(side) : side);
+      for (const double side : rounding == AnchorRounding::legacy ? legacy_cell(size, ratio, stride)
+                                                                  : exact_cell(size, ratio))
+        *out++ =
+            static_cast<float>(rounding == AnchorRounding::rounded ? std::nearbyint(side) : side);
   return cells;
 }
 
@@ -66,21 +67,18 @@ void PyramidAnchors::describe(Options& o) {
         "square root of the anchors' area, one per level of the pyramid; all at each place of C4",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
-  o.add("anchors.aspect_ratios", ratios, "height / width", {.min = 0.01, .max = 100})
+  o.add("anchors.aspect_ratios", aspect_ratios, "height / width", {.min = 0.01, .max = 100})
       .decides(OfWeights::meaning);
   o.add("anchors.rounding", rounding,
-        "exact | rounded to integers (torchvision) | legacy quantised",
-        {"exact", "rounded", "legacy"})
+        "exact | rounded to integers (torchvision) | legacy quantised")
       .decides(OfWeights::meaning);
-  o.add("anchors.stride", stride, "of the level, or padded size // grid (torchvision)",
-        {"level", "grid"})
+  o.add("anchors.stride", stride, "of the level, or padded size // grid (torchvision)")
       .decides(OfWeights::meaning);
-  o.add("anchors.scales_per_octave", scales, "sizes per level, evenly within an octave",
+  o.add("anchors.scales_per_octave", scales_per_octave, "sizes per level, evenly within an octave",
         {.min = 1, .max = 16})
       .decides(OfWeights::meaning);
   o.add("anchors.order", order,
-        "a place's anchors go by size and then ratio, or by ratio and then size (torchvision)",
-        {"size", "ratio"})
+        "a place's anchors go by size and then ratio, or by ratio and then size (torchvision)")
       .decides(OfWeights::meaning);
 }
 
@@ -90,26 +88,30 @@ void PyramidAnchors::check(const Config& table) const {
   else
     require(table, "anchors.sizes", sizes.size() == 5,
             "takes one size for each of the five levels");
-  require(table, "anchors.aspect_ratios", !ratios.empty(), "takes at least one ratio");
+  require(table, "anchors.aspect_ratios", !aspect_ratios.empty(), "takes at least one ratio");
 }
 
 void PyramidAnchors::use_torchvision() {
-  rounding = "rounded";
-  stride = "grid";
-  order = "ratio";
+  rounding = AnchorRounding::rounded;
+  stride = AnchorStride::grid;
+  order = AnchorOrder::ratio;
 }
 
 at::Tensor PyramidAnchors::cell(std::size_t level, std::int64_t step) const {
   std::vector<double> sides;
   const auto own_sizes = one_map ? sizes : std::vector{sizes[level]};
   for (const double size : own_sizes)
-    for (std::int64_t i = 0; i < scales; ++i) {
-      const auto side = size * std::exp2(static_cast<double>(i) / static_cast<double>(scales));
-      sides.push_back(i > 0 && rounding == "rounded" ? std::floor(side) : side);  // torchvision's
+    for (std::int64_t i = 0; i < scales_per_octave; ++i) {
+      const auto side =
+          size * std::exp2(static_cast<double>(i) / static_cast<double>(scales_per_octave));
+      sides.push_back(i > 0 && rounding == AnchorRounding::rounded ? std::floor(side)
+                                                                   : side);  // torchvision's
     }
-  const auto own = cell_anchors(sides, ratios, rounding, static_cast<double>(step));
-  if (order != "ratio") return own;
-  return own.view({std::ssize(sides), std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
+  const auto own = cell_anchors(sides, aspect_ratios, rounding, static_cast<double>(step));
+  if (order != AnchorOrder::ratio) return own;
+  return own.view({std::ssize(sides), std::ssize(aspect_ratios), 4})
+      .transpose(0, 1)
+      .reshape({-1, 4});
 }
 
 AnchorGrids::Grid AnchorGrids::make(const std::vector<at::Tensor>& maps,
@@ -125,7 +127,7 @@ AnchorGrids::Grid AnchorGrids::make(const std::vector<at::Tensor>& maps,
   for (std::size_t level = 0; level < maps.size(); ++level) {
     const auto height = maps[level].size(2), width = maps[level].size(3);
     const auto step = static_cast<double>(first_stride_ << level);
-    const bool by_grid = options_.stride == "grid";
+    const bool by_grid = options_.stride == AnchorStride::grid;
     levels.push_back(grid_anchors(cells_[level], height, width,
                                   {by_grid ? static_cast<double>(padded.first / height) : step,
                                    by_grid ? static_cast<double>(padded.second / width) : step}));
@@ -163,8 +165,9 @@ std::vector<onnx::Value> AnchorGrids::operator()(const std::vector<onnx::Value>&
   for (std::size_t level = 0; level < maps.size(); ++level) {
     const auto step = first_stride_ << level;
     const auto sides = onnx::sides_of(maps[level], 2, 4);
-    const auto steps = options_.stride == "grid" ? padded / sides : g.ints({step, step});  // y, x
-    const auto shape = onnx::concat({sides, g.ints({1})}, 0);  // (H, W, 1)
+    const auto steps =
+        options_.stride == AnchorStride::grid ? padded / sides : g.ints({step, step});  // y, x
+    const auto shape = onnx::concat({sides, g.ints({1})}, 0);                           // (H, W, 1)
     const auto places = [&](std::int64_t axis, const onnx::Ints& shape_of_axis) {
       const auto count = onnx::slice(sides, 0, axis, axis + 1);
       const auto at = onnx::range(count) * onnx::slice(steps, 0, axis, axis + 1);

@@ -13,14 +13,31 @@
 
 namespace millrace {
 
+enum class AnchorRounding {
+  exact,    // detectron2
+  rounded,  // torchvision rounds the corners
+  legacy,   // quantised py-faster-rcnn cells
+};
+inline std::vector<std::string> value_names(AnchorRounding) {
+  return {"exact", "rounded", "legacy"};
+}
+
+/// The distance of a map's anchors: its stride, or the padded size divided by the map's.
+enum class AnchorStride { level, grid };
+inline std::vector<std::string> value_names(AnchorStride) { return {"level", "grid"}; }
+
+/// What the anchors of a place go by first.
+enum class AnchorOrder { size, ratio };
+inline std::vector<std::string> value_names(AnchorOrder) { return {"size", "ratio"}; }
+
 /// The anchors of a feature pyramid, as configured.
 struct PyramidAnchors {
   std::vector<double> sizes = {32, 64, 128, 256, 512};
-  std::vector<double> ratios = {0.5, 1, 2};  // height / width
-  std::string rounding = "exact";
-  std::string stride = "level";
-  std::int64_t scales = 1;  // a level's sizes: size, size 2^(1/scales), ...
-  std::string order = "size";
+  std::vector<double> aspect_ratios = {0.5, 1, 2};  // height / width
+  AnchorRounding rounding = AnchorRounding::exact;
+  AnchorStride stride = AnchorStride::level;
+  std::int64_t scales_per_octave = 1;  // a level's sizes: size, size 2^(1/this), ...
+  AnchorOrder order = AnchorOrder::size;
   bool one_map = false;  // all sizes at each place of the only map; set by the detector
 
   void describe(Options& o);
@@ -29,7 +46,7 @@ struct PyramidAnchors {
 
   /// Anchors at each place of a map.
   std::int64_t cell_count() const {
-    return scales * std::ssize(ratios) * (one_map ? std::ssize(sizes) : 1);
+    return scales_per_octave * std::ssize(aspect_ratios) * (one_map ? std::ssize(sizes) : 1);
   }
 
   /// The maps.
@@ -73,10 +90,9 @@ class AnchorGrids {
 };
 
 /// The boxes of one cell around (0, 0), (A, 4): sizes (square root of the area, pixels) outer,
-/// ratios inner. `rounding`: exact (detectron2), rounded (torchvision rounds the corners) or legacy
-/// (quantised py-faster-rcnn cells).
+/// ratios inner.
 at::Tensor cell_anchors(const std::vector<double>& sizes, const std::vector<double>& ratios,
-                        const std::string& rounding, double stride);
+                        AnchorRounding rounding, double stride);
 
 /// All anchors of one level, (H W A, 4), order y, x, A, on the device of `cells`. `stride` is (y,
 /// x) in pixels.

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/models/ops/simd.h"
-#include "millrace/models/ops/vector_maths.h"
+#include "millrace/models/ops/cpu/simd.h"
+#include "millrace/models/ops/cpu/vector_maths.h"
 
 namespace millrace {
 namespace {

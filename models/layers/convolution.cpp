@@ -22,9 +22,9 @@
 
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/relu.h"
-#include "millrace/models/layers/sparse_backward.h"
-#include "millrace/models/layers/touched_pixels.h"
-#include "millrace/models/layers/winograd.h"
+#include "millrace/models/ops/cpu/sparse_backward.h"
+#include "millrace/models/ops/cpu/touched_pixels.h"
+#include "millrace/models/ops/cpu/winograd.h"
 #include "millrace/models/ops/dispatched.h"
 
 namespace millrace {
@@ -169,7 +169,7 @@ Gradients backward_of_sums(at::TensorList gradients, at::TensorList maps, const 
       with_gradient += touched[i].count;
     }
     if (with_gradient * few <= pixels)
-      return sparse_backward(slopes, touched, inputs, weight, c, wanted);
+      return sparse_backward(slopes, touched, inputs, weight, c.stride, c.padding, wanted);
     if (fast) return winograd_backward(slopes, inputs, weight, wanted);
   }
   return backward_directly(gradients, maps, weight, c, wanted);

@@ -103,14 +103,14 @@ onnx::Value Linear::operator()(const onnx::Value& x) const {
 ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
                    const NormOptions& norm, double scale, const Init& init)
     : parameters_(&conv_scope.parameters()), norm_(norm) {
-  shape.bias = norm.kind == "none";
+  shape.bias = norm.kind == Norm::none;
   conv_ = Conv2d(conv_scope, shape, init);
-  if (norm.kind == "none") return;
-  const bool frozen = norm.kind == "frozen_bn";
+  if (norm.kind == Norm::none) return;
+  const bool frozen = norm.kind == Norm::frozen_bn;
   const auto affine = frozen ? ParameterKind::buffer : ParameterKind::norm;
   weight_ = norm_scope.constant("weight", {shape.out}, scale, affine);
   bias_ = norm_scope.constant("bias", {shape.out}, 0, affine);
-  if (norm.kind == "gn") {
+  if (norm.kind == Norm::gn) {
     while (groups_ < 32 && shape.out % (groups_ * 2) == 0 && shape.out / (groups_ * 2) >= 2)
       groups_ *= 2;
     return;
@@ -126,9 +126,9 @@ ConvNorm::Folded ConvNorm::fold() const {
 
 at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
                                 const After& after) const {
-  if (norm_.kind == "none") return conv_(x, after);
-  if (norm_.kind == "gn") return group_norm(conv_(x), after);
-  const bool by_batch = norm_.kind == "bn" || norm_.kind == "sync_bn";
+  if (norm_.kind == Norm::none) return conv_(x, after);
+  if (norm_.kind == Norm::gn) return group_norm(conv_(x), after);
+  const bool by_batch = norm_.kind == Norm::bn || norm_.kind == Norm::sync_bn;
   if (by_batch && (pass.training || at::GradMode::is_enabled()))
     return batch_norm(conv_(x), pass, after);
   return frozen(x, after);
@@ -136,9 +136,9 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
 
 std::vector<at::Tensor> ConvNorm::operator()(const std::vector<at::Tensor>& maps,
                                              const NormPass& pass, Activation activation) const {
-  if (norm_.kind == "none") return conv_(maps, activation);
+  if (norm_.kind == Norm::none) return conv_(maps, activation);
   std::vector<at::Tensor> results;
-  if (norm_.kind == "gn")
+  if (norm_.kind == Norm::gn)
     for (const auto& y : conv_(maps)) results.push_back(group_norm(y, {.activation = activation}));
   else
     for (const auto& map : maps) results.push_back((*this)(map, pass, {.activation = activation}));
@@ -146,12 +146,12 @@ std::vector<at::Tensor> ConvNorm::operator()(const std::vector<at::Tensor>& maps
 }
 
 onnx::Value ConvNorm::operator()(const onnx::Value& x, const AfterNode& after) const {
-  if (norm_.kind == "none") return conv_(x, after);
+  if (norm_.kind == Norm::none) return conv_(x, after);
   auto y = conv_(x);
   auto& g = *x.graph;
   const auto place = g.in(g.layer_of(weight_));
   const auto epsilon = static_cast<float>(norm_.epsilon);
-  if (norm_.kind != "gn") {
+  if (norm_.kind != Norm::gn) {
     y = g.add("BatchNormalization",
               {y, g.parameter(weight_), g.parameter(bias_), g.parameter(mean_), g.parameter(var_)},
               {{"epsilon", epsilon}});
@@ -185,7 +185,7 @@ at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked,
   const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
   const auto pass = is_frozen ? NormPass{} : asked;
   const BatchNormTensors tensors{weight_, bias_, mean_, var_};
-  if (norm_.kind == "sync_bn" && pass.training && pass.ranks)
+  if (norm_.kind == Norm::sync_bn && pass.training && pass.ranks)
     return finish(sync_batch_norm(y, tensors, norm_.momentum, norm_.epsilon, *pass.ranks), after);
   // One value per channel has no variance: running statistics that took it in would stay NaN. Nor
   // do they follow a pass without gradients, such as a step's first one for its totals.

@@ -144,11 +144,20 @@ struct Linear {
 };
 
 /// Which normalisation follows a convolution.
+enum class Norm {
+  frozen_bn,     // statistics and affine fixed
+  frozen_stats,  // affine trained
+  bn,            // batch statistics; fixed running statistics if the affine is not trained
+  sync_bn,       // the same, of the batches of all ranks
+  gn,            // 32 groups, fewer below 64 channels
+  none,
+};
+inline std::vector<std::string> value_names(Norm) {
+  return {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"};
+}
+
 struct NormOptions {
-  /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics;
-  /// sync_bn: those of all ranks (both: fixed running statistics if the affine is not trained); gn:
-  /// 32 groups, fewer below 64 channels; none.
-  std::string kind = "frozen_bn";
+  Norm kind = Norm::frozen_bn;
   double epsilon = 1e-5;
   double momentum = 0.1;  // share of a batch in the running statistics (bn, sync_bn)
 };

@@ -35,8 +35,9 @@ at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets,
 
 at::Tensor BoxLoss::sum(const BoxCoder& coder, const at::Tensor& references,
                         const at::Tensor& deltas, const at::Tensor& boxes) const {
-  if (kind == "giou") return giou_loss_sum(coder.decode(references, deltas), boxes);
-  return smooth_l1_sum(deltas, coder.encode(references, boxes), beta);
+  if (bbox_reg_loss_type == BoxLossType::giou)
+    return giou_loss_sum(coder.decode(references, deltas), boxes);
+  return smooth_l1_sum(deltas, coder.encode(references, boxes), smooth_l1_beta);
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <vector>
 
 #include "millrace/models/ops/boxes.h"
 
@@ -21,10 +22,14 @@ at::Tensor binary_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& 
 at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets,
                          const at::Tensor& weights = {});
 
+/// Smooth L1 of deltas, or the generalised IoU loss of boxes.
+enum class BoxLossType { smooth_l1, giou };
+inline std::vector<std::string> value_names(BoxLossType) { return {"smooth_l1", "giou"}; }
+
 /// The box regression loss, as configured.
 struct BoxLoss {
-  std::string kind = "smooth_l1";  // or giou
-  double beta = 0;                 // from which smooth L1 is linear; 0 is L1
+  BoxLossType bbox_reg_loss_type = BoxLossType::smooth_l1;
+  double smooth_l1_beta = 0;  // from which smooth L1 is linear; 0 is L1
 
   /// Sum over deltas (F, 4) predicted for `references` (F, 4) that should be `boxes` (F, 4): smooth
   /// L1 of the deltas, or the generalised IoU loss of the boxes that they give.

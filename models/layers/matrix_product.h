@@ -11,8 +11,4 @@ namespace millrace {
 /// Intel's; elsewhere at::linear does.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-/// The product alone, without a gradient: x (M, K), weight (N, K), of one type -> (M, N).
-at::Tensor times_transposed(const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias = {});
-
 }  // namespace millrace

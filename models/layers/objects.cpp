@@ -23,24 +23,23 @@ Found rows(const Found& all, const at::Tensor& index) {
 }  // namespace
 
 void DetectionOptions::describe(Options& o) {
-  o.add("test.score_thresh", score_threshold, "detections must exceed it", {.min = 0, .max = 1});
-  o.add("test.nms_thresh", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
-  o.add("test.nms_type", nms_kind,
-        "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)",
-        {"hard", "linear", "gaussian"});
-  o.add("test.soft_nms_sigma", sigma, "width of the gaussian: larger takes less score",
+  o.add("test.score_thresh", score_thresh, "detections must exceed it", {.min = 0, .max = 1});
+  o.add("test.nms_thresh", nms_thresh, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("test.nms_type", nms_type,
+        "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)");
+  o.add("test.soft_nms_sigma", soft_nms_sigma, "width of the gaussian: larger takes less score",
         {.min = 1e-6, .max = 1e6});
-  o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
-  o.add("test.min_size", min_side, "smaller detections go", {.min = 0, .unit = "px"});
-  o.add("test.aug_scales", scales, "when detecting, merge what is found at these scales",
+  o.add("test.detections_per_img", detections_per_img, "maximum per image", {.min = 1, .max = 1e5});
+  o.add("test.min_size", min_size, "smaller detections go", {.min = 0, .unit = "px"});
+  o.add("test.aug_scales", aug_scales, "when detecting, merge what is found at these scales",
         {.min = 0.1, .max = 10});
-  o.add("test.aug_flip", flip, "when detecting, merge what is found in the mirrored image");
+  o.add("test.aug_flip", aug_flip, "when detecting, merge what is found in the mirrored image");
 }
 
 void DetectionOptions::check(const Config& table, const Options& defaults) const {
-  require(table, "test.aug_scales", !scales.empty(),
+  require(table, "test.aug_scales", !aug_scales.empty(),
           "takes at least one scale; 1 is the image itself");
-  if (nms_kind == "gaussian")
+  if (nms_type == NmsType::gaussian)
     defaults.refuse_unused(table, {"test.nms_thresh"},
                            "with test.nms_type = \"gaussian\", which lowers scores at any IoU");
   else
@@ -52,28 +51,29 @@ Found best_detections(const Found& candidates, const ImageSize& size, double off
   const auto boxes = clip_boxes(candidates.boxes, size.first, size.second);
   const auto w = boxes.select(1, 2) - boxes.select(1, 0),
              h = boxes.select(1, 3) - boxes.select(1, 1);
-  const auto good = ((w >= options.min_side) & (h >= options.min_side) & at::isfinite(w + h))
+  const auto good = ((w >= options.min_size) & (h >= options.min_size) & at::isfinite(w + h))
                         .nonzero()
                         .squeeze(1);
   const auto found = rows({boxes, candidates.scores, candidates.labels}, good);
-  if (options.nms_kind == "hard") {
-    const auto best = batched_nms(found.boxes, found.scores, found.labels, options.nms, offset);
-    return rows(found, best.narrow(0, 0, std::min(options.most, best.size(0))));
+  if (options.nms_type == NmsType::hard) {
+    const auto best =
+        batched_nms(found.boxes, found.scores, found.labels, options.nms_thresh, offset);
+    return rows(found, best.narrow(0, 0, std::min(options.detections_per_img, best.size(0))));
   }
   const auto [best, scores] = soft_nms(found.boxes, found.scores, found.labels,
-                                       {.gaussian = options.nms_kind == "gaussian",
-                                        .sigma = options.sigma,
-                                        .threshold = options.nms,
-                                        .score_threshold = options.score_threshold,
+                                       {.gaussian = options.nms_type == NmsType::gaussian,
+                                        .sigma = options.soft_nms_sigma,
+                                        .threshold = options.nms_thresh,
+                                        .score_threshold = options.score_thresh,
                                         .offset = offset});
-  const auto count = std::min(options.most, best.size(0));
+  const auto count = std::min(options.detections_per_img, best.size(0));
   auto kept = rows(found, best.narrow(0, 0, count));
   kept.scores = scores.narrow(0, 0, count);
   return kept;
 }
 
 void refuse_soft_nms(const DetectionOptions& options) {
-  if (options.nms_kind != "hard")
+  if (options.nms_type != NmsType::hard)
     throw Error(
         "soft-NMS (model.test.nms_type) has no operator in ONNX: export with model.test.nms_type = "
         "\"hard\", which drops what overlaps");
@@ -83,7 +83,7 @@ onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
                            const DetectionOptions& options) {
   auto& g = *boxes.graph;
   const auto sides = sides_of_boxes(boxes);
-  const auto enough = sides >= options.min_side;
+  const auto enough = sides >= options.min_size;
   const auto both = onnx::squeeze(onnx::slice(enough, -1, 0, 1), {-1}) &&
                     onnx::squeeze(onnx::slice(enough, -1, 1, 2), {-1});
   return onnx::where(both, scores, g.scalar(-1, onnx::Type::f32));
@@ -106,9 +106,10 @@ FoundNodes best_detections(const FoundNodes& candidates, const onnx::Value& limi
   const auto label = g.constant(at::arange(classes, at::kLong).view({-1, 1}), "labels");
   const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(candidates.labels, {1}), label),
                                     onnx::unsqueeze(scores, {1}), -1);  // (N, K, C)
-  const auto kept = batched_nms(boxes, by_class, options.nms, offset, options.most);
+  const auto kept =
+      batched_nms(boxes, by_class, options.nms_thresh, offset, options.detections_per_img);
   const auto [best, places] =
-      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options.most);
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options.detections_per_img);
   const auto index = onnx::unsqueeze(places, {2});
   return {onnx::gather_nd(boxes, index, 1), best, onnx::gather_nd(candidates.labels, index, 1)};
 }

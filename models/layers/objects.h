@@ -30,16 +30,25 @@ struct Truth {
 /// The ground truth of each image, in one copy to the device. It borrows from the batch.
 std::vector<Truth> truths_of(const Batch& batch, at::Device device = at::kCPU);
 
+/// What happens to a detection that overlaps a better one.
+enum class NmsType {
+  hard,      // it goes
+  linear,    // it loses score by the overlap (soft-NMS, Bodla et al. 2017)
+  gaussian,  // the same, by a gaussian of it
+};
+inline std::vector<std::string> value_names(NmsType) { return {"hard", "linear", "gaussian"}; }
+
 /// [model.test].
 struct DetectionOptions {
-  double score_threshold = 0.05;
-  double nms = 0.5;
-  std::string nms_kind = "hard";
-  double sigma = 0.5;
-  std::int64_t most = 100;
-  double min_side = 0;
-  std::vector<double> scales = {1};  // test-time augmentation: what is found in all views is merged
-  bool flip = false;
+  double score_thresh = 0.05;
+  double nms_thresh = 0.5;
+  NmsType nms_type = NmsType::hard;
+  double soft_nms_sigma = 0.5;
+  std::int64_t detections_per_img = 100;
+  double min_size = 0;
+  std::vector<double> aug_scales = {
+      1};  // test-time augmentation: what is found in all views is merged
+  bool aug_flip = false;
 
   void describe(Options& o);
   void check(const Config& table, const Options& defaults) const;
@@ -77,8 +86,9 @@ FoundNodes best_detections(const FoundNodes& candidates, const onnx::Value& limi
 void refuse_soft_nms(const DetectionOptions& options);
 
 /// Its parts, for candidates laid out in another way: the scores where the boxes cut to `limits`
-/// are large enough, else -1; and the best places (N, options.most at most) among those of `scores`
-/// (N, C) that `kept` (S, 2) names, with their scores, -1 where there are no more.
+/// are large enough, else -1; and the best places (N, options.detections_per_img at most) among
+/// those of `scores` (N, C) that `kept` (S, 2) names, with their scores, -1 where there are no
+/// more.
 onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
                            const DetectionOptions& options);
 std::pair<onnx::Value, onnx::Value> best_of_kept(const onnx::Value& scores, const onnx::Value& kept,

@@ -77,8 +77,7 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("normalize", normalize
 }  // namespace
 
 void PixelOptions::describe(Options& o) {
-  o.add("pixel_order", pixel_order, "order of the input's channels", {"rgb", "bgr"})
-      .decides(OfWeights::meaning);
+  o.add("pixel_order", pixel_order, "order of the input's channels").decides(OfWeights::meaning);
   o.add("pixel_mean", pixel_mean, "subtracted from each channel, in pixel_order")
       .decides(OfWeights::meaning);
   o.add("pixel_std", pixel_std, "each channel is divided by it, in pixel_order", {.min = 1e-6})
@@ -97,7 +96,7 @@ at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device
   const auto type = compute_type(at::empty({0}, at::TensorOptions(at::kFloat).device(device)));
   static const auto op = dispatched<decltype(normalize_on_cpu)>("millrace::normalize");
   return op.call(pixels_on(batch, device), sizes, options.pixel_mean, options.pixel_std,
-                 options.pixel_order == "bgr", std::max(padded.height, batch.height),
+                 options.pixel_order == ChannelOrder::bgr, std::max(padded.height, batch.height),
                  std::max(padded.width, batch.width), type);
 }
 
@@ -106,7 +105,7 @@ onnx::Value normalize(const onnx::Value& pixels, const onnx::Value& sizes,
   auto& g = *pixels.graph;
   const auto place = g.in("normalize");
   auto x = onnx::cast(onnx::transpose(pixels, {0, 3, 1, 2}), onnx::Type::f32);
-  if (options.pixel_order == "bgr") x = onnx::gather(x, g.ints({2, 1, 0}), 1);
+  if (options.pixel_order == ChannelOrder::bgr) x = onnx::gather(x, g.ints({2, 1, 0}), 1);
   const auto by_channel = [&](const std::vector<double>& values, const char* name) {
     return g.constant(at::tensor(values, at::kFloat).view({3, 1, 1}), name);
   };

@@ -12,9 +12,12 @@
 
 namespace millrace {
 
+enum class ChannelOrder { rgb, bgr };
+inline std::vector<std::string> value_names(ChannelOrder) { return {"rgb", "bgr"}; }
+
 /// How bytes become numbers: (pixel - mean) / std. Defaults are detectron2's.
 struct PixelOptions {
-  std::string pixel_order = "bgr";
+  ChannelOrder pixel_order = ChannelOrder::bgr;
   std::vector<double> pixel_mean = {103.53, 116.28, 123.675};
   std::vector<double> pixel_std = {1, 1, 1};
 

@@ -71,17 +71,16 @@ onnx::Value original_boxes(const onnx::Images& images, const onnx::Objects& foun
 
 }  // namespace
 
-coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
-                     const Box& box, std::uint32_t height, std::uint32_t width) {
-  const auto rule = kind == "padded" ? coco::paste_framed : coco::paste;
+coco::Rle paste_mask(MaskPaste kind, const float* probabilities, std::int64_t size, const Box& box,
+                     std::uint32_t height, std::uint32_t width) {
+  const auto rule = kind == MaskPaste::padded ? coco::paste_framed : coco::paste;
   return rule(probabilities, static_cast<int>(size), box, height, width, 0.5F);
 }
 
 std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
                                                             const std::vector<Found>& found,
                                                             const at::Tensor& masks,
-                                                            const std::string& paste,
-                                                            BoxScaling how) {
+                                                            MaskPaste paste, BoxScaling how) {
   std::vector<std::vector<DetectedObject>> result(batch.size());
   const auto own_masks = masks.defined() ? masks.cpu() : masks;
   std::int64_t first = 0;
@@ -112,7 +111,7 @@ std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
 }
 
 onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects& found,
-                                 const std::string& paste, std::int64_t cells, BoxScaling how) {
+                                 MaskPaste paste, std::int64_t cells, BoxScaling how) {
   auto& g = *found.boxes.graph;
   const auto in = g.in("original_pixels");
   auto result = found;
@@ -120,7 +119,7 @@ onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects
   if (cells == 0 || !found.masks.defined()) return result;
   const auto largest = g.add("ReduceMax", {images.originals},
                              {{"axes", onnx::Ints{0}}, {"keepdims", std::int64_t{0}}});
-  const bool padded = paste == "padded";
+  const bool padded = paste == MaskPaste::padded;
   const auto weights = [&](std::int64_t axis) {
     return weights_of_cells(result, images, axis, onnx::slice(largest, 0, axis, axis + 1), cells,
                             padded);

@@ -12,10 +12,16 @@
 
 namespace millrace {
 
-/// Probabilities (size, size), row-major, as a mask in the image's pixels. `kind`: "grid":
-/// coco::paste; "padded": coco::paste_framed.
-coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
-                     const Box& box, std::uint32_t height, std::uint32_t width);
+/// How a mask of a box becomes one of the image.
+enum class MaskPaste {
+  grid,    // coco::paste, of the continuous box (detectron2)
+  padded,  // coco::paste_framed, of the integer box (torchvision)
+};
+inline std::vector<std::string> value_names(MaskPaste) { return {"grid", "padded"}; }
+
+/// Probabilities (size, size), row-major, as a mask in the image's pixels.
+coco::Rle paste_mask(MaskPaste kind, const float* probabilities, std::int64_t size, const Box& box,
+                     std::uint32_t height, std::uint32_t width);
 
 /// How boxes become those of the original image.
 enum class BoxScaling {
@@ -25,18 +31,18 @@ enum class BoxScaling {
 inline std::vector<std::string> value_names(BoxScaling) { return {"exact", "uniform"}; }
 
 /// Boxes scaled to the original images; masks (D over all images, M, M), probabilities,
-/// pasted by the rule `paste` (see paste_mask). An undefined `masks` gives objects without.
+/// pasted as `paste` says. An undefined `masks` gives objects without.
 std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
                                                             const std::vector<Found>& found,
                                                             const at::Tensor& masks,
-                                                            const std::string& paste,
+                                                            MaskPaste paste,
                                                             BoxScaling how = BoxScaling::exact);
 
 /// The same in a graph, of the objects of `masks` (D, M, M), which may be undefined, and their
 /// `images` (D). With `cells` = M, masks become bitmaps over the largest original image; 0: they
 /// stay.
 onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects& found,
-                                 const std::string& paste, std::int64_t cells,
+                                 MaskPaste paste, std::int64_t cells,
                                  BoxScaling how = BoxScaling::exact);
 
 }  // namespace millrace

@@ -39,9 +39,9 @@ at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view,
 
 std::vector<View> views_of(const DetectionOptions& options) {
   std::vector<View> result;
-  for (const double scale : options.scales) {
+  for (const double scale : options.aug_scales) {
     result.push_back({scale, false});
-    if (options.flip) result.push_back({scale, true});
+    if (options.aug_flip) result.push_back({scale, true});
   }
   return result;
 }

@@ -16,33 +16,36 @@
 namespace millrace {
 
 void BoxHeadOptions::describe(Options& o) {
-  o.add("box.type", kind,
-        "2fc: two layers; 4conv1fc: four convolutions and one layer; mean: of a region's cells",
-        {"2fc", "4conv1fc", "mean"})
+  o.add("box.type", type,
+        "2fc: two layers; 4conv1fc: four convolutions and one layer; mean: of a region's cells")
       .decides(OfWeights::tensors);
-  o.add("box.norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"})
+  o.add("box.norm", norm, "normalisation of its convolutions",
+        {Norm::none, Norm::gn, Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
-  o.add("box.pooler_resolution", size, "cells of the box head's regions", {.min = 1, .max = 64})
+  o.add("box.pooler_resolution", pooler_resolution, "cells of the box head's regions",
+        {.min = 1, .max = 64})
       .decides(OfWeights::tensors);
-  o.add("box.fc_dim", channels, "width of the box head's layers", {.min = 1, .max = 16384})
+  o.add("box.fc_dim", fc_dim, "width of the box head's layers", {.min = 1, .max = 16384})
       .decides(OfWeights::tensors);
-  o.add("box.cls_agnostic_bbox_reg", class_agnostic, "one box for all classes instead of one each")
+  o.add("box.cls_agnostic_bbox_reg", cls_agnostic_bbox_reg,
+        "one box for all classes instead of one each")
       .decides(OfWeights::tensors);
-  o.add("box.bbox_reg_loss_type", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
-        {"smooth_l1", "giou"});
-  o.add("box.smooth_l1_beta", loss.beta, "smooth-L1 beta of the regions' boxes; 0 is L1",
+  o.add("box.bbox_reg_loss_type", loss.bbox_reg_loss_type,
+        "smooth_l1 of the deltas, or giou of the boxes");
+  o.add("box.smooth_l1_beta", loss.smooth_l1_beta, "smooth-L1 beta of the regions' boxes; 0 is L1",
         {.min = 0});
   o.add("box.label_smoothing", label_smoothing, "share of a region's class given to all classes",
         {.min = 0, .max = 0.999});
 }
 
 void BoxHeadOptions::check(const Config& table, const Options& defaults) const {
-  if (kind != "4conv1fc")
-    defaults.refuse_unused(table, {"box.norm"},
-                           fmt::format("with box.type = \"{}\", which has no convolutions", kind));
-  if (kind == "mean")
+  if (type != BoxHeadType::four_conv_one_fc)
+    defaults.refuse_unused(
+        table, {"box.norm"},
+        fmt::format("with box.type = \"{}\", which has no convolutions", value_name(type)));
+  if (type == BoxHeadType::mean)
     defaults.refuse_unused(table, {"box.fc_dim"}, "with box.type = \"mean\", which has no layers");
-  if (loss.kind == "giou")
+  if (loss.bbox_reg_loss_type == BoxLossType::giou)
     defaults.refuse_unused(table, {"box.smooth_l1_beta"}, "with box.bbox_reg_loss_type = \"giou\"");
 }
 
@@ -50,29 +53,31 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
                  const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first)
     : options_(options), coder_(coder), classes_(classes), first_(first) {
   const Init xavier{Init::Kind::xavier};
-  const auto cells = options.size * options.size;
-  const auto width = options.kind == "mean" ? in : options.channels;
-  if (options.kind == "4conv1fc") {  // names as in torchvision's sequence of modules
+  const auto cells = options.pooler_resolution * options.pooler_resolution;
+  const auto width = options.type == BoxHeadType::mean ? in : options.fc_dim;
+  if (options.type ==
+      BoxHeadType::four_conv_one_fc) {  // names as in torchvision's sequence of modules
     for (std::int64_t i = 0; i < 4; ++i)
       convs_.emplace_back(head / i / 0, head / i / 1, Conv2d::Shape{in, in, 3},
                           NormOptions{.kind = options.norm});
     layers_ = {Linear(head / 5, in * cells, width, xavier)};
-  } else if (options.kind == "2fc") {
+  } else if (options.type == BoxHeadType::two_fc) {
     layers_ = {Linear(head / "fc6", in * cells, width, xavier),
                Linear(head / "fc7", width, width, xavier)};
   }
   logits_ = Linear(predictor / "cls_score", width, classes + 1, {Init::Kind::normal, 0.01});
   deltas_ = Linear(predictor / "bbox_pred", width,
-                   (options.class_agnostic ? 1 : classes + first) * 4, {Init::Kind::normal, 0.001});
+                   (options.cls_agnostic_bbox_reg ? 1 : classes + first) * 4,
+                   {Init::Kind::normal, 0.001});
   predictor.set_classes("cls_score", {1, first ? Background::first : Background::last});
-  if (!options.class_agnostic)
+  if (!options.cls_agnostic_bbox_reg)
     predictor.set_classes("bbox_pred", {4, first ? Background::first : Background::none});
 }
 
 at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
   auto x = pooled;
   for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
-  if (options_.kind == "mean") return x.mean({2, 3});
+  if (options_.type == BoxHeadType::mean) return x.mean({2, 3});
   x = x.flatten(1);  // as (C, H, W)
   for (const auto& layer : layers_) x = relu_in_place(layer(x));
   return x;
@@ -84,29 +89,32 @@ BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormPass& pa
   return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }
 
-BoxHead::Loss BoxHead::loss(const Output& output, const SampledRegions& regions,
-                            const std::vector<Truth>& truths, const StepInfo& step,
-                            const std::string& number) const {
-  const auto count_here = output.logits.size(0);
-  const double total = step.total("box regions" + number, static_cast<double>(count_here));
-  if (count_here == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
+LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
+                         const std::vector<Truth>& truths, const StepInfo& step,
+                         const std::string& number) const {
+  const auto count = output.logits.size(0);
+  const auto given = [&](const at::Tensor& classification, const at::Tensor& regression) {
+    const Count over{"box regions" + number, static_cast<double>(count)};
+    return LossSums{{"loss_classifier" + number, classification, over},
+                    {"loss_box_reg" + number, regression, over}};
+  };
+  if (count == 0) return given(output.logits.sum(), output.deltas.sum());  // with gradients of 0
   const auto pack = pack_of(truths);
   const auto& foreground = regions.drawn.foreground;
   const auto own = pack->labels.index_select(0, regions.truth) + first_;  // (F)
-  const auto labels = at::full({count_here}, background(), own.options());
+  const auto labels = at::full({count}, background(), own.options());
   labels.index_copy_(0, foreground, own);
   const auto groups = output.deltas.size(1);
-  const auto group = foreground * groups + (options_.class_agnostic ? at::zeros_like(own) : own);
+  const auto group =
+      foreground * groups + (options_.cls_agnostic_bbox_reg ? at::zeros_like(own) : own);
   const auto predicted = output.deltas.reshape({-1, 4}).index_select(0, group);  // (F, 4)
   if (step.figures)
     add_figures(output.logits, labels, foreground, static_cast<double>(truths.size()),
                 *step.figures, number);
-  return {at::cross_entropy_loss(output.logits, labels, /*weight=*/{}, at::Reduction::Sum,
-                                 /*ignore_index=*/-100, options_.label_smoothing) /
-              total,
-          options_.loss.sum(coder_, regions.rois.narrow(1, 1, 4).index_select(0, foreground),
-                            predicted, pack->boxes.index_select(0, regions.truth)) /
-              total};
+  return given(at::cross_entropy_loss(output.logits, labels, /*weight=*/{}, at::Reduction::Sum,
+                                      /*ignore_index=*/-100, options_.label_smoothing),
+               options_.loss.sum(coder_, regions.rois.narrow(1, 1, 4).index_select(0, foreground),
+                                 predicted, pack->boxes.index_select(0, regions.truth)));
 }
 
 void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,
@@ -132,14 +140,14 @@ at::Tensor BoxHead::scores(const Output& output) const {
 }
 
 at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) const {
-  const auto own = options_.class_agnostic ? deltas : deltas.narrow(1, first_, classes_);
+  const auto own = options_.cls_agnostic_bbox_reg ? deltas : deltas.narrow(1, first_, classes_);
   return coder_.decode(regions, own.flatten(1)).view({regions.size(0), own.size(1), 4});
 }
 
 BoxHead::Nodes BoxHead::operator()(const onnx::Value& pooled) const {
   auto x = pooled;
   for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
-  if (options_.kind == "mean")
+  if (options_.type == BoxHeadType::mean)
     x = x.graph->add("ReduceMean", {x},
                      {{"axes", onnx::Ints{2, 3}}, {"keepdims", std::int64_t{0}}});
   else
@@ -156,7 +164,7 @@ onnx::Value BoxHead::scores(const Nodes& output) const {
 
 onnx::Value BoxHead::boxes(const onnx::Value& deltas, const onnx::Value& regions) const {
   const auto own =
-      options_.class_agnostic ? deltas : onnx::slice(deltas, 1, first_, first_ + classes_);
+      options_.cls_agnostic_bbox_reg ? deltas : onnx::slice(deltas, 1, first_, first_ + classes_);
   return coder_.decode(onnx::unsqueeze(regions, {1}), own);
 }
 

@@ -17,12 +17,19 @@
 
 namespace millrace {
 
+enum class BoxHeadType {
+  two_fc,            // two layers
+  four_conv_one_fc,  // four convolutions and one layer
+  mean,              // of a region's cells
+};
+inline std::vector<std::string> value_names(BoxHeadType) { return {"2fc", "4conv1fc", "mean"}; }
+
 struct BoxHeadOptions {
-  std::string kind = "2fc";
-  std::string norm = "none";
-  std::int64_t size = 7;
-  std::int64_t channels = 1024;
-  bool class_agnostic = false;
+  BoxHeadType type = BoxHeadType::two_fc;
+  Norm norm = Norm::none;
+  std::int64_t pooler_resolution = 7;
+  std::int64_t fc_dim = 1024;
+  bool cls_agnostic_bbox_reg = false;
   BoxLoss loss;
   double label_smoothing = 0;
 
@@ -37,9 +44,9 @@ class BoxHead {
     at::Tensor deltas;  // (R, B, 4)
   };
 
-  /// Declares its tensors under the two scopes for regions of `in` channels and `options.size`
-  /// cells. `first` is 1 where the
-  /// background is class 0 and the others follow, 0 where it comes last.
+  /// Declares its tensors under the two scopes for regions of `in` channels and
+  /// `options.pooler_resolution` cells. `first` is 1 where the background is class 0 and the others
+  /// follow, 0 where it comes last.
   BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 
@@ -55,13 +62,11 @@ class BoxHead {
   onnx::Value scores(const Nodes& output) const;
   onnx::Value boxes(const onnx::Value& deltas, const onnx::Value& regions) const;
 
-  struct Loss {
-    at::Tensor classification, regression;
-  };
-  /// Over all regions of the batch. `number` of the stage is appended
-  /// to the names of totals and figures.
-  Loss loss(const Output& output, const SampledRegions& regions, const std::vector<Truth>& truths,
-            const StepInfo& step, const std::string& number) const;
+  /// "loss_classifier" and "loss_box_reg" over all regions of the batch. `number` of the stage is
+  /// appended to the names of losses, counts and figures.
+  LossSums losses(const Output& output, const SampledRegions& regions,
+                  const std::vector<Truth>& truths, const StepInfo& step,
+                  const std::string& number) const;
 
   /// Probabilities of the K classes, (R, K).
   at::Tensor scores(const Output& output) const;

@@ -58,26 +58,30 @@ SampledRegions take(const Candidates& candidates, const Drawn& drawn) {
 
 void BoxStagesOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1};
-  o.add("roi.fg_iou_thresh", iou,
+  o.add("roi.fg_iou_thresh", fg_iou_thresh,
         "IoU from which a region is foreground; several make a cascade of stages", share);
-  o.add("roi.batch_size_per_image", batch, "regions sampled per image", {.min = 1, .max = 1e5});
-  o.add("roi.positive_fraction", positive, "largest share of foreground among them", share);
-  o.add("box.bbox_reg_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6})
+  o.add("roi.batch_size_per_image", batch_size_per_image, "regions sampled per image",
+        {.min = 1, .max = 1e5});
+  o.add("roi.positive_fraction", positive_fraction, "largest share of foreground among them",
+        share);
+  o.add("box.bbox_reg_weights", bbox_reg_weights, "weights of dx dy dw dh, of each stage",
+        {.min = 1e-6})
       .decides(OfWeights::meaning);
   head.describe(o);
 }
 
 void BoxStagesOptions::check(const Config& table, const Options& defaults) const {
   head.check(table, defaults);
-  require(table, "roi.fg_iou_thresh", !iou.empty(), "takes at least one number");
-  const bool fit = weights.size() == 4 * iou.size();
+  require(table, "roi.fg_iou_thresh", !fg_iou_thresh.empty(), "takes at least one number");
+  const bool fit = bbox_reg_weights.size() == 4 * fg_iou_thresh.size();
   if (!table.find_path("box.bbox_reg_weights"))  // then the stages were changed
     require(table, "roi.fg_iou_thresh", fit,
             "wants other box.bbox_reg_weights: four numbers, dx dy dw dh, for each number of "
             "roi.fg_iou_thresh");
   require(table, "box.bbox_reg_weights", fit,
           "takes four numbers, dx dy dw dh, for each number of roi.fg_iou_thresh");
-  require(table, "box.cls_agnostic_bbox_reg", iou.size() == 1 || head.class_agnostic,
+  require(table, "box.cls_agnostic_bbox_reg",
+          fg_iou_thresh.size() == 1 || head.cls_agnostic_bbox_reg,
           "must be true for a cascade (several numbers in roi.fg_iou_thresh)");
 }
 
@@ -86,13 +90,13 @@ BoxStages::BoxStages(const Scope& scope, const BoxStagesOptions& options, const 
     : options_(options), boxes_(boxes), pool_(std::move(pool)) {
   const auto head = scope / "box_head", predictor = scope / "box_predictor";
   auto own = options.head;
-  own.size = pool_.side(own.size);
-  const auto stages = options.iou.size();
+  own.pooler_resolution = pool_.side(own.pooler_resolution);
+  const auto stages = options.fg_iou_thresh.size();
   for (std::size_t stage = 0; stage < stages; ++stage) {
     const auto number = static_cast<std::int64_t>(stage);
-    heads_.emplace_back(stages > 1 ? head / number : head,
-                        stages > 1 ? predictor / number : predictor, own,
-                        boxes.coder(weights_of(options.weights, stage)), in, classes, first);
+    heads_.emplace_back(
+        stages > 1 ? head / number : head, stages > 1 ? predictor / number : predictor, own,
+        boxes.coder(weights_of(options.bbox_reg_weights, stage)), in, classes, first);
   }
 }
 
@@ -102,17 +106,17 @@ Candidates BoxStages::candidates(const Proposals& proposals,
   const auto& [boxes, counts] = proposals;
   const auto given = at::arange(boxes.size(1), counts.options()) < counts.unsqueeze(1);
   return match_regions(at::cat({boxes, pack->padded}, 1), at::cat({given, pack->present}, 1),
-                       truths, options_.iou[0], boxes_.offset);
+                       truths, options_.fg_iou_thresh[0], boxes_.offset);
 }
 
 Lot BoxStages::lot(const Candidates& candidates, const StepInfo& step) const {
-  return lot_of(candidates.matches.label, options_.batch, options_.positive,
+  return lot_of(candidates.matches.label, options_.batch_size_per_image, options_.positive_fraction,
                 [&step](std::size_t image) { return step.rng(kRegionStream, image); });
 }
 
 BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
                                   std::size_t stage, const NormPass& pass) const {
-  const auto pooled = pool_(features.maps, rois, options_.head.size, pass);
+  const auto pooled = pool_(features.maps, rois, options_.head.pooler_resolution, pass);
   if (heads_.size() > 1 &&
       pooled.requires_grad())  // the pyramid learns from the mean of the stages
     pooled.register_hook([share = 1.0 / static_cast<double>(heads_.size())](
@@ -122,7 +126,8 @@ BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& ro
 
 SampledRegions BoxStages::with_shared(SampledRegions regions, const Features& features) const {
   if (pool_.has_last_stage())
-    regions.pooled = pool_(features.maps, regions.rois, options_.head.size, features.pass);
+    regions.pooled =
+        pool_(features.maps, regions.rois, options_.head.pooler_resolution, features.pass);
   return regions;
 }
 
@@ -140,23 +145,22 @@ SampledRegions BoxStages::refined(std::size_t stage, const at::Tensor& deltas,
   const auto side = table.unbind(2);
   const auto candidates =
       match_regions(table, (side[2] > side[0]) & (side[3] > side[1]),  // without empty ones
-                    truths, options_.iou[stage + 1], boxes_.offset);
+                    truths, options_.fg_iou_thresh[stage + 1], boxes_.offset);
   const auto all = images * longest;  // none is left out, so none is drawn at random
   return take(candidates,
               draw({{candidates.matches.label, all, all, [](std::size_t) { return Rng{0}; }}})[0]);
 }
 
-Losses BoxStages::losses(const Features& features, SampledRegions regions,
-                         const std::vector<Truth>& truths, const StepInfo& step) const {
-  Losses losses;
+LossSums BoxStages::losses(const Features& features, SampledRegions regions,
+                           const std::vector<Truth>& truths, const StepInfo& step) const {
+  LossSums losses;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     const auto found = regions.pooled.defined()
                            ? heads_[stage](regions.pooled, features.pass)
                            : output(features, regions.rois, stage, features.pass);
     const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
-    const auto loss = heads_[stage].loss(found, regions, truths, step, number);
-    losses.emplace_back("loss_classifier" + number, loss.classification);
-    losses.emplace_back("loss_box_reg" + number, loss.regression);
+    for (auto& loss : heads_[stage].losses(found, regions, truths, step, number))
+      losses.push_back(std::move(loss));
     if (stage + 1 < heads_.size()) regions = refined(stage, found.deltas, regions, truths);
   }
   return losses;
@@ -201,7 +205,7 @@ Found BoxStages::candidates(const at::Tensor& scores, const at::Tensor& deltas,
                             const at::Tensor& proposals, const DetectionOptions& detection) const {
   const auto boxes = heads_.back().boxes(deltas, proposals);
   // (D, 2)
-  const auto good = ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();
+  const auto good = ((scores > detection.score_thresh) & at::isfinite(scores)).nonzero();
   const auto row = good.select(1, 0), label = good.select(1, 1);
   const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
   return {boxes.index({row, group}), scores.index({row, label}), label};
@@ -227,7 +231,7 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
     if (stage > 0)
       regions.boxes = onnx::squeeze(
           clip_boxes(heads_[stage - 1].boxes(deltas, regions.boxes), own_limits), {1});
-    const auto found = heads_[stage](pool_(maps, regions, options_.head.size));
+    const auto found = heads_[stage](pool_(maps, regions, options_.head.pooler_resolution));
     const auto own = heads_[stage].scores(found);
     scores = stage > 0 ? scores + own : own;
     deltas = found.deltas;
@@ -237,9 +241,9 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
   // (P, B, 4) and (P, K), then as tables of the images: (N, R, B, 4) and (N, R, K)
   const auto boxes = clip_boxes(heads_.back().boxes(deltas, regions.boxes), own_limits);
   const auto classes = heads_.back().classes();
-  const bool own_boxes = !options_.head.class_agnostic && classes > 1;
+  const bool own_boxes = !options_.head.cls_agnostic_bbox_reg && classes > 1;
   const auto good =
-      scores_of_good(boxes, onnx::where(scores > detection.score_threshold, scores, -1), detection);
+      scores_of_good(boxes, onnx::where(scores > detection.score_thresh, scores, -1), detection);
   const auto table = [&](const onnx::Value& rows, const onnx::Ints& sides, double none) {
     const auto shape = onnx::concat({proposals.table, g.ints(sides)}, 0);
     return onnx::scatter_nd(onnx::filled(shape, none, onnx::Type::f32), proposals.places, rows);
@@ -258,14 +262,14 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
     const auto chosen =
         batched_nms(onnx::reshape(onnx::transpose(all_boxes, {0, 2, 1, 3}), apart),
                     onnx::unsqueeze(onnx::reshape(by_class, onnx::slice(apart, 0, 0, 2)), {1}),
-                    detection.nms, boxes_.offset, detection.most);
+                    detection.nms_thresh, boxes_.offset, detection.detections_per_img);
     const auto group = column(chosen, 0);
     const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
     kept =
         onnx::concat({group / count, column(chosen, 2) * count + onnx::remainder(group, count)}, 1);
   } else {
-    const auto chosen = batched_nms(onnx::squeeze(all_boxes, {2}), by_class, detection.nms,
-                                    boxes_.offset, detection.most);
+    const auto chosen = batched_nms(onnx::squeeze(all_boxes, {2}), by_class, detection.nms_thresh,
+                                    boxes_.offset, detection.detections_per_img);
     kept = onnx::concat(
         {column(chosen, 0), column(chosen, 2) * static_cast<double>(classes) + column(chosen, 1)},
         1);
@@ -274,7 +278,7 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
       all_scores, onnx::concat({onnx::side_of(all_scores, 0),
                                 onnx::side_of(all_scores, 1) * static_cast<double>(classes)},
                                0));
-  const auto [best, places] = best_of_kept(flat, kept, detection.most);
+  const auto [best, places] = best_of_kept(flat, kept, detection.detections_per_img);
   const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
   const auto labels = onnx::remainder(places, count);
   const auto row = onnx::unsqueeze(places / count, {2});

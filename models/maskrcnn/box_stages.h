@@ -21,10 +21,10 @@
 namespace millrace {
 
 struct BoxStagesOptions {
-  std::vector<double> iou = {0.5};  // (S)
-  std::int64_t batch = 512;
-  double positive = 0.25;
-  std::vector<double> weights = {10, 10, 5, 5};  // (4 S)
+  std::vector<double> fg_iou_thresh = {0.5};  // (S)
+  std::int64_t batch_size_per_image = 512;
+  double positive_fraction = 0.25;
+  std::vector<double> bbox_reg_weights = {10, 10, 5, 5};  // (4 S)
   BoxHeadOptions head;
 
   void describe(Options& o);
@@ -61,8 +61,8 @@ class BoxStages {
 
   /// "loss_classifier" and "loss_box_reg" over the batch, in a cascade followed by "_stage0",
   /// "_stage1" ...
-  Losses losses(const Features& features, SampledRegions regions, const std::vector<Truth>& truths,
-                const StepInfo& step) const;
+  LossSums losses(const Features& features, SampledRegions regions,
+                  const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages'
   /// probabilities. Adds to `features.noted` what there is before NMS.

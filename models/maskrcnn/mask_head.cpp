@@ -76,20 +76,18 @@ class PixelProducts : public torch::autograd::Function<PixelProducts> {
 }  // namespace
 
 void MaskHeadOptions::describe(Options& o) {
-  o.add("mask.pooler_resolution", size,
+  o.add("mask.pooler_resolution", pooler_resolution,
         "cells of the mask head's regions; masks have twice as many", {.min = 1, .max = 128})
       .decides(OfWeights::meaning);
-  o.add("mask.conv_dim", channels, "channels of the mask head", {.min = 1, .max = 4096})
+  o.add("mask.conv_dim", conv_dim, "channels of the mask head", {.min = 1, .max = 4096})
       .decides(OfWeights::tensors);
-  o.add("mask.num_convs", convs, "its 3x3 convolutions", {.min = 0, .max = 16})
+  o.add("mask.num_convs", num_convs, "its 3x3 convolutions", {.min = 0, .max = 16})
       .decides(OfWeights::tensors);
-  o.add("mask.init_std", init,
+  o.add("mask.init_std", init_std,
         "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
-  o.add("mask.target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)",
-        {"binary", "soft"});
+  o.add("mask.target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)");
   o.add("mask.paste", paste,
-        "grid (continuous box, detectron2) or padded (integer box, torchvision)",
-        {"grid", "padded"})
+        "grid (continuous box, detectron2) or padded (integer box, torchvision)")
       .decides(OfWeights::meaning);
 }
 
@@ -97,14 +95,14 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
                    RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first)
     : options_(options), pool_(std::move(pool)), first_(first) {
   const auto predictor = scope / "mask_predictor";
-  for (std::int64_t i = 0; i < options.convs; ++i, in = options.channels) {
+  for (std::int64_t i = 0; i < options.num_convs; ++i, in = options.conv_dim) {
     const auto place = scope / "mask_head" / i;
-    convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.channels, 3}, norm);
+    convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.conv_dim, 3}, norm);
   }
-  upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.channels);
-  predict_ =
-      Conv2d(predictor / "mask_fcn_logits", {options.channels, classes + first, 1},
-             options.init > 0 ? Init{Init::Kind::normal, options.init} : Init{Init::Kind::he});
+  upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.conv_dim);
+  predict_ = Conv2d(
+      predictor / "mask_fcn_logits", {options.conv_dim, classes + first, 1},
+      options.init_std > 0 ? Init{Init::Kind::normal, options.init_std} : Init{Init::Kind::he});
   predictor.set_classes("mask_fcn_logits", {1, first ? Background::first : Background::none});
 }
 
@@ -122,11 +120,11 @@ at::Tensor MaskHead::logits(at::Tensor x, const at::Tensor& channels, const Norm
 
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
                                 const at::Tensor& channels, const NormPass& pass) const {
-  return logits(pool_(features.maps, rois, options_.size, pass), channels, pass);
+  return logits(pool_(features.maps, rois, options_.pooler_resolution, pass), channels, pass);
 }
 
-at::Tensor MaskHead::loss(const Features& features, const SampledRegions& regions,
-                          const std::vector<Truth>& truths, const StepInfo& step) const {
+LossSum MaskHead::loss(const Features& features, const SampledRegions& regions,
+                       const std::vector<Truth>& truths, const StepInfo& step) const {
   const auto pack = pack_of(truths);
   auto rows = regions.drawn.foreground, objects = regions.truth;
   if (const auto shaped = with_shape(*pack, objects)) {
@@ -134,19 +132,22 @@ at::Tensor MaskHead::loss(const Features& features, const SampledRegions& region
     objects = objects.index_select(0, *shaped);
   }
   const auto count = rows.size(0);
-  const double total = step.total("mask regions", static_cast<double>(count));
-  if (total == 0) return features.maps[0].sum() * 0;
+  const auto given = [&](const at::Tensor& sum) {
+    const auto pixels = static_cast<double>(count * cells() * cells());
+    return LossSum{"loss_mask", sum, {"mask pixels", pixels}};
+  };
+  if (count == 0 && step.objects_with_shape == 0) return given(features.maps[0].sum() * 0);
   const auto rois = regions.rois.index_select(0, rows);
   const auto pooled = regions.pooled.defined()
                           ? regions.pooled.index_select(0, rows)
-                          : pool_(features.maps, rois, options_.size, features.pass);
+                          : pool_(features.maps, rois, options_.pooler_resolution, features.pass);
   const auto channels = pack->labels.index_select(0, objects) + first_;
   const auto own = logits(pooled, channels.unsqueeze(1), features.pass).squeeze(1);
-  if (count == 0) return own.sum();  // 0, with gradients of 0: other parts of the step have regions
+  if (count == 0) return given(own.sum());  // with gradients of 0, as other parts may have regions
   const auto target =
       mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
   if (step.figures) add_figures(own.detach(), target, *step.figures);
-  return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
+  return given(binary_cross_entropy_sum(own, target));
 }
 
 at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
@@ -159,7 +160,7 @@ onnx::Value MaskHead::detect(const std::vector<onnx::Value>& maps, const RegionN
                              const onnx::Value& labels) const {
   auto& g = *labels.graph;
   const auto in = g.in("masks");
-  auto x = pool_(maps, regions, options_.size);
+  auto x = pool_(maps, regions, options_.pooler_resolution);
   for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
   const auto logits = predict_(onnx::apply("Relu", upsample_(x)));
   const auto channel = first_ > 0 ? labels + static_cast<double>(first_) : labels;

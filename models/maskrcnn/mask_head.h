@@ -9,18 +9,20 @@
 #include <vector>
 
 #include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/results.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/regions.h"
 #include "millrace/models/pyramid_detector.h"
 
 namespace millrace {
 
 struct MaskHeadOptions {
-  std::int64_t size = 14;
-  std::int64_t channels = 256;
-  std::int64_t convs = 4;
-  double init = 0.001;
-  std::string target = "binary";
-  std::string paste = "grid";
+  std::int64_t pooler_resolution = 14;
+  std::int64_t conv_dim = 256;
+  std::int64_t num_convs = 4;
+  double init_std = 0.001;
+  MaskTarget target = MaskTarget::binary;
+  MaskPaste paste = MaskPaste::grid;
 
   void describe(Options& o);
 };
@@ -32,10 +34,10 @@ class MaskHead {
   MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
            RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// "loss_mask" over the foreground regions of the batch. Objects without a shape do not take
-  /// part.
-  at::Tensor loss(const Features& features, const SampledRegions& regions,
-                  const std::vector<Truth>& truths, const StepInfo& step) const;
+  /// "loss_mask" over the pixels of the foreground regions of the batch. Objects without a shape do
+  /// not take part; if no object of the step has one, the head is not computed.
+  LossSum loss(const Features& features, const SampledRegions& regions,
+               const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images
   /// together.
@@ -45,7 +47,7 @@ class MaskHead {
   /// In a graph: regions and their labels (D) -> (D, M, M).
   onnx::Value detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
                      const onnx::Value& labels) const;
-  std::int64_t cells() const { return 2 * pool_.side(options_.size); }
+  std::int64_t cells() const { return 2 * pool_.side(options_.pooler_resolution); }
 
   /// Mask logits of Q of the classes for each of rois (F, 5), `channels` (F, Q) int64, which count
   /// a background that comes first: (F, Q, M, M).

@@ -171,14 +171,16 @@ at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
 
 at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
                         const at::Tensor& objects, const at::Tensor& boxes, std::int64_t size,
-                        const std::string& kind) {
+                        MaskTarget kind) {
   RECORD_USER_SCOPE("mask_targets");
-  if (kind == "binary" && pack.only_polygons) return polygon_targets(pack, objects, boxes, size);
+  if (kind == MaskTarget::binary && pack.only_polygons)
+    return polygon_targets(pack, objects, boxes, size);
   // One copy; indices are exact in float below 2^24.
   const auto here = at::cat({boxes, objects.to(at::kFloat).unsqueeze(1)}, 1).cpu();
   const auto corners = here.narrow(1, 0, 4).contiguous();
   const auto objects_here = here.select(1, 4).to(at::kLong);
-  if (kind == "binary") return binary_targets(pack, objects, boxes, objects_here, corners, size);
+  if (kind == MaskTarget::binary)
+    return binary_targets(pack, objects, boxes, objects_here, corners, size);
   const auto* object = objects_here.const_data_ptr<std::int64_t>();
   std::vector<at::Tensor> targets{at::empty({0, size, size}, at::kFloat)};
   for (std::int64_t first = 0, last = 0; first < objects_here.numel(); first = last) {
@@ -197,8 +199,8 @@ at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
 }
 
 at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
-                        const at::Tensor& boxes, std::int64_t size, const std::string& kind,
-                        double height, double width) {
+                        const at::Tensor& boxes, std::int64_t size, MaskTarget kind, double height,
+                        double width) {
   const auto count = std::ssize(shapes);
   const std::vector<Truth> truths{{.boxes = at::zeros({count, 4}, boxes.options()),
                                    .labels = at::zeros({count}, boxes.options().dtype(at::kLong)),

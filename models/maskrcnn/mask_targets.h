@@ -10,18 +10,23 @@
 
 namespace millrace {
 
+enum class MaskTarget {
+  binary,  // each shape is rasterised inside its box alone
+  soft,    // torchvision's: ROIAlign of the full-image mask, values between 0 and 1
+};
+inline std::vector<std::string> value_names(MaskTarget) { return {"binary", "soft"}; }
+
 /// Targets of the regions of a batch: boxes (F, 4), each with an object (F) int64 of the pack that
-/// has a shape -> (F, size, size) float. `kind` as below; only "binary" targets of polygons are
-/// made without a wait for the device.
+/// has a shape -> (F, size, size) float. Only binary targets of polygons are made without a wait
+/// for the device.
 at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
                         const at::Tensor& objects, const at::Tensor& boxes, std::int64_t size,
-                        const std::string& kind);
+                        MaskTarget kind);
 
 /// The same of one image: shapes (F) in the pixels of their boxes (F, 4) -> (F, size, size) float.
-/// "binary": each shape is rasterised inside its box alone. "soft": torchvision's, ROIAlign of the
-/// full-image mask of height x width, values between 0 and 1.
+/// The image is height x width.
 at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
-                        const at::Tensor& boxes, std::int64_t size, const std::string& kind,
-                        double height, double width);
+                        const at::Tensor& boxes, std::int64_t size, MaskTarget kind, double height,
+                        double width);
 
 }  // namespace millrace

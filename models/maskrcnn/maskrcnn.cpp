@@ -37,18 +37,18 @@ class MaskRcnn final : public PyramidDetector {
                     pooled_channels(), std::ssize(context.classes), options.first_class()) {
     if (options.masks)
       mask_head_.emplace(root() / "roi_heads", options.mask_head,
-                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_epsilon},
-                         pooler(), pooled_channels(), std::ssize(context.classes),
-                         options.first_class());
+                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_eps}, pooler(),
+                         pooled_channels(), std::ssize(context.classes), options.first_class());
   }
 
   bool gives_masks() const override { return mask_head_.has_value(); }
   bool gives_notes() const override { return has_one_view(); }
 
+ private:
   /// With a mask head, refuses data without shapes.
-  std::vector<std::string> check_training(const TrainingFacts& facts) const override {
-    auto warnings = PyramidDetector::check_training(facts);
-    if (options_.box_stages.head.norm == "bn")
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override {
+    auto warnings = PyramidDetector::check_facts(facts);
+    if (options_.box_stages.head.norm == Norm::bn)
       if (auto warning = norm_by_part_warning("model.box.norm is", facts))
         warnings.push_back(*std::move(warning));
     if (!mask_head_ || !facts.count_objects) return warnings;
@@ -67,7 +67,6 @@ class MaskRcnn final : public PyramidDetector {
     return warnings;
   }
 
- private:
   RegionPooler pooler() const {
     return options_.pyramid.has_pyramid()
                ? RegionPooler(options_.pool)
@@ -77,8 +76,8 @@ class MaskRcnn final : public PyramidDetector {
     return options_.pyramid.has_pyramid() ? pyramid().channels() : pyramid().resnet().channels()[3];
   }
 
-  Losses head_losses(const Features& given, const std::vector<Truth>& truths,
-                     const StepInfo& step) override {
+  LossSums head_losses(const Features& given, const std::vector<Truth>& truths,
+                       const StepInfo& step) override {
     auto features = given;
     features.maps = with_shared_gradients(given.maps);
     const auto rpn = rpn_(features);
@@ -92,24 +91,8 @@ class MaskRcnn final : public PyramidDetector {
     const auto regions = box_stages_.with_shared(take(candidates, drawn[1]), features);
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
-    if (mask_head_)
-      losses.emplace_back("loss_mask", mask_head_->loss(features, regions, truths, step));
+    if (mask_head_) losses.push_back(mask_head_->loss(features, regions, truths, step));
     return losses;
-  }
-
-  /// At most: as many regions as are sampled, and masks for those in the foreground; in `detect` as
-  /// many as there may be proposals and detections.
-  RegionLoad regions_of_an_image(bool in_training) const override {
-    const auto cells = [](std::int64_t side) { return static_cast<double>(side * side); };
-    const auto& stages = options_.box_stages;
-    const auto boxes = static_cast<double>(in_training ? stages.batch : options_.rpn.post_nms_test);
-    const auto masks =
-        in_training ? stages.positive * boxes : static_cast<double>(options_.detection.most);
-    return {.boxes = boxes,
-            .box_cells = cells(stages.head.size),
-            .stages = static_cast<double>(stages.iou.size()),
-            .masks = mask_head_ ? masks : 0,
-            .mask_cells = mask_head_ ? cells(mask_head_->cells() / 2) : 0};
   }
 
   std::vector<Found> find(const Features& features) override {

@@ -9,49 +9,49 @@ void MaskRcnnOptions::describe(Options& o) {
   PyramidDetectorOptions::describe(o);
   o.add("backbone.out", pyramid.out,
         "fpn: the heads look at a pyramid; c4: at the map of stride 16, and regions pass through "
-        "the last stage",
-        {"fpn", "c4"})
+        "the last stage")
       .decides(OfWeights::tensors);
   o.add("masks", masks, "also find the shape of each object");
   rpn.describe(o);
   pool.describe(o);
   box_stages.describe(o);
-  o.add("background", background, "place of the background class", {"last", "first"});
+  o.add("background", background, "place of the background class",
+        {Background::last, Background::first});
   mask_head.describe(o);
 }
 
 void MaskRcnnOptions::use_torchvision() {
   PyramidDetectorOptions::use_torchvision();
-  background = "first";
+  background = Background::first;
   rpn.anchors.use_torchvision();
-  rpn.beta = 1.0 / 9;
-  rpn.normalizer = "sampled";
-  rpn.post_nms_train = 2000;
-  rpn.rank = "probability";
-  rpn.min_side = 1e-3;
+  rpn.smooth_l1_beta = 1.0 / 9;
+  rpn.loss_normalizer = RpnOptions::Normalizer::sampled;
+  rpn.post_nms_top_n_train = 2000;
+  rpn.rank_by = RpnOptions::RankBy::probability;
+  rpn.min_size = 1e-3;
   pool.sampling_ratio = 2;
   pool.aligned = false;
-  pool.level_epsilon = 0;
-  pool.level_epsilon_after_log = 1e-6;
-  box_stages.head.loss.beta = 1.0 / 9;
-  mask_head.init = 0;
-  mask_head.target = "soft";
-  mask_head.paste = "padded";
-  detection.min_side = 1e-2;
+  pool.level_eps = 0;
+  pool.level_eps_after_log = 1e-6;
+  box_stages.head.loss.smooth_l1_beta = 1.0 / 9;
+  mask_head.init_std = 0;
+  mask_head.target = MaskTarget::soft;
+  mask_head.paste = MaskPaste::padded;
+  detection.min_size = 1e-2;
 }
 
 void MaskRcnnOptions::adapt_to(const Config& table) {
   const auto* out = table.find_path("backbone.out");
   const auto* name = out ? std::get_if<std::string>(&out->data) : nullptr;
-  if (!name || *name != "c4") return;
-  pyramid.out = *name;
+  if (!name || named_value<BackboneOut>(*name) != BackboneOut::c4) return;
+  pyramid.out = BackboneOut::c4;
   rpn.anchors.one_map = true;
-  rpn.pre_nms_train = 12000;
-  rpn.pre_nms_test = 6000;
-  rpn.post_nms_train = 2000;
-  box_stages.head.kind = "mean";
-  box_stages.head.size = 14;
-  mask_head.convs = 0;
+  rpn.pre_nms_top_n_train = 12000;
+  rpn.pre_nms_top_n_test = 6000;
+  rpn.post_nms_top_n_train = 2000;
+  box_stages.head.type = BoxHeadType::mean;
+  box_stages.head.pooler_resolution = 14;
+  mask_head.num_convs = 0;
 }
 
 void MaskRcnnOptions::check(const Config& table, const Options& defaults) const {
@@ -61,7 +61,7 @@ void MaskRcnnOptions::check(const Config& table, const Options& defaults) const 
   if (pyramid.has_pyramid()) return;
   require(table, "backbone.out", !pyramid.is_hrnet(),
           "must be \"fpn\" with an HRNet, which has no last stage for regions");
-  require(table, "backbone.out", box_stages.iou.size() == 1,
+  require(table, "backbone.out", box_stages.fg_iou_thresh.size() == 1,
           "must be \"fpn\" for a cascade (several numbers in roi.fg_iou_thresh), whose stages "
           "would share the backbone's last stage");
   const auto why = "with backbone.out = \"c4\", which has ";
@@ -69,19 +69,20 @@ void MaskRcnnOptions::check(const Config& table, const Options& defaults) const 
       table,
       {"fpn.out_channels", "roi.level_eps", "roi.level_eps_after_log", "roi.canonical_box_size"},
       std::string(why) + "no pyramid");
-  require(table, "mask.pooler_resolution", !masks || mask_head.size == box_stages.head.size,
+  require(table, "mask.pooler_resolution",
+          !masks || mask_head.pooler_resolution == box_stages.head.pooler_resolution,
           "must be box.pooler_resolution with backbone.out = \"c4\", whose heads share regions");
-  if (!masks || mask_head.convs == 0)
+  if (!masks || mask_head.num_convs == 0)
     defaults.refuse_unused(table, {"fpn.norm"},
                            std::string(why) + "no pyramid, and no convolutions of a mask head");
 }
 
 CascadeRcnnOptions::CascadeRcnnOptions() {
   masks = false;
-  rpn.post_nms_train = 2000;
-  box_stages.iou = {0.5, 0.6, 0.7};
-  box_stages.weights = {10, 10, 5, 5, 20, 20, 10, 10, 30, 30, 15, 15};
-  box_stages.head.class_agnostic = true;
+  rpn.post_nms_top_n_train = 2000;
+  box_stages.fg_iou_thresh = {0.5, 0.6, 0.7};
+  box_stages.bbox_reg_weights = {10, 10, 5, 5, 20, 20, 10, 10, 30, 30, 15, 15};
+  box_stages.head.cls_agnostic_bbox_reg = true;
 }
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ namespace millrace {
 
 struct MaskRcnnOptions : PyramidDetectorOptions {
   bool masks = true;
-  std::string background = "last";
+  Background background = Background::last;
   RpnOptions rpn;
   PoolOptions pool;
   BoxStagesOptions box_stages;
@@ -30,7 +30,7 @@ struct MaskRcnnOptions : PyramidDetectorOptions {
   void check(const Config& table, const Options& defaults) const;
 
   /// The offset from a label to its place among the heads' classes.
-  std::int64_t first_class() const { return background == "first" ? 1 : 0; }
+  std::int64_t first_class() const { return background == Background::first ? 1 : 0; }
 
   /// Of the first map that has anchors.
   std::int64_t finest_stride() const { return pyramid.has_pyramid() ? 4 : 16; }

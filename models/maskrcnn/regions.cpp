@@ -44,13 +44,13 @@ void PoolOptions::describe(Options& o) {
         {.min = 0, .max = 16})
       .decides(OfWeights::meaning);
   o.add("roi.aligned", aligned, "ROIAlign with the half-pixel shift").decides(OfWeights::meaning);
-  o.add("roi.level_eps", level_epsilon, "added inside the logarithm that picks a region's level",
+  o.add("roi.level_eps", level_eps, "added inside the logarithm that picks a region's level",
         {.min = 0})
       .decides(OfWeights::meaning);
-  o.add("roi.level_eps_after_log", level_epsilon_after_log,
-        "added after that logarithm (torchvision)", {.min = 0})
+  o.add("roi.level_eps_after_log", level_eps_after_log, "added after that logarithm (torchvision)",
+        {.min = 0})
       .decides(OfWeights::meaning);
-  o.add("roi.canonical_box_size", level_canonical_size, "regions of this side go to P4",
+  o.add("roi.canonical_box_size", canonical_box_size, "regions of this side go to P4",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
 }
@@ -61,8 +61,8 @@ at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
           .sqrt();
   constexpr double kNoSide = 1e-30;  // far below P2, and its logarithm is finite
   const auto level =
-      (side / options.level_canonical_size + options.level_epsilon).clamp_min(kNoSide).log2() + 4 +
-      options.level_epsilon_after_log;
+      (side / options.canonical_box_size + options.level_eps).clamp_min(kNoSide).log2() + 4 +
+      options.level_eps_after_log;
   return level.floor().clamp(2, 5).nan_to_num(2).to(at::kLong);
 }
 

@@ -25,9 +25,9 @@ struct SampledRegions {
 struct PoolOptions {
   std::int64_t sampling_ratio = 0;
   bool aligned = true;
-  double level_epsilon = 1e-8;
-  double level_epsilon_after_log = 0;
-  double level_canonical_size = 224;
+  double level_eps = 1e-8;
+  double level_eps_after_log = 0;
+  double canonical_box_size = 224;
 
   void describe(Options& o);
 };

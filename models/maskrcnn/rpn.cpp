@@ -85,36 +85,39 @@ at::Tensor surroundings(const std::vector<at::Tensor>& maps, const AnchorPlaces&
          is_inside.unsqueeze(1);
 }
 
+bool predicts_once_more(const Features& features) { return features.maps[0].is_cpu(); }
+
 }  // namespace
 
 void RpnOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1}, count{.min = 1, .max = 1e6};
   anchors.describe(o);
-  o.add("rpn.boundary_thresh", anchor_boundary,
+  o.add("rpn.boundary_thresh", boundary_thresh,
         "anchors further outside are not trained on; < 0: all are", {.unit = "px"});
-  o.add("rpn.fg_iou_thresh", high, "IoU from which an anchor is foreground", share);
-  o.add("rpn.bg_iou_thresh", low, "IoU below which an anchor is background", share);
-  o.add("rpn.batch_size_per_image", batch, "anchors sampled per image", count);
-  o.add("rpn.positive_fraction", positive, "largest share of foreground among them", share);
-  o.add("rpn.smooth_l1_beta", beta, "smooth-L1 beta of the RPN's boxes; 0 is L1", {.min = 0});
-  o.add("rpn.loss_normalizer", normalizer,
-        "RPN losses are divided by rpn.batch_size_per_image x images, or by the anchors sampled",
-        {"batch", "sampled"});
-  o.add("rpn.pre_nms_top_n_train", pre_nms_train, "proposals per level before NMS", count);
-  o.add("rpn.pre_nms_top_n_test", pre_nms_test, "the same when detecting", count);
-  o.add("rpn.post_nms_top_n_train", post_nms_train, "proposals per image after NMS", count);
-  o.add("rpn.post_nms_top_n_test", post_nms_test, "the same when detecting", count);
-  o.add("rpn.nms_thresh", nms, "IoU of the proposals' NMS", share);
-  o.add("rpn.rank_by", rank,
-        "NMS ranks proposals by logit, or by probability (torchvision: more ties)",
-        {"logit", "probability"});
-  o.add("rpn.min_size", min_side, "smaller proposals go (sides must exceed 0 in any case)",
+  o.add("rpn.fg_iou_thresh", fg_iou_thresh, "IoU from which an anchor is foreground", share);
+  o.add("rpn.bg_iou_thresh", bg_iou_thresh, "IoU below which an anchor is background", share);
+  o.add("rpn.batch_size_per_image", batch_size_per_image, "anchors sampled per image", count);
+  o.add("rpn.positive_fraction", positive_fraction, "largest share of foreground among them",
+        share);
+  o.add("rpn.smooth_l1_beta", smooth_l1_beta, "smooth-L1 beta of the RPN's boxes; 0 is L1",
+        {.min = 0});
+  o.add("rpn.loss_normalizer", loss_normalizer,
+        "RPN losses are divided by rpn.batch_size_per_image x images, or by the anchors sampled");
+  o.add("rpn.pre_nms_top_n_train", pre_nms_top_n_train, "proposals per level before NMS", count);
+  o.add("rpn.pre_nms_top_n_test", pre_nms_top_n_test, "the same when detecting", count);
+  o.add("rpn.post_nms_top_n_train", post_nms_top_n_train, "proposals per image after NMS", count);
+  o.add("rpn.post_nms_top_n_test", post_nms_top_n_test, "the same when detecting", count);
+  o.add("rpn.nms_thresh", nms_thresh, "IoU of the proposals' NMS", share);
+  o.add("rpn.rank_by", rank_by,
+        "NMS ranks proposals by logit, or by probability (torchvision: more ties)");
+  o.add("rpn.min_size", min_size, "smaller proposals go (sides must exceed 0 in any case)",
         {.min = 0, .unit = "px"});
 }
 
 void RpnOptions::check(const Config& table) const {
   anchors.check(table);
-  require(table, "rpn.bg_iou_thresh", low <= high, "must not be above rpn.fg_iou_thresh");
+  require(table, "rpn.bg_iou_thresh", bg_iou_thresh <= fg_iou_thresh,
+          "must not be above rpn.fg_iou_thresh");
 }
 
 Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
@@ -129,7 +132,8 @@ Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
 }
 
 Rpn::Output Rpn::operator()(const Features& features) const {
-  const at::NoGradGuard no_grad;
+  const at::AutoGradMode with_gradients(at::GradMode::is_enabled() &&
+                                        !predicts_once_more(features));
   // One convolution for both, which reads the maps once.
   auto predict = logits_;
   predict.weight = at::cat({logits_.weight, deltas_.weight});
@@ -147,7 +151,15 @@ Rpn::Output Rpn::operator()(const Features& features) const {
           .level_counts = std::move(grid.counts)};
 }
 
-Rpn::Predicted Rpn::predict(const Features& features, const Drawn& drawn) const {
+Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& output,
+                                        const Drawn& drawn) const {
+  if (predicts_once_more(features)) return predict_once_more(features, drawn);
+  return {
+      output.logits.flatten().index_select(0, drawn.rows),
+      output.deltas.reshape({-1, 4}).index_select(0, drawn.rows.index_select(0, drawn.foreground))};
+}
+
+Rpn::Predicted Rpn::predict_once_more(const Features& features, const Drawn& drawn) const {
   const auto cells = logits_.weight.size(0);
   const auto places = places_of(drawn.rows, features.maps, cells);
   const auto rows = [](const at::Tensor& values) {  // (R, C, H, W) -> (R, H W C)
@@ -170,14 +182,14 @@ Rpn::Predicted Rpn::predict(const Features& features, const Drawn& drawn) const 
 
 Proposals Rpn::proposals(const Output& output, const std::vector<ImageSize>& sizes,
                          bool training) const {
-  return millrace::proposals(output.logits, output.deltas, output.anchors, output.level_counts,
-                             sizes,
-                             {.before = training ? options_.pre_nms_train : options_.pre_nms_test,
-                              .after = training ? options_.post_nms_train : options_.post_nms_test,
-                              .threshold = options_.nms,
-                              .min_side = options_.min_side,
-                              .by_probability = options_.rank == "probability",
-                              .coder = coder_});
+  return millrace::proposals(
+      output.logits.detach(), output.deltas.detach(), output.anchors, output.level_counts, sizes,
+      {.before = training ? options_.pre_nms_top_n_train : options_.pre_nms_top_n_test,
+       .after = training ? options_.post_nms_top_n_train : options_.post_nms_top_n_test,
+       .threshold = options_.nms_thresh,
+       .min_side = options_.min_size,
+       .by_probability = options_.rank_by == RpnOptions::RankBy::probability,
+       .coder = coder_});
 }
 
 ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::Value& padded,
@@ -196,7 +208,7 @@ ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::V
     const auto logits = by_anchor(logits_(hidden), {});
     const auto [best, places] = onnx::top_k(
         logits,
-        onnx::minimum(onnx::side_of(logits, 1), static_cast<double>(options_.pre_nms_test)));
+        onnx::minimum(onnx::side_of(logits, 1), static_cast<double>(options_.pre_nms_top_n_test)));
     level_logits.push_back(best);
     level_deltas.push_back(
         onnx::gather_nd(by_anchor(deltas_(hidden), {4}), onnx::unsqueeze(places, {2}), 1));
@@ -205,12 +217,12 @@ ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::V
         onnx::filled(onnx::side_of(places, 1), static_cast<double>(level), onnx::Type::i64));
   }
   auto scores = onnx::concat(level_logits, 1);
-  if (options_.rank == "probability") scores = onnx::apply("Sigmoid", scores);
+  if (options_.rank_by == RpnOptions::RankBy::probability) scores = onnx::apply("Sigmoid", scores);
   const auto boxes =
       clip_boxes(coder_.decode(onnx::concat(level_anchors, 1), onnx::concat(level_deltas, 1)),
                  onnx::unsqueeze(limits, {1}));  // (N, T, 4)
   const auto sides = sides_of_boxes(boxes);
-  const auto enough = options_.min_side > 0 ? sides >= options_.min_side : sides > 0;
+  const auto enough = options_.min_size > 0 ? sides >= options_.min_size : sides > 0;
   const auto good = onnx::slice(enough, 2, 0, 1) && onnx::slice(enough, 2, 1, 2);  // (N, T, 1)
 
   // Levels come one after the other, each best first: NMS goes by that order, without ties.
@@ -219,15 +231,15 @@ ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::V
   const auto level = g.constant(at::arange(std::ssize(maps), at::kLong).view({-1, 1}), "levels");
   const auto own = onnx::equal(onnx::concat(level_numbers, 0), level);  // (L, T)
   const auto ranks = onnx::where(own && onnx::transpose(good, {0, 2, 1}), rank, -1);
-  const auto kept =
-      onnx::gather(batched_nms(boxes, ranks, options_.nms, coder_.offset, options_.post_nms_test),
-                   g.ints({0, 2}), 1);
+  const auto kept = onnx::gather(
+      batched_nms(boxes, ranks, options_.nms_thresh, coder_.offset, options_.post_nms_top_n_test),
+      g.ints({0, 2}), 1);
 
   constexpr double kNone = std::numeric_limits<float>::lowest();
   const auto none = onnx::filled(onnx::sides_of(scores, 0, 2), kNone, onnx::Type::f32);
   const auto left = onnx::scatter_nd(none, kept, onnx::gather_nd(scores, kept));
   const auto [best, places] =
-      onnx::top_k(left, onnx::minimum(count, static_cast<double>(options_.post_nms_test)));
+      onnx::top_k(left, onnx::minimum(count, static_cast<double>(options_.post_nms_top_n_test)));
   const auto given = onnx::places_of(best > kNone);  // (P, 2)
   const auto image = onnx::squeeze(onnx::slice(given, 1, 0, 1), {1});
   const auto place = onnx::gather_nd(places, given);
@@ -237,39 +249,40 @@ ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::V
 
 Matches Rpn::match_anchors(const at::Tensor& anchors, const std::vector<Truth>& truths) const {
   const auto pack = pack_of(truths);
-  auto matches = match(pack->boxes, pack->begins, anchors.expand({std::ssize(truths), -1, 4}),
-                       {options_.low, options_.high, /*low_quality=*/true, coder_.offset});
-  if (options_.anchor_boundary >= 0)
-    matches.label.masked_fill_(inside(anchors, pack->sizes, options_.anchor_boundary).logical_not(),
+  auto matches =
+      match(pack->boxes, pack->begins, anchors.expand({std::ssize(truths), -1, 4}),
+            {options_.bg_iou_thresh, options_.fg_iou_thresh, /*low_quality=*/true, coder_.offset});
+  if (options_.boundary_thresh >= 0)
+    matches.label.masked_fill_(inside(anchors, pack->sizes, options_.boundary_thresh).logical_not(),
                                -1);
   return matches;
 }
 
 Lot Rpn::lot(const Matches& matches, const StepInfo& step) const {
-  return lot_of(matches.label, options_.batch, options_.positive,
+  return lot_of(matches.label, options_.batch_size_per_image, options_.positive_fraction,
                 [&step](std::size_t image) { return step.rng(kAnchorStream, image); });
 }
 
-Losses Rpn::losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
-                   const Matches& matches, const Drawn& drawn, const StepInfo& step) const {
+LossSums Rpn::losses(const Features& features, const Output& output,
+                     const std::vector<Truth>& truths, const Matches& matches, const Drawn& drawn,
+                     const StepInfo& step) const {
   const auto sampled = drawn.rows.size(0), foreground = drawn.foreground.size(0);
-  const auto predicted = predict(features, drawn);
+  const auto predicted = sampled_predictions(features, output, drawn);
   const auto &logits = predicted.logits, &deltas = predicted.deltas;
   const auto all_targets =
       at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
   const auto images = static_cast<double>(truths.size());
-  const double divisor =
-      options_.normalizer == "batch"
-          ? static_cast<double>(options_.batch) * step.total("images", images)
-          : std::max(1.0, step.total("rpn anchors", static_cast<double>(sampled)));
-  const auto objectness = binary_cross_entropy_sum(logits, all_targets) / divisor;
+  const Count over{"rpn anchors", options_.loss_normalizer == RpnOptions::Normalizer::batch
+                                      ? static_cast<double>(options_.batch_size_per_image) * images
+                                      : static_cast<double>(sampled)};
+  const auto objectness = binary_cross_entropy_sum(logits, all_targets);
   const auto regression = [&] {
     const auto rows = drawn.rows.index_select(0, drawn.foreground);
     const auto truth = matches.truth.view(-1).index_select(0, rows);
     const auto targets =
         coder_.encode(output.anchors.index_select(0, rows.remainder(output.anchors.size(0))),
                       pack_of(truths)->boxes.index_select(0, truth));
-    return smooth_l1_sum(deltas, targets, options_.beta) / divisor;
+    return smooth_l1_sum(deltas, targets, options_.smooth_l1_beta);
   };
   const auto box = foreground == 0 ? deltas.sum() : regression();
   if (step.figures) {
@@ -278,7 +291,7 @@ Losses Rpn::losses(const Features& features, const Output& output, const std::ve
     step.figures->add("rpn/fg", static_cast<double>(foreground), images);
     step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);
   }
-  return {{"loss_objectness", objectness}, {"loss_rpn_box_reg", box}};
+  return {{"loss_objectness", objectness, over}, {"loss_rpn_box_reg", box, over}};
 }
 
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,

@@ -20,18 +20,26 @@
 namespace millrace {
 
 struct RpnOptions {
+  /// What losses are divided by: batch_size_per_image x images, or the anchors sampled.
+  enum class Normalizer { batch, sampled };
+  friend std::vector<std::string> value_names(Normalizer) { return {"batch", "sampled"}; }
+
+  /// What NMS ranks proposals by.
+  enum class RankBy { logit, probability };
+  friend std::vector<std::string> value_names(RankBy) { return {"logit", "probability"}; }
+
   PyramidAnchors anchors;
-  double anchor_boundary = -1;
-  double high = 0.7, low = 0.3;
-  std::int64_t batch = 256;
-  double positive = 0.5;
-  double beta = 0;
-  std::string normalizer = "batch";
-  std::int64_t pre_nms_train = 2000, pre_nms_test = 1000;
-  std::int64_t post_nms_train = 1000, post_nms_test = 1000;
-  double nms = 0.7;
-  std::string rank = "logit";
-  double min_side = 0;
+  double boundary_thresh = -1;
+  double fg_iou_thresh = 0.7, bg_iou_thresh = 0.3;
+  std::int64_t batch_size_per_image = 256;
+  double positive_fraction = 0.5;
+  double smooth_l1_beta = 0;
+  Normalizer loss_normalizer = Normalizer::batch;
+  std::int64_t pre_nms_top_n_train = 2000, pre_nms_top_n_test = 1000;
+  std::int64_t post_nms_top_n_train = 1000, post_nms_top_n_test = 1000;
+  double nms_thresh = 0.7;
+  RankBy rank_by = RankBy::logit;
+  double min_size = 0;
 
   void describe(Options& o);
   void check(const Config& table) const;
@@ -57,7 +65,7 @@ class Rpn {
   Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes, std::int64_t channels,
       std::int64_t first_stride = 4);
 
-  /// Of all anchors, without gradients.
+  /// Of all anchors. On a CPU without gradients, see `sampled_predictions`.
   Output operator()(const Features& features) const;
 
   Proposals proposals(const Output& output, const std::vector<ImageSize>& sizes,
@@ -74,18 +82,22 @@ class Rpn {
   /// The anchors to draw from.
   Lot lot(const Matches& matches, const StepInfo& step) const;
 
-  /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn, which are predicted once more
-  /// for it, from the 3 x 3 pixels around each alone: the output of the other anchors has no
-  /// gradient, so its maps need not be kept, nor passed back through.
-  Losses losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
-                const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
+  /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn.
+  LossSums losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
+                  const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
 
  private:
   struct Predicted {
     at::Tensor logits;  // (R) of the anchors drawn
     at::Tensor deltas;  // (F, 4) of those in the foreground
   };
-  Predicted predict(const Features& features, const Drawn& drawn) const;
+  /// The anchors drawn, with gradients. On a GPU they are taken from the output of all. On a CPU
+  /// they are predicted once more, from the 3 x 3 pixels around each: the other anchors have no
+  /// gradient, so that maps of hidden values are neither kept nor passed back through (decision
+  /// 0037).
+  Predicted sampled_predictions(const Features& features, const Output& output,
+                                const Drawn& drawn) const;
+  Predicted predict_once_more(const Features& features, const Drawn& drawn) const;
 
   RpnOptions options_;
   BoxCoder coder_;

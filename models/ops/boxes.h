@@ -40,18 +40,18 @@ struct BoxCoder {
 
 struct BoxOptions {
   double offset = 0;
-  double max_log_scale = 4.135166556742356;
+  double scale_clamp = 4.135166556742356;
 
   void describe(Options& o) {
     o.add("boxes.offset", offset, "added to box sides; 1 is the legacy convention",
           {.min = 0, .max = 1})
         .decides(OfWeights::meaning);
-    o.add("boxes.scale_clamp", max_log_scale, "dw and dh are cut there", {.min = 0})
+    o.add("boxes.scale_clamp", scale_clamp, "dw and dh are cut there", {.min = 0})
         .decides(OfWeights::meaning);
   }
 
   BoxCoder coder(const std::array<double, 4>& weights = {1, 1, 1, 1}) const {
-    return {weights, max_log_scale, offset};
+    return {weights, scale_clamp, offset};
   }
 };
 

@@ -15,9 +15,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "millrace/models/ops/cpu/simd.h"
+#include "millrace/models/ops/cpu/vector_maths.h"
 #include "millrace/models/ops/dispatched.h"
-#include "millrace/models/ops/simd.h"
-#include "millrace/models/ops/vector_maths.h"
 
 namespace millrace {
 namespace {

@@ -1,6 +1,6 @@
 #include "millrace/models/ops/iou.h"
 
-#include "millrace/models/ops/simd.h"
+#include "millrace/models/ops/cpu/simd.h"
 
 namespace millrace {
 

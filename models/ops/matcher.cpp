@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/iou.h"
-#include "millrace/models/ops/simd.h"
 
 namespace millrace {
 namespace {

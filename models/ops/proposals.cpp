@@ -18,8 +18,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/dispatched.h"
-#include "millrace/models/ops/simd.h"
 #include "millrace/models/ops/suppressor.h"
 #include "millrace/models/ops/top_k.h"
 

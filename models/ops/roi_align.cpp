@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "millrace/models/ops/axis_taps.h"
+#include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/map_gradients.h"
-#include "millrace/models/ops/simd.h"
 
 namespace millrace {
 namespace {

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/dispatched.h"
-#include "millrace/models/ops/simd.h"
 #include "millrace/models/ops/upload.h"
 
 namespace millrace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "millrace/models/ops/simd.h"
+#include "millrace/models/ops/cpu/simd.h"
 
 namespace millrace {
 namespace {

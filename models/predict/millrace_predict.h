@@ -62,7 +62,7 @@ typedef enum millrace_image_kind {
   MILLRACE_BGR = 3
 } millrace_image_kind;
 
-/* An image: JPEG, PNG, WebP, TIFF or BMP, or pixels. Its memory is borrowed during the call. */
+/* An image: JPEG, PNG, WebP or TIFF, or pixels. Its memory is borrowed during the call. */
 typedef struct millrace_image {
   int32_t kind;          /* a millrace_image_kind */
   int32_t width, height; /* of pixels */

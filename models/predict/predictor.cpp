@@ -9,7 +9,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/models/detector/make_detector.h"
-#include "millrace/models/predict/tensor_pool.h"
 #include "millrace/models/predict/test_image.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/models/weights/model_card.h"
@@ -39,7 +38,7 @@ std::unique_ptr<Detector> detector_of(const ModelCard& card, const std::string& 
   check_all_loaded(load_weights(detector->parameters(), file), parameters, file);
   // Nothing is trained: layers then fold frozen norms into their weights once and for all.
   for (const auto& parameter : detector->parameters()) parameter.value.requires_grad_(false);
-  tell_parameters_changed(*detector);
+  detector->parameters_changed();
   return detector;
 }
 
@@ -56,7 +55,6 @@ struct Predictor::Model {
   const std::unique_ptr<Detector> detector;
   int threads = 1;
   std::mutex detects;  // held while it does
-  const TensorPool pool;
 };
 
 Predictor::Predictor(const std::filesystem::path& model, const PredictorOptions& options) {
@@ -66,7 +64,7 @@ Predictor::Predictor(const std::filesystem::path& model, const PredictorOptions&
   const auto available = at::get_num_threads();
   model_ = std::make_unique<Model>(weight_file(model));
   model_->threads = options.threads == 0 ? available : static_cast<int>(options.threads);
-  if (options.precision == Precision::bf16) model_->detector->detect_type = at::kBFloat16;
+  if (options.precision == Precision::bf16) model_->detector->detect_in(at::kBFloat16);
 }
 
 Predictor::Predictor(Predictor&&) noexcept = default;
@@ -95,8 +93,7 @@ std::vector<Prediction> Predictor::predict(std::span<const PredictorImage> image
     }
   });
   const auto batch = model_->test_time.pad()(std::move(samples));
-  const TensorPool::Scope keeps(model_->pool);
-  auto found = detect_with(*model_->detector, batch);
+  auto found = model_->detector->detect(batch);
   std::vector<Prediction> result(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)
     result[i] = {batch.images[i].original_width, batch.images[i].original_height,

@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-/// An image file: JPEG, PNG, WebP, TIFF or BMP. Decoded whole, turned as its EXIF says.
+/// An image file: JPEG, PNG, WebP or TIFF. Decoded whole, turned as its EXIF says.
 struct ImageFile {
   std::filesystem::path path;
 };

@@ -7,48 +7,51 @@ void RetinaNetOptions::describe(Options& o) {
   PyramidDetectorOptions::describe(o);
   o.add("background", background,
         "none, or first: the classes follow a place that is never used (torchvision)",
-        {"none", "first"})
+        {Background::none, Background::first})
       .decides(OfWeights::tensors);
-  o.add("fpn.p6_from", p6_from, "the map that P6 is made from", {"c5", "p5"})
+  o.add("fpn.p6_from", p6_from, "the map that P6 is made from", {FpnTop::c5, FpnTop::p5})
       .decides(OfWeights::meaning);
   anchors.describe(o);
-  o.add("head.fg_iou_thresh", high, "IoU from which an anchor is foreground", share);
-  o.add("head.bg_iou_thresh", low, "IoU below which an anchor is background", share);
-  o.add("head.num_convs", convs, "3x3 convolutions of each of the two heads", {.min = 0, .max = 16})
+  o.add("head.fg_iou_thresh", fg_iou_thresh, "IoU from which an anchor is foreground", share);
+  o.add("head.bg_iou_thresh", bg_iou_thresh, "IoU below which an anchor is background", share);
+  o.add("head.num_convs", num_convs, "3x3 convolutions of each of the two heads",
+        {.min = 0, .max = 16})
       .decides(OfWeights::tensors);
-  o.add("head.norm", norm, "normalisation of these convolutions", {"none", "gn"})
+  o.add("head.norm", norm, "normalisation of these convolutions", {Norm::none, Norm::gn})
       .decides(OfWeights::tensors);
-  o.add("head.prior_prob", prior, "first probability of every class", {.min = 1e-6, .max = 0.5});
+  o.add("head.prior_prob", prior_prob, "first probability of every class",
+        {.min = 1e-6, .max = 0.5});
   o.add("head.focal_loss_alpha", focal.alpha, "weight of foreground in the focal loss", share);
   o.add("head.focal_loss_gamma", focal.gamma, "how much less an easy decision counts",
         {.min = 0, .max = 10});
-  o.add("head.bbox_reg_loss_type", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
-        {"smooth_l1", "giou"});
-  o.add("head.smooth_l1_beta", loss.beta, "smooth-L1 beta of the boxes; 0 is L1", {.min = 0});
-  o.add("head.loss_normalizer", normalizer,
-        "losses are divided by the foreground anchors of the batch, or of each image",
-        {"batch", "image"});
-  o.add("test.topk_candidates", candidates, "best class scores per level that go on to NMS",
+  o.add("head.bbox_reg_loss_type", loss.bbox_reg_loss_type,
+        "smooth_l1 of the deltas, or giou of the boxes");
+  o.add("head.smooth_l1_beta", loss.smooth_l1_beta, "smooth-L1 beta of the boxes; 0 is L1",
+        {.min = 0});
+  o.add("head.loss_normalizer", loss_normalizer,
+        "losses are divided by the foreground anchors of the batch, or of each image");
+  o.add("test.topk_candidates", topk_candidates, "best class scores per level that go on to NMS",
         {.min = 1, .max = 1e6});
 }
 
 void RetinaNetOptions::use_torchvision() {
   PyramidDetectorOptions::use_torchvision();
-  background = "first";
-  p6_from = "p5";
+  background = Background::first;
+  p6_from = FpnTop::p5;
   anchors.use_torchvision();
-  normalizer = "image";
-  detection.most = 300;
+  loss_normalizer = Normalizer::image;
+  detection.detections_per_img = 300;
 }
 
 void RetinaNetOptions::check(const Config& table, const Options& defaults) const {
   PyramidDetectorOptions::check(table, defaults);
   anchors.check(table);
-  require(table, "head.bg_iou_thresh", low <= high, "must not be above head.fg_iou_thresh");
+  require(table, "head.bg_iou_thresh", bg_iou_thresh <= fg_iou_thresh,
+          "must not be above head.fg_iou_thresh");
   if (pyramid.is_hrnet())
     defaults.refuse_unused(table, {"fpn.p6_from"}, "with an HRNet, whose levels are of one map");
-  if (convs == 0) defaults.refuse_unused(table, {"head.norm"}, "with head.num_convs = 0");
-  if (loss.kind == "giou")
+  if (num_convs == 0) defaults.refuse_unused(table, {"head.norm"}, "with head.num_convs = 0");
+  if (loss.bbox_reg_loss_type == BoxLossType::giou)
     defaults.refuse_unused(table, {"head.smooth_l1_beta"},
                            "with head.bbox_reg_loss_type = \"giou\"");
 }

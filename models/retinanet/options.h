@@ -14,23 +14,25 @@
 namespace millrace {
 
 struct RetinaNetOptions : PyramidDetectorOptions {
-  std::string background = "none";
-  std::string p6_from = "c5";
-  PyramidAnchors anchors{.scales = 3};
-  double high = 0.5, low = 0.4;
-  std::int64_t convs = 4;
-  std::string norm = "none";
-  double prior = 0.01;
+  /// Whose foreground anchors losses are divided by.
+  enum class Normalizer { batch, image };
+  friend std::vector<std::string> value_names(Normalizer) { return {"batch", "image"}; }
+
+  Background background = Background::none;
+  FpnTop p6_from = FpnTop::c5;
+  PyramidAnchors anchors{.scales_per_octave = 3};
+  double fg_iou_thresh = 0.5, bg_iou_thresh = 0.4;
+  std::int64_t num_convs = 4;
+  Norm norm = Norm::none;
+  double prior_prob = 0.01;
   FocalOptions focal;
   BoxLoss loss;
-  std::string normalizer = "batch";
-  std::int64_t candidates = 1000;
+  Normalizer loss_normalizer = Normalizer::batch;
+  std::int64_t topk_candidates = 1000;
 
   void describe(Options& o);
   void use_torchvision();
   void check(const Config& table, const Options& defaults) const;
-
-  FpnTop top() const { return p6_from == "c5" ? FpnTop::c5 : FpnTop::p5; }
 };
 
 }  // namespace millrace

@@ -10,7 +10,6 @@
 #include <cmath>
 
 #include "millrace/models/backbones/pyramid.h"
-#include "millrace/models/detector/knows_totals.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/truth_pack.h"
 #include "millrace/models/onnx/operations.h"
@@ -30,9 +29,9 @@ class DenseHead {
   DenseHead(const Scope& scope, const char* name, const RetinaNetOptions& options,
             std::int64_t values, double bias)
       : values_(values) {
-    const auto channels = options.pyramid.channels;
+    const auto channels = options.pyramid.out_channels;
     const Init small{Init::Kind::normal, 0.01};
-    for (std::int64_t i = 0; i < options.convs; ++i) {
+    for (std::int64_t i = 0; i < options.num_convs; ++i) {
       const auto place = scope / "conv" / i;
       convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{channels, channels, 3},
                           NormOptions{.kind = options.norm}, 1, small);
@@ -67,20 +66,20 @@ class DenseHead {
   std::int64_t values_;
 };
 
-class RetinaNet final : public PyramidDetector, public KnowsTotals {
+class RetinaNet final : public PyramidDetector {
  public:
   using Options = RetinaNetOptions;
 
   RetinaNet(const RetinaNetOptions& options, const ModelContext& context)
-      : PyramidDetector(options, options.top(), /*mask_paste=*/"", context),
+      : PyramidDetector(options, options.p6_from, /*mask_paste=*/{}, context),
         options_(options),
         coder_(options.boxes.coder()),
         own_classes_(std::ssize(context.classes)),
-        first_(options.background == "first" ? 1 : 0),
+        first_(options.background == Background::first ? 1 : 0),
         anchors_(options.anchors, /*first_stride=*/8),
         classes_(root() / "head" / "classification_head", "cls_logits", options,
                  std::ssize(context.classes) + first_,
-                 -std::log((1 - options.prior) / options.prior)),
+                 -std::log((1 - options.prior_prob) / options.prior_prob)),
         deltas_(root() / "head" / "regression_head", "bbox_reg", options, 4, 0) {
     (root() / "head" / "classification_head")
         .set_classes("cls_logits", {1, first_ == 1 ? Background::first : Background::none,
@@ -89,8 +88,9 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
 
   bool gives_masks() const override { return false; }
 
+ private:
   /// The network is asked for the maps of no image, whose sides tell where the anchors are.
-  void ask_totals(const Batch& batch, const StepInfo& step) override {
+  Counts compute_counts(const Batch& batch, const StepInfo& step) const override {
     std::int64_t foreground = 0;
     if (is_by_batch()) {
       const auto [height, width] = std::pair(std::max(batch.height, step.padded.height),
@@ -99,16 +99,17 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
       const auto anchors = anchors_(maps, {height, width}).anchors;
       foreground = targets(anchors, truths_of(batch, maps[0].device())).foreground.rows.size(0);
     }
-    total(std::ssize(batch.images), foreground, step);
+    return {count_of(std::ssize(batch.images), foreground)};
   }
 
- private:
-  bool is_by_batch() const { return options_.normalizer == "batch"; }
+  bool is_by_batch() const {
+    return options_.loss_normalizer == RetinaNetOptions::Normalizer::batch;
+  }
 
-  /// Of the step, what its losses are divided by.
-  double total(std::int64_t images, std::int64_t foreground, const StepInfo& step) const {
-    return is_by_batch() ? step.total("foreground anchors", static_cast<double>(foreground))
-                         : step.total("images", static_cast<double>(images));
+  /// What the losses are over.
+  Count count_of(std::int64_t images, std::int64_t foreground) const {
+    return is_by_batch() ? Count{"foreground anchors", static_cast<double>(foreground)}
+                         : Count{"images", static_cast<double>(images)};
   }
 
   /// What the anchors of a batch are trained to be.
@@ -122,7 +123,8 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
     const auto pack = pack_of(truths);
     const auto [best, label] =
         match(pack->boxes, pack->begins, anchors.expand({std::ssize(truths), -1, 4}),
-              {options_.low, options_.high, /*low_quality=*/true, options_.boxes.offset});
+              {options_.bg_iou_thresh, options_.fg_iou_thresh, /*low_quality=*/true,
+               options_.boxes.offset});
     auto classes = at::full_like(best, kBackground);
     classes.masked_fill_(label == -1, kIgnored);
     auto foreground = draw({{label, /*foreground=*/anchors.size(0), /*all=*/0,
@@ -132,15 +134,14 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
     return {classes, pack->boxes.index_select(0, own), std::move(foreground)};
   }
 
-  Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                     const StepInfo& step) override {
+  LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
+                       const StepInfo& step) override {
     const auto logits = classes_(features.maps), deltas = deltas_(features.maps);
     const auto anchors = anchors_(features.maps, features.padded).anchors;
     const auto targets = this->targets(anchors, truths);
     const auto& rows = targets.foreground.rows;
     const auto images = static_cast<double>(truths.size());
     const auto foreground = static_cast<double>(rows.size(0));
-    const double total = this->total(std::ssize(truths), rows.size(0), step);
     if (step.figures) {
       step.figures->add("anchors/fg", foreground, images);
       add_figures(logits.detach(), targets, *step.figures);
@@ -153,17 +154,20 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
     for (std::size_t i = 0; i < truths.size(); ++i) {
       const auto count = targets.foreground.counts[i].foreground;
       const auto of_image = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
-      const double divisor =
-          is_by_batch() ? std::max(1.0, total) : std::max(1.0, static_cast<double>(count)) * total;
-      const auto focal = focal_loss_sum(logits_of[i], classes_of[i], options_.focal) / divisor;
-      const auto box = options_.loss.sum(coder_, of_image(references), of_image(own_deltas),
-                                         of_image(targets.boxes)) /
-                       divisor;
+      auto focal = focal_loss_sum(logits_of[i], classes_of[i], options_.focal);
+      auto box = options_.loss.sum(coder_, of_image(references), of_image(own_deltas),
+                                   of_image(targets.boxes));
+      if (!is_by_batch()) {
+        const double divisor = std::max(1.0, static_cast<double>(count));
+        focal = focal / divisor;
+        box = box / divisor;
+      }
       classification = i > 0 ? classification + focal : focal;
       regression = i > 0 ? regression + box : box;
       first += count;
     }
-    return {{"loss_cls", classification}, {"loss_box_reg", regression}};
+    const auto over = count_of(std::ssize(truths), rows.size(0));
+    return {{"loss_cls", classification, over}, {"loss_box_reg", regression, over}};
   }
 
   /// Accuracies of the logits (N, T, K): an anchor predicts a class of probability > 1/2.
@@ -210,9 +214,9 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
   Found candidates(const at::Tensor& anchors, const at::Tensor& scores,
                    const at::Tensor& deltas) const {
     const auto own = scores.narrow(1, first_, scores.size(1) - first_);
-    const auto pairs = (own > options_.detection.score_threshold).nonzero();  // (D, 2)
+    const auto pairs = (own > options_.detection.score_thresh).nonzero();  // (D, 2)
     const auto all = own.index({pairs.select(1, 0), pairs.select(1, 1)});
-    const auto [best, order] = all.topk(std::min(options_.candidates, all.size(0)));
+    const auto [best, order] = all.topk(std::min(options_.topk_candidates, all.size(0)));
     const auto kept = pairs.index_select(0, order);
     const auto anchor = kept.select(1, 0);
     return {coder_.decode(anchors.index_select(0, anchor), deltas.index_select(0, anchor)), best,
@@ -241,10 +245,10 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
     auto& g = *scores.graph;
     const auto in = g.in("candidates");
     const auto own = first_ > 0 ? onnx::slice(scores, 2, first_, first_ + own_classes_) : scores;
-    const auto above = onnx::where(own > options_.detection.score_threshold, own, -1);
+    const auto above = onnx::where(own > options_.detection.score_thresh, own, -1);
     const auto all = onnx::reshape(above, {0, -1});
     const auto [best, places] = onnx::top_k(
-        all, onnx::minimum(onnx::side_of(all, 1), static_cast<double>(options_.candidates)));
+        all, onnx::minimum(onnx::side_of(all, 1), static_cast<double>(options_.topk_candidates)));
     const auto count = g.scalar(static_cast<double>(own_classes_), onnx::Type::i64);
     const auto anchor = places / count;  // (N, k)
     return {coder_.decode(onnx::gather(anchors, anchor, 0),

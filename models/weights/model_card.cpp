@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/models/weights/sealed_folder.h"
 
@@ -112,7 +111,7 @@ std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& so
     throw Error(fmt::format(
         "was written by a newer version (its card is of version {}, this one reads {}): use that",
         version->second, kThisVersion));
-  ModelCard card{.model = with_new_model_keys(table_in(metadata, kModel, source)),
+  ModelCard card{.model = table_in(metadata, kModel, source),
                  .data = is_first ? with_opencv_named(table_in(metadata, kData, source))
                                   : table_in(metadata, kData, source),
                  .classes = list_in<std::string>(metadata, kClasses),
@@ -140,7 +139,7 @@ std::optional<ModelCard> read_card(const std::filesystem::path& weights) {
   const auto origin = origin_of(file);
   if (!origin || origin->classes.empty()) return std::nullopt;
   const auto config = parse_config(origin->config, (file.parent_path() / "config.toml").string());
-  return ModelCard{.model = of_weights(with_new_model_keys(config.section("model"))),
+  return ModelCard{.model = of_weights(config.section("model")),
                    .data = with_opencv_named(preparation_in(config.section("data"))),
                    .classes = origin->classes,
                    .category_ids = {}};

@@ -20,6 +20,7 @@ enum class ParameterKind {
 
 /// Where a class axis has the background.
 enum class Background { none, first, last };
+inline std::vector<std::string> value_names(Background) { return {"none", "first", "last"}; }
 
 /// How the rows (the first dimension) of a head's tensor belong to classes: in label order,
 /// `values` rows per class, with rows for the background before or after them, or without; all that

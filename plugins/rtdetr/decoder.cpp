@@ -34,7 +34,7 @@ at::Tensor first_offsets(std::int64_t heads, std::int64_t maps, std::int64_t poi
 Decoder::CrossAttention Decoder::cross_attention(const Scope& scope, const RtDetrOptions& options,
                                                  std::int64_t maps) const {
   const auto& own = options.decoder;
-  const auto channels = own.channels, samples = own.heads * maps * own.points;
+  const auto channels = own.hidden_dim, samples = own.heads * maps * own.points;
   CrossAttention attention{
       .offsets = linear(scope / "sampling_offsets", channels, 2 * samples, /*bound=*/0),
       .weights = linear(scope / "attention_weights", channels, samples, /*bound=*/0),
@@ -87,23 +87,23 @@ Decoder::Decoder(const Scope& scope, const RtDetrOptions& options, std::int64_t 
                  std::int64_t maps) {
   const auto& own = options.decoder;
   const auto norm = [&](const Scope& place) {
-    return LayerNorm(place, own.channels, options.norm_epsilon);
+    return LayerNorm(place, own.hidden_dim, options.norm_eps);
   };
   for (std::int64_t i = 0; i < own.layers; ++i) {
     const auto layer = scope / "layers" / i;
-    layers_.push_back({SelfAttention(layer / "self_attn", own.channels, own.heads),
+    layers_.push_back({SelfAttention(layer / "self_attn", own.hidden_dim, own.heads),
                        cross_attention(layer / "encoder_attn", options, maps),
                        norm(layer / "self_attn_layer_norm"),
                        norm(layer / "encoder_attn_layer_norm"), norm(layer / "final_layer_norm"),
-                       linear(layer / "fc1", own.channels, own.ffn_dim),
-                       linear(layer / "fc2", own.ffn_dim, own.channels)});
+                       linear(layer / "fc1", own.hidden_dim, own.ffn_dim),
+                       linear(layer / "fc2", own.ffn_dim, own.hidden_dim)});
   }
-  position_ = Mlp(scope / "query_pos_head", 4, 2 * own.channels, own.channels, 2);
+  position_ = Mlp(scope / "query_pos_head", 4, 2 * own.hidden_dim, own.hidden_dim, 2);
   for (std::int64_t i = 0; i < own.layers; ++i)
     classes_.push_back(
-        glorot_linear(scope / "class_embed" / i, own.channels, classes, prior_bias()));
+        glorot_linear(scope / "class_embed" / i, own.hidden_dim, classes, prior_bias()));
   for (std::int64_t i = 0; i < own.layers; ++i)
-    boxes_.push_back(box_head(scope / "bbox_embed" / i, own.channels));
+    boxes_.push_back(box_head(scope / "bbox_embed" / i, own.hidden_dim));
   scope.set_classes("class_embed", {.values = 1});
 }
 

@@ -52,7 +52,8 @@ std::vector<Target> denoised_of(const std::vector<Target>& targets, std::int64_t
 
 DenoisingShape::DenoisingShape(std::int64_t own_most, const DenoisingOptions& options)
     : most(own_most) {
-  if (most > 0 && options.queries > 0) groups = std::max<std::int64_t>(1, options.queries / most);
+  if (most > 0 && options.num_queries > 0)
+    groups = std::max<std::int64_t>(1, options.num_queries / most);
 }
 
 DenoisingNoise draw_noise(const std::vector<Target>& targets, const DenoisingShape& shape,

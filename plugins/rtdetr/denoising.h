@@ -27,8 +27,9 @@ std::vector<Target> denoised_of(const std::vector<Target>& targets, std::int64_t
 
 /// How many denoising queries there are.
 struct DenoisingShape {
-  std::int64_t most = 0;    // denoised objects of an image, over all images of the step
-  std::int64_t groups = 0;  // options.queries / most, at least 1; 0: there is nothing to denoise
+  std::int64_t most = 0;  // denoised objects of an image, over all images of the step
+  std::int64_t groups =
+      0;  // options.num_queries / most, at least 1; 0: there is nothing to denoise
 
   DenoisingShape() = default;
   DenoisingShape(std::int64_t most, const DenoisingOptions& options);

@@ -54,18 +54,17 @@ onnx::Value position_embedding(const onnx::Value& size, std::int64_t channels) {
   return onnx::cast(onnx::reshape(all, {1, -1, channels}), onnx::Type::f32);
 }
 
-HybridEncoder::HybridEncoder(const Scope& scope, const EncoderOptions& options,
-                             double norm_epsilon) {
-  const auto channels = options.channels;
+HybridEncoder::HybridEncoder(const Scope& scope, const EncoderOptions& options, double norm_eps) {
+  const auto channels = options.hidden_dim;
   const auto layer = scope / "encoder" / 0 / "layers" / 0;
   aifi_ = {SelfAttention(layer / "self_attn", channels, options.heads),
-           LayerNorm(layer / "self_attn_layer_norm", channels, norm_epsilon),
-           LayerNorm(layer / "final_layer_norm", channels, norm_epsilon),
+           LayerNorm(layer / "self_attn_layer_norm", channels, norm_eps),
+           LayerNorm(layer / "final_layer_norm", channels, norm_eps),
            linear(layer / "fc1", channels, options.ffn_dim),
            linear(layer / "fc2", options.ffn_dim, channels)};
 
   const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
-    return ConvNorm(place / "conv", place / "norm", shape, {options.norm, norm_epsilon});
+    return ConvNorm(place / "conv", place / "norm", shape, {options.norm, norm_eps});
   };
   const auto inside = static_cast<std::int64_t>(static_cast<double>(channels) * options.expansion);
   const auto fusion = [&](const Scope& place) {

@@ -26,7 +26,7 @@ onnx::Value position_embedding(const onnx::Value& size, std::int64_t channels);
 
 class HybridEncoder {
  public:
-  HybridEncoder(const Scope& scope, const EncoderOptions& options, double norm_epsilon);
+  HybridEncoder(const Scope& scope, const EncoderOptions& options, double norm_eps);
 
   /// Maps (N, hidden_dim, H_l, W_l), fine to coarse, each half as large -> maps of the same sizes
   std::vector<at::Tensor> operator()(std::vector<at::Tensor> maps, const NormPass& pass) const;

@@ -25,19 +25,20 @@ std::vector<ConvNorm> projections(const Scope& scope, const std::vector<std::int
 
 Network::Network(const Scope& scope, const RtDetrOptions& options, std::int64_t classes)
     : classes_(classes),
-      backbone_(scope / "backbone" / "model", options.backbone, options.norm_epsilon),
+      backbone_(scope / "backbone" / "model", options.backbone, options.norm_eps),
       encoder_in_(projections(
           scope / "encoder_input_proj", {backbone_.channels().begin(), backbone_.channels().end()},
-          options.encoder.channels, {options.encoder.norm, options.norm_epsilon})),
-      encoder_(scope / "encoder", options.encoder, options.norm_epsilon),
-      denoising_classes_(options.denoising.queries > 0
+          options.encoder.hidden_dim, {options.encoder.norm, options.norm_eps})),
+      encoder_(scope / "encoder", options.encoder, options.norm_eps),
+      denoising_classes_(options.denoising.num_queries > 0
                              ? (scope / "denoising_class_embed")
-                                   .normal("weight", {classes + 1, options.decoder.channels}, 1)
+                                   .normal("weight", {classes + 1, options.decoder.hidden_dim}, 1)
                              : at::Tensor()),
       selection_(scope, options, classes),
-      decoder_in_(projections(
-          scope / "decoder_input_proj", std::vector<std::int64_t>(kMaps, options.encoder.channels),
-          options.decoder.channels, {options.encoder.norm, options.norm_epsilon})),
+      decoder_in_(projections(scope / "decoder_input_proj",
+                              std::vector<std::int64_t>(kMaps, options.encoder.hidden_dim),
+                              options.decoder.hidden_dim,
+                              {options.encoder.norm, options.norm_eps})),
       decoder_(scope / "decoder", options, classes, kMaps) {
   if (!denoising_classes_.defined()) return;
   // The last row stands where an image has fewer objects than others; it is not trained.

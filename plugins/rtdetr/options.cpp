@@ -12,22 +12,23 @@ void RtDetrOptions::describe(Options& o) {
        "version", version,
        "v1, or v2: offsets are scaled by decoder.offset_scale, and weights keep 1 / decoder.points")
       .decides(OfWeights::tensors);
-  o.add("norm_eps", norm_epsilon, "added to variances", {.min = 0, .max = 1})
+  o.add("norm_eps", norm_eps, "added to variances", {.min = 0, .max = 1})
       .decides(OfWeights::meaning);
 
   o.add("backbone.type", backbone.type, "the residual network, of the variant vd",
-        {"resnet18", "resnet34", "resnet50", "resnet101"})
+        {BackboneType::resnet18, BackboneType::resnet34, BackboneType::resnet50,
+         BackboneType::resnet101})
       .decides(OfWeights::tensors);
   o.add("backbone.width", backbone.width,
         "channels of the first stage; 64 is the published network", {.min = 16, .max = 1024})
       .decides(OfWeights::tensors);
   o.add("backbone.norm", backbone.norm, "normalisation of the backbone",
-        {"frozen_bn", "frozen_stats", "bn", "sync_bn"})
+        {Norm::frozen_bn, Norm::frozen_stats, Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
   o.add("backbone.freeze_at", backbone.freeze_at,
         "stages not trained: 1 the stem, 2 also C2, ...; 0 none", {.min = 0, .max = 5});
 
-  o.add("encoder.hidden_dim", encoder.channels, "channels of the hybrid encoder",
+  o.add("encoder.hidden_dim", encoder.hidden_dim, "channels of the hybrid encoder",
         {.min = 8, .max = 4096})
       .decides(OfWeights::tensors);
   o.add("encoder.ffn_dim", encoder.ffn_dim, "hidden channels of its transformer layer",
@@ -39,10 +40,12 @@ void RtDetrOptions::describe(Options& o) {
         "channels inside of its RepVGG blocks, in hidden_dim; the published R18 and R34: 0.5",
         {.min = 0.01, .max = 4})
       .decides(OfWeights::tensors);
-  o.add("encoder.norm", encoder.norm, "normalisation of its convolutions", {"bn", "sync_bn"})
+  o.add("encoder.norm", encoder.norm, "normalisation of its convolutions",
+        {Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
 
-  o.add("decoder.hidden_dim", decoder.channels, "channels of the queries", {.min = 4, .max = 4096})
+  o.add("decoder.hidden_dim", decoder.hidden_dim, "channels of the queries",
+        {.min = 4, .max = 4096})
       .decides(OfWeights::tensors);
   o.add("decoder.ffn_dim", decoder.ffn_dim, "hidden channels of its layers",
         {.min = 1, .max = 65536})
@@ -58,11 +61,11 @@ void RtDetrOptions::describe(Options& o) {
   o.add("decoder.offset_scale", decoder.offset_scale,
         "how far, in sides of the box, an offset of decoder.points samples", {.min = 0, .max = 100})
       .decides(OfWeights::meaning);
-  o.add("decoder.num_queries", decoder.queries,
+  o.add("decoder.num_queries", decoder.num_queries,
         "places of the maps that become queries; all, where there are fewer",
         {.min = 1, .max = 100000});
 
-  o.add("denoising.num_queries", denoising.queries,
+  o.add("denoising.num_queries", denoising.num_queries,
         "contrastive denoising: about so many noisy objects and as many negatives are queries, "
         "too; 0: none",
         {.min = 0, .max = 10000})
@@ -74,33 +77,37 @@ void RtDetrOptions::describe(Options& o) {
         {.min = 0, .max = 10});
 
   o.add("match.class_weight", match.class_weight, "of the focal cost of a pair", weight);
-  o.add("match.bbox_weight", match.l1_weight, "of the L1 distance of its boxes", weight);
+  o.add("match.bbox_weight", match.bbox_weight, "of the L1 distance of its boxes", weight);
   o.add("match.giou_weight", match.giou_weight, "of their generalised IoU", weight);
-  o.add("match.focal_loss_alpha", match.alpha, "weight of the object in the focal cost", share);
-  o.add("match.focal_loss_gamma", match.gamma, "how much less an easy decision costs",
+  o.add("match.focal_loss_alpha", match.focal_loss_alpha, "weight of the object in the focal cost",
+        share);
+  o.add("match.focal_loss_gamma", match.focal_loss_gamma, "how much less an easy decision costs",
         {.min = 0, .max = 10});
 
   o.add("loss.class_weight", loss.class_weight, "of the varifocal loss", weight);
-  o.add("loss.bbox_weight", loss.l1_weight, "of the boxes' L1 loss", weight);
+  o.add("loss.bbox_weight", loss.bbox_weight, "of the boxes' L1 loss", weight);
   o.add("loss.giou_weight", loss.giou_weight, "of the boxes' generalised IoU loss", weight);
-  o.add("loss.varifocal_alpha", loss.alpha, "weight of background in the varifocal loss", share);
-  o.add("loss.varifocal_gamma", loss.gamma, "how much less easy background counts",
+  o.add("loss.varifocal_alpha", loss.varifocal_alpha, "weight of background in the varifocal loss",
+        share);
+  o.add("loss.varifocal_gamma", loss.varifocal_gamma, "how much less easy background counts",
         {.min = 0, .max = 10});
 
-  o.add("test.score_thresh", test.score_threshold, "detections must exceed it", share);
-  o.add("test.detections_per_img", test.most, "maximum per image", {.min = 1, .max = 1e5});
+  o.add("test.score_thresh", test.score_thresh, "detections must exceed it", share);
+  o.add("test.detections_per_img", test.detections_per_img, "maximum per image",
+        {.min = 1, .max = 1e5});
 }
 
 void RtDetrOptions::check(const Config& table) const {
   using millrace::require;
   pixels.check(table);
-  require(table, "encoder.hidden_dim", encoder.channels % 4 == 0,
+  require(table, "encoder.hidden_dim", encoder.hidden_dim % 4 == 0,
           "must be a multiple of 4, the parts of its position embedding");
-  require(table, "encoder.heads", encoder.channels % encoder.heads == 0,
+  require(table, "encoder.heads", encoder.hidden_dim % encoder.heads == 0,
           "must divide encoder.hidden_dim");
-  require(table, "decoder.heads", decoder.channels % decoder.heads == 0,
+  require(table, "decoder.heads", decoder.hidden_dim % decoder.heads == 0,
           "must divide decoder.hidden_dim");
-  require(table, "match.class_weight", match.class_weight + match.l1_weight + match.giou_weight > 0,
+  require(table, "match.class_weight",
+          match.class_weight + match.bbox_weight + match.giou_weight > 0,
           "must not be 0 where match.bbox_weight and match.giou_weight are, too");
   require(table, "decoder.offset_scale", version == Version::v2 || decoder.offset_scale == 0.5,
           "is 0.5 in v1; set version = \"v2\"");

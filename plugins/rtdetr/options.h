@@ -2,13 +2,17 @@
 #pragma once
 
 #include <millrace/base/options.h>
+#include <millrace/models/backbones/pyramid_options.h>
+#include <millrace/models/layers/layers.h>
 #include <millrace/models/layers/pixels.h>
 #include <cstdint>
 #include <string>
 
 namespace rtdetr {
 
+using millrace::BackboneType;
 using millrace::Config;
+using millrace::Norm;
 using millrace::Options;
 
 enum class Version {
@@ -19,62 +23,63 @@ inline std::vector<std::string> value_names(Version) { return {"v1", "v2"}; }
 
 /// [model.backbone]: ResNet-vd.
 struct BackboneOptions {
-  std::string type = "resnet50";
+  BackboneType type = BackboneType::resnet50;
   std::int64_t width = 64;
-  std::string norm = "frozen_bn";
+  Norm norm = Norm::frozen_bn;
   std::int64_t freeze_at = 0;
 };
 
 /// [model.encoder].
 struct EncoderOptions {
-  std::int64_t channels = 256;
+  std::int64_t hidden_dim = 256;
   std::int64_t ffn_dim = 1024;
   std::int64_t heads = 8;
   double expansion = 1;
-  std::string norm = "sync_bn";
+  Norm norm = Norm::sync_bn;
 };
 
 /// [model.decoder].
 struct DecoderOptions {
-  std::int64_t channels = 256;
+  std::int64_t hidden_dim = 256;
   std::int64_t ffn_dim = 1024;
   std::int64_t heads = 8;
   std::int64_t layers = 6;
   std::int64_t points = 4;
   double offset_scale = 0.5;
-  std::int64_t queries = 300;
+  std::int64_t num_queries = 300;
 };
 
 /// [model.denoising].
 struct DenoisingOptions {
-  std::int64_t queries = 100;
+  std::int64_t num_queries = 100;
   double label_noise = 0.5;
   double box_noise = 1;
 };
 
 /// [model.match]: what a pair of a query and an object costs.
 struct MatchOptions {
-  double class_weight = 2, l1_weight = 5, giou_weight = 2;
-  double alpha = 0.25, gamma = 2;
+  double class_weight = 2, bbox_weight = 5, giou_weight = 2;
+  double focal_loss_alpha = 0.25, focal_loss_gamma = 2;
 };
 
 /// [model.loss].
 struct LossOptions {
-  double class_weight = 1, l1_weight = 5, giou_weight = 2;
-  double alpha = 0.75, gamma = 2;
+  double class_weight = 1, bbox_weight = 5, giou_weight = 2;
+  double varifocal_alpha = 0.75, varifocal_gamma = 2;
 };
 
 /// [model.test].
 struct TestOptions {
-  double score_threshold = 0;
-  std::int64_t most = 300;
+  double score_thresh = 0;
+  std::int64_t detections_per_img = 300;
 };
 
 struct RtDetrOptions {
-  millrace::PixelOptions pixels{
-      .pixel_order = "rgb", .pixel_mean = {0, 0, 0}, .pixel_std = {255, 255, 255}};
+  millrace::PixelOptions pixels{.pixel_order = millrace::ChannelOrder::rgb,
+                                .pixel_mean = {0, 0, 0},
+                                .pixel_std = {255, 255, 255}};
   Version version = Version::v1;
-  double norm_epsilon = 1e-5;
+  double norm_eps = 1e-5;
   BackboneOptions backbone;
   EncoderOptions encoder;
   DecoderOptions decoder;

@@ -70,13 +70,13 @@ Mlp box_head(const Scope& scope, std::int64_t channels) {
 
 QuerySelection::QuerySelection(const Scope& scope, const RtDetrOptions& options,
                                std::int64_t classes)
-    : queries_(options.decoder.queries),
-      output_(glorot_linear(scope / "enc_output" / 0, options.decoder.channels,
-                            options.decoder.channels)),
-      norm_(scope / "enc_output" / 1, options.decoder.channels, options.norm_epsilon),
-      score_(
-          glorot_linear(scope / "enc_score_head", options.decoder.channels, classes, prior_bias())),
-      box_(box_head(scope / "enc_bbox_head", options.decoder.channels)) {
+    : queries_(options.decoder.num_queries),
+      output_(glorot_linear(scope / "enc_output" / 0, options.decoder.hidden_dim,
+                            options.decoder.hidden_dim)),
+      norm_(scope / "enc_output" / 1, options.decoder.hidden_dim, options.norm_eps),
+      score_(glorot_linear(scope / "enc_score_head", options.decoder.hidden_dim, classes,
+                           prior_bias())),
+      box_(box_head(scope / "enc_bbox_head", options.decoder.hidden_dim)) {
   scope.set_classes("enc_score_head", {.values = 1});
 }
 

@@ -15,15 +15,15 @@ struct Layout {
   bool bottleneck;
 };
 
-const std::map<std::string, Layout> kLayouts = {{"resnet18", {{2, 2, 2, 2}, false}},
-                                                {"resnet34", {{3, 4, 6, 3}, false}},
-                                                {"resnet50", {{3, 4, 6, 3}, true}},
-                                                {"resnet101", {{3, 4, 23, 3}, true}}};
+const std::map<BackboneType, Layout> kLayouts = {{BackboneType::resnet18, {{2, 2, 2, 2}, false}},
+                                                 {BackboneType::resnet34, {{3, 4, 6, 3}, false}},
+                                                 {BackboneType::resnet50, {{3, 4, 6, 3}, true}},
+                                                 {BackboneType::resnet101, {{3, 4, 23, 3}, true}}};
 
 }  // namespace
 
-ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_epsilon) {
-  const millrace::NormOptions norm{options.norm, norm_epsilon};
+ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps) {
+  const millrace::NormOptions norm{options.norm, norm_eps};
   const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
     return ConvNorm(place / "convolution", place / "normalization", shape, norm);
   };

@@ -23,7 +23,7 @@ namespace onnx = millrace::onnx;
 class ResNetVd {
  public:
   /// The stages that `options.freeze_at` names are not trained: 1 the stem, 2 also C2, ... 5 all.
-  ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_epsilon);
+  ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps);
 
   /// (N, 3, H, W), H and W multiples of 32 -> C3..C5, of strides 8, 16, 32
   std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;

@@ -1,7 +1,6 @@
 #include "rtdetr.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sort.h>
@@ -14,8 +13,6 @@
 #include <millrace/models/onnx/operations.h>
 #include <millrace/models/training_checks.h>
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 
 #include "box_forms.h"
 #include "set_losses.h"
@@ -25,7 +22,8 @@ namespace {
 
 using millrace::Batch;
 using millrace::ConfigError;
-using millrace::Losses;
+using millrace::Count;
+using millrace::LossSums;
 using millrace::StepInfo;
 
 at::Device only_cpu(at::Device device) {
@@ -43,42 +41,24 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
   return size;
 }
 
-/// What a step keeps of each layer's output, numbers: what a norm and an activation take, and the
-/// gradients alive at the same time; the share of it that a detection takes; and bytes of a number
-/// in half precision, since some stay fp32. Fitted to the peaks of tests/bench/memory.py.
-constexpr double kKeptPerLayer = 2.1, kDetectShare = 0.27, kHalfBytes = 2.4;
-
-/// log2 of the stride of a convolution's output.
-int stride_of(std::string_view name) {
-  const auto number_after = [&](std::string_view word) {
-    return name[name.find(word) + word.size()] - '0';
-  };
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  if (has("embedder.")) return 1;
-  if (has("stages.")) return 2 + number_after("stages.");
-  if (has("input_proj.")) return 3 + number_after("input_proj.");
-  if (has("lateral_convs.")) return 5 - number_after("lateral_convs.");
-  if (has("fpn_blocks.")) return 4 - number_after("fpn_blocks.");
-  if (has("downsample_convs.")) return 4 + number_after("downsample_convs.");
-  return 4 + number_after("pan_blocks.");
-}
-
 Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t count) {
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
 
-/// The largest number of objects that an image of the step has.
-std::int64_t most_objects(const std::vector<Target>& targets, const StepInfo& step) {
-  std::int64_t most = 0;
+/// The queries of denoising, the same in all parts of the step.
+DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step,
+                        const RtDetrOptions& options) {
+  auto most = step.most_objects;
   for (const auto& target : targets) most = std::max(most, target.labels.size(0));
-  return static_cast<std::int64_t>(step.largest("objects of an image", static_cast<double>(most)));
+  return {std::min(most, options.decoder.num_queries), options.denoising};
 }
 
-/// The objects of the step.
-double count_objects(const std::vector<Target>& targets, const StepInfo& step) {
+/// What the losses are over; the second are those of denoising, if there is any.
+std::pair<Count, Count> counts_in(const std::vector<Target>& targets, const DenoisingShape& shape) {
   std::int64_t objects = 0;
   for (const auto& target : targets) objects += target.labels.size(0);
-  return step.total("objects", static_cast<double>(objects));
+  return {{"objects", static_cast<double>(objects)},
+          {"denoised objects", static_cast<double>(objects * shape.groups)}};
 }
 
 }  // namespace
@@ -99,10 +79,9 @@ std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
   return targets;
 }
 
-Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
-                 const std::vector<Target>& denoised, const DenoisingShape& shape,
-                 const RtDetrOptions& options, const StepInfo& step) {
-  const double all = std::max(1.0, count_objects(targets, step));
+LossSums losses_of(const Network::Output& output, const std::vector<Target>& targets,
+                   const std::vector<Target>& denoised, const DenoisingShape& shape,
+                   const RtDetrOptions& options) {
   const auto extra = shape.queries(), queries = output.selection.logits.size(1);
 
   SetLosses last, others, denoising;
@@ -118,30 +97,32 @@ Losses losses_of(const Network::Output& output, const std::vector<Target>& targe
       denoising += set_losses(narrowed(layer, 0, extra), pairs, options.loss);
   }
 
-  Losses losses;
-  const auto name = [&](const SetLosses& sums, const std::string& end, double divisor) {
-    losses.emplace_back("loss_vfl" + end, sums.classes / divisor);
-    losses.emplace_back("loss_bbox" + end, sums.l1 / divisor);
-    losses.emplace_back("loss_giou" + end, sums.giou / divisor);
+  LossSums losses;
+  const auto name = [&](const SetLosses& sums, const std::string& end, const Count& over) {
+    losses.push_back({"loss_vfl" + end, sums.classes, over});
+    losses.push_back({"loss_bbox" + end, sums.l1, over});
+    losses.push_back({"loss_giou" + end, sums.giou, over});
   };
-  name(last, "", all);
-  name(others, "_aux", all);
-  if (extra > 0) name(denoising, "_dn", all * static_cast<double>(shape.groups));
+  const auto [objects, of_denoising] = counts_in(targets, shape);
+  name(last, "", objects);
+  name(others, "_aux", objects);
+  if (extra > 0) name(denoising, "_dn", of_denoising);
   return losses;
 }
 
-void RtDetr::ask_totals(const Batch& batch, const StepInfo& step) {
+millrace::Counts RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
   const auto targets = targets_of(batch, padded_size(batch, step.padded));
-  most_objects(targets, step);
-  count_objects(targets, step);
+  const auto shape = shape_of(targets, step, options_);
+  const auto [objects, of_denoising] = counts_in(targets, shape);
+  if (shape.queries() == 0) return {objects};
+  return {objects, of_denoising};
 }
 
-Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
+LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
-  const DenoisingShape shape(std::min(most_objects(targets, step), options_.decoder.queries),
-                             options_.denoising);
+  const auto shape = shape_of(targets, step, options_);
   const auto denoised = denoised_of(targets, shape.most, step);
 
   const auto memory = network_.encode(pixels, {.training = !step.measured_only,
@@ -153,10 +134,11 @@ Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
         draw_noise(denoised, shape, options_.denoising, network_.classes(), step));
   const auto output =
       network_.decode(memory, shape.groups > 0 ? &denoising : nullptr, shape, /*last_only=*/false);
-  return losses_of(output, targets, denoised, shape, options_, step);
+  return losses_of(output, targets, denoised, shape, options_);
 }
 
-std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& batch) {
+std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Batch& batch,
+                                                                        millrace::DetectionNotes*) {
   const at::NoGradGuard no_grad;
   const auto padded = padded_size(batch);
   const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormPass{});
@@ -168,17 +150,17 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& b
   std::vector<millrace::Found> found;
   for (std::int64_t i = 0; i < scores.size(0); ++i) {
     auto [best, order] = at::sort(scores[i], /*stable=*/true, 0, /*descending=*/true);
-    const auto good = (best > options_.test.score_threshold).sum().item<std::int64_t>();
-    const auto count = std::min(good, options_.test.most);
+    const auto good = (best > options_.test.score_thresh).sum().item<std::int64_t>();
+    const auto count = std::min(good, options_.test.detections_per_img);
     const auto places = order.narrow(0, 0, count);
     found.push_back(
         {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
          best.narrow(0, 0, count), places.remainder(classes)});
   }
-  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
+  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
 }
 
-onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
+onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
@@ -186,9 +168,10 @@ onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
       network_(millrace::normalize(images.pixels, images.sizes, padded, options_.pixels));
   const auto place = g.in("detections");
   const auto scores = onnx::reshape(onnx::apply("Sigmoid", last.logits), {0, -1});  // (N, Q K)
-  const auto [best, order] = onnx::top_k(
-      scores, onnx::minimum(onnx::side_of(scores, 1), static_cast<double>(options_.test.most)));
-  const auto found = onnx::places_of(best > options_.test.score_threshold);  // (D, 2): image, rank
+  const auto [best, order] =
+      onnx::top_k(scores, onnx::minimum(onnx::side_of(scores, 1),
+                                        static_cast<double>(options_.test.detections_per_img)));
+  const auto found = onnx::places_of(best > options_.test.score_thresh);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1), pair = onnx::gather_nd(order, found);
   const auto classes = g.scalar(static_cast<double>(network_.classes()), onnx::Type::i64);
   const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
@@ -199,45 +182,19 @@ onnx::Objects RtDetr::add_to(const onnx::Images& images, bool) const {
                                        onnx::remainder(pair, classes),
                                        onnx::squeeze(image, {1}),
                                        {}},
-                                      "", /*cells=*/0);
+                                      {}, /*cells=*/0);
 }
 
-double RtDetr::activation_bytes(std::int64_t images, double pixels) const {
-  const double places = pixels / 64 + pixels / 256 + pixels / 1024;
-  const auto queries =
-      static_cast<double>(images * (options_.decoder.queries + 2 * options_.denoising.queries));
-  const bool trains = at::GradMode::is_enabled();
-  double values = 0, weights = 0;
-  for (const auto& [name, value, kind, classes] : parameters_) {
-    if (kind != millrace::ParameterKind::weight) continue;
-    if (trains && !value.requires_grad()) continue;
-    weights += static_cast<double>(value.numel());
-    const auto out = static_cast<double>(value.size(0));
-    if (value.dim() == 4)
-      values += out * pixels / std::pow(4.0, stride_of(name));
-    else if (name.find("value_proj") != std::string::npos ||
-             name.find("enc_output") != std::string::npos ||
-             name.find("enc_score_head") != std::string::npos)
-      values += out * places;
-    else if (name.find("denoising_class_embed") == std::string::npos)
-      values += out * queries;
-  }
-  values *= kKeptPerLayer;
-  if (!trains) return kDetectShare * sizeof(float) * values;
-  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
-  return kHalfBytes * values + 2 * weights;  // which are cast
-}
-
-std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& facts) const {
+std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& facts) const {
   millrace::require_objects(facts);
   std::vector<std::string> warnings;
   const auto& [type, width, norm, freeze_at] = options_.backbone;
-  if (auto warning = millrace::frozen_backbone_warning(facts, type, norm, freeze_at,
-                                                       /*trained_norm=*/"bn"))
+  if (auto warning = millrace::frozen_backbone_warning(facts, value_name(type), norm, freeze_at,
+                                                       /*trained_norm=*/Norm::bn))
     warnings.push_back(*std::move(warning));
   for (const auto& [option, of] : {std::pair{"model.backbone.norm is", &norm},
                                    std::pair{"model.encoder.norm is", &options_.encoder.norm}})
-    if (*of == "bn")
+    if (*of == Norm::bn)
       if (auto warning = millrace::norm_by_part_warning(option, facts))
         warnings.push_back(*std::move(warning));
   return warnings;

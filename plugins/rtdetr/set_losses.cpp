@@ -30,8 +30,10 @@ at::Tensor class_cost(const at::Tensor& logits, const at::Tensor& labels,
                       const MatchOptions& options) {
   constexpr double kLeast = 1e-8;
   const auto p = at::sigmoid(logits.index_select(1, labels));
-  const auto found = (1 - p).pow(options.gamma) * (p + kLeast).log() * options.alpha;
-  const auto quiet = p.pow(options.gamma) * (1 - p + kLeast).log() * (1 - options.alpha);
+  const auto found =
+      (1 - p).pow(options.focal_loss_gamma) * (p + kLeast).log() * options.focal_loss_alpha;
+  const auto quiet =
+      p.pow(options.focal_loss_gamma) * (1 - p + kLeast).log() * (1 - options.focal_loss_alpha);
   return quiet - found;
 }
 
@@ -40,7 +42,7 @@ at::Tensor class_cost(const at::Tensor& logits, const at::Tensor& labels,
 at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const at::Tensor& labels,
                     const at::Tensor& own, const MatchOptions& options) {
   const auto box = boxes.unsqueeze(1), object = own.unsqueeze(0);
-  const auto cost = options.l1_weight * (box - object).abs().sum(-1) +
+  const auto cost = options.bbox_weight * (box - object).abs().sum(-1) +
                     options.class_weight * class_cost(logits, labels, options) -
                     options.giou_weight * overlap_of(corners_of(box), corners_of(object)).giou;
   constexpr double kMost = std::numeric_limits<float>::max();
@@ -138,14 +140,14 @@ SetLosses set_losses(const Prediction& prediction, const Pairs& pairs, const Los
 
   const auto logits = prediction.logits.flatten(0, 1);  // (N Q, K)
   const auto target = at::zeros_like(logits);
-  auto weight = at::sigmoid(logits.detach()).pow(options.gamma) * options.alpha;
+  auto weight = at::sigmoid(logits.detach()).pow(options.varifocal_gamma) * options.varifocal_alpha;
   const auto iou = overlap.iou.detach();
   target.index_put_({pairs.queries, pairs.labels}, iou);
   weight.index_put_({pairs.queries, pairs.labels}, iou);
   const auto classes = at::binary_cross_entropy_with_logits(logits, target, weight,
                                                             /*pos_weight=*/{}, at::Reduction::Sum);
   return {options.class_weight * classes,
-          options.l1_weight * at::l1_loss(boxes, pairs.boxes, at::Reduction::Sum),
+          options.bbox_weight * at::l1_loss(boxes, pairs.boxes, at::Reduction::Sum),
           options.giou_weight * (1 - overlap.giou).sum()};
 }
 

@@ -1,33 +1,30 @@
 #include "options.h"
 
-#include <algorithm>
+#include <cstddef>
 
 namespace millrace::yolox {
 namespace {
 
-struct Size {
-  const char* name;
+struct Scale {
   double depth, width;
   bool depthwise = false;
 };
 
-constexpr Size kSizes[] = {{"nano", 0.33, 0.25, true}, {"tiny", 0.33, 0.375}, {"s", 0.33, 0.5},
-                           {"m", 0.67, 0.75},          {"l", 1, 1},           {"x", 1.33, 1.25}};
+constexpr Scale kScales[] = {  // of each NetworkSize
+    {0.33, 0.25, true}, {0.33, 0.375}, {0.33, 0.5}, {0.67, 0.75}, {1, 1}, {1.33, 1.25}};
 
 }  // namespace
 
-void YoloxOptions::use(const std::string& name) {
-  const auto* found = std::ranges::find(kSizes, name, &Size::name);
-  if (found == std::end(kSizes)) return;
-  size = name;
-  depth = found->depth;
-  width = found->width;
-  depthwise = found->depthwise;
+void YoloxOptions::use(NetworkSize published) {
+  const auto& scale = kScales[static_cast<std::size_t>(published)];
+  size = published;
+  depth = scale.depth;
+  width = scale.width;
+  depthwise = scale.depthwise;
 }
 
 void YoloxOptions::describe(Options& o) {
-  o.add("size", size, "the published network that depth, width and depthwise start from",
-        {"nano", "tiny", "s", "m", "l", "x"});
+  o.add("size", size, "the published network that depth, width and depthwise start from");
   o.add("depth", depth, "factor of the number of bottlenecks, 3, 9, 9 and 3",
         {.min = 0.01, .max = 10})
       .decides(OfWeights::tensors);
@@ -35,16 +32,17 @@ void YoloxOptions::describe(Options& o) {
       .decides(OfWeights::tensors);
   o.add("depthwise", depthwise, "3x3 convolutions are depthwise, followed by a pointwise one")
       .decides(OfWeights::tensors);
-  o.add("norm", norm, "batch norm over the images of one rank, or of all", {"bn", "sync_bn"});
+  o.add("norm", norm, "batch norm over the images of one rank, or of all",
+        {Norm::bn, Norm::sync_bn});
   o.add("random_size", random_size,
         "[least, greatest] height that a training batch is resized to, in 32 pixels, another every "
         "10 steps; none: batches stay as they are",
         {.min = 1, .max = 256});
   o.add("l1_from", l1_from,
         "epoch from which the L1 loss of the boxes is added; negative: it never is");
-  o.add("test.score_thresh", score_threshold, "detections must reach it", {.min = 0, .max = 1});
-  o.add("test.nms_thresh", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
-  o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
+  o.add("test.score_thresh", score_thresh, "detections must reach it", {.min = 0, .max = 1});
+  o.add("test.nms_thresh", nms_thresh, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("test.detections_per_img", detections_per_img, "maximum per image", {.min = 1, .max = 1e5});
   o.add("test.boxes", boxes,
         "boxes in the original image: each side by its own scale, clipped (exact); or both by one "
         "scale, unclipped, as the published figures (uniform)");

@@ -3,26 +3,34 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <millrace/base/options.h>
+#include <millrace/models/layers/layers.h>
 #include <millrace/models/layers/results.h>
 
 namespace millrace::yolox {
 
+/// The published networks.
+enum class NetworkSize { nano, tiny, s, m, l, x };
+inline std::vector<std::string> value_names(NetworkSize) {
+  return {"nano", "tiny", "s", "m", "l", "x"};
+}
+
 /// Defaults are YOLOX-s'; `size` sets those of the other published networks.
 struct YoloxOptions {
-  std::string size = "s";
+  NetworkSize size = NetworkSize::s;
   double depth = 0.33;  // of the number of bottlenecks, 3, 9, 9, 3
   double width = 0.5;   // of the channels, 64 .. 1024
   bool depthwise = false;
-  std::string norm = "sync_bn";
+  Norm norm = Norm::sync_bn;
 
   Options::Ints random_size;
   double l1_from = -1;
 
-  double score_threshold = 0.01;
-  double nms = 0.65;
-  std::int64_t most = 1000;  // COCO counts 100 of each class
+  double score_thresh = 0.01;
+  double nms_thresh = 0.65;
+  std::int64_t detections_per_img = 1000;  // COCO counts 100 of each class
   BoxScaling boxes = BoxScaling::exact;
 
   void describe(Options& o);
@@ -35,13 +43,13 @@ struct YoloxOptions {
     T defaults;
     const auto* size = table.is_table() ? table.find("size") : nullptr;
     const auto* name = size ? std::get_if<std::string>(&size->data) : nullptr;
-    if (name) defaults.use(*name);
+    if (const auto known = name ? named_value<NetworkSize>(*name) : std::nullopt)
+      defaults.use(*known);
     return defaults;
   }
 
  private:
-  /// Of a name that is no size, nothing.
-  void use(const std::string& name);
+  void use(NetworkSize published);
 };
 
 }  // namespace millrace::yolox

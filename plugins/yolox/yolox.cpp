@@ -1,7 +1,6 @@
 #include "yolox.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -12,8 +11,6 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 #include <utility>
 
 #include <millrace/models/layers/cells.h>
@@ -37,32 +34,15 @@ constexpr std::int64_t kSizeStep = 32;   // pixels
 constexpr std::int64_t kSizeSteps = 10;  // training steps of one size
 constexpr std::uint64_t kSizeStream = 0x59584F;
 
-/// Of what a step keeps, numbers for each of a layer's outputs; the share of it that a detection
-/// takes; and bytes of a number in half precision, since some stay fp32. Fitted to the peaks of
-/// tests/bench/memory.py.
-constexpr double kKeptPerLayer = 2.27, kDetectShare = 0.25, kHalfBytes = 2.4;
-
 /// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
 /// is added again: exactly, as levels are whole numbers.
-const PixelOptions kPixels{"bgr", {kPadding, kPadding, kPadding}, {1, 1, 1}};
+const PixelOptions kPixels{ChannelOrder::bgr, {kPadding, kPadding, kPadding}, {1, 1, 1}};
 
 NetworkOptions network_of(const YoloxOptions& options) {
   return {options.depth,
           options.width,
           {options.depthwise,
            {.kind = options.norm, .epsilon = kNormEpsilon, .momentum = kNormMomentum}}};
-}
-
-/// Of a layer's output, by the layer's name.
-int log2_stride(std::string_view name) {
-  constexpr std::pair<std::string_view, int> kStages[] = {
-      {".stem.", 1},  {".dark2.", 2},         {".dark3.", 3}, {".dark4.", 4},   {".dark5.", 5},
-      {".C3_p3.", 3}, {".lateral_conv0.", 5}, {".C3_n4.", 5}, {".bu_conv1.", 5}};
-  for (const auto& [stage, log2] : kStages)
-    if (name.find(stage) != std::string_view::npos) return log2;
-  if (!name.starts_with("head.")) return 4;
-  const auto level = name.find_first_of("012");  // head.cls_convs.LEVEL.0.conv.weight
-  return 3 + name[level] - '0';
 }
 
 /// (N, V, H, W) -> (N, H W, V)
@@ -90,30 +70,9 @@ Yolox::Yolox(const YoloxOptions& options, const ModelContext& context)
     heads_.emplace_back(root_ / "head", level, network_of(options), classes_);
 }
 
-// Of each convolution its output and what norm and SiLU make of it are kept; some of these once
-// more, joined with others. A step's size may be drawn (size_of_step): the largest counts.
-double Yolox::activation_bytes(std::int64_t images, double pixels) const {
-  const bool trains = at::GradMode::is_enabled();
-  if (trains && !options_.random_size.empty()) {
-    const auto side = static_cast<double>(options_.random_size[1] * kSizeStep);
-    pixels = std::max(pixels, static_cast<double>(images) * side * side);
-  }
-  double values = 0, weights = 0;
-  for (const auto& parameter : parameters_) {
-    if (parameter.value.dim() != 4) continue;
-    values += static_cast<double>(parameter.value.size(0)) * pixels /
-              std::pow(4.0, log2_stride(parameter.name));
-    weights += static_cast<double>(parameter.value.numel());
-  }
-  values *= kKeptPerLayer;
-  if (!trains) return kDetectShare * sizeof(float) * values;
-  if (!at::autocast::is_autocast_enabled(at::kCPU)) return sizeof(float) * values;
-  return kHalfBytes * values + 2 * weights;  // which are cast
-}
-
-std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {
+std::vector<std::string> Yolox::check_facts(const TrainingFacts& facts) const {
   require_objects(facts);
-  if (options_.norm == "bn")
+  if (options_.norm == Norm::bn)
     if (auto warning = norm_by_part_warning("model.norm is", facts)) return {*std::move(warning)};
   return {};
 }
@@ -137,7 +96,7 @@ Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
   return {all(boxes), all(objects), all(classes)};
 }
 
-Losses Yolox::losses(const Batch& batch, const StepInfo& step) {
+LossSums Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
   auto pixels = pixels_of(batch, step.padded);
   auto truths = truths_of(batch);
   if (!options_.random_size.empty() && !step.measured_only) {
@@ -152,8 +111,8 @@ Losses Yolox::losses(const Batch& batch, const StepInfo& step) {
   return losses_of(pixels, truths, step);
 }
 
-Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
-                        const StepInfo& step) const {
+LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
+                          const StepInfo& step) const {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
   const auto all = outputs(pixels, pass);
   const auto device = pixels.device();
@@ -171,7 +130,7 @@ Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& trut
                           all.objects.detach(), all.classes.detach()};
   const auto [rows, objects, ious] = assign(predicted, grid, own_boxes, own_labels, counts);
   const auto count = static_cast<double>(rows.size(0));
-  const double total = std::max(1.0, step.total("foreground cells", count));
+  const Count over{"foreground cells", count};
   if (step.figures)
     step.figures->add("cells/object", count, static_cast<double>(own_labels.size(0)));
 
@@ -188,28 +147,29 @@ Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& trut
   const auto class_target = at::zeros_like(logits.detach())
                                 .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
 
-  Losses losses{
-      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets) / total},
-      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object) / total},
-      {"loss_cls", binary_cross_entropy_sum(logits, class_target) / total}};
+  LossSums losses{
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets), over},
+      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), over},
+      {"loss_cls", binary_cross_entropy_sum(logits, class_target), over}};
   if (options_.l1_from < 0) return losses;
   const bool with_l1 = step.progress >= options_.l1_from;
-  losses.emplace_back("loss_l1",
-                      with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0) / total
-                              : at::zeros({}, said.options().requires_grad(false)));
+  losses.push_back({"loss_l1",
+                    with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0)
+                            : at::zeros({}, said.options().requires_grad(false)),
+                    over});
   return losses;
 }
 
 Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) const {
   const auto [classes, label] = at::sigmoid(outputs.classes[image]).max(1);
   const auto score = classes * at::sigmoid(outputs.objects[image]);
-  const auto good = (score >= options_.score_threshold).nonzero().squeeze(1);
+  const auto good = (score >= options_.score_thresh).nonzero().squeeze(1);
   const auto of_good = [&](const at::Tensor& all) { return all.index_select(0, good); };
   const auto boxes = corners_of(
       decoded(of_good(outputs.boxes[image]), of_good(grid.corners), of_good(grid.strides)));
   const auto scores = of_good(score), labels = of_good(label);
-  auto kept = batched_nms(boxes, scores, labels, options_.nms);
-  kept = kept.narrow(0, 0, std::min(options_.most, kept.size(0)));
+  auto kept = batched_nms(boxes, scores, labels, options_.nms_thresh);
+  kept = kept.narrow(0, 0, std::min(options_.detections_per_img, kept.size(0)));
   return {boxes.index_select(0, kept), scores.index_select(0, kept), labels.index_select(0, kept)};
 }
 
@@ -224,11 +184,11 @@ std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
   return found;
 }
 
-std::vector<std::vector<DetectedObject>> Yolox::detect(const Batch& batch) {
-  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "", options_.boxes);
+std::vector<std::vector<DetectedObject>> Yolox::find_objects(const Batch& batch, DetectionNotes*) {
+  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, {}, options_.boxes);
 }
 
-onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
+onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
@@ -254,13 +214,14 @@ onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
   const auto place = g.in("detections");
   const auto boxes = onnx::concat(all_boxes, 1), labels = onnx::concat(all_labels, 1);
   const auto all = onnx::concat(all_scores, 1);  // (N, P)
-  const auto scores = onnx::where(all >= options_.score_threshold, all, -1);
+  const auto scores = onnx::where(all >= options_.score_thresh, all, -1);
   const auto label = g.constant(at::arange(classes_, at::kLong).view({-1, 1}), "labels");
   const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(labels, {1}), label),
                                     onnx::unsqueeze(scores, {1}), -1);  // (N, K, P)
-  const auto kept = batched_nms(boxes, by_class, options_.nms, /*offset=*/0, options_.most);
+  const auto kept =
+      batched_nms(boxes, by_class, options_.nms_thresh, /*offset=*/0, options_.detections_per_img);
   const auto [best, cells] =
-      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.most);
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.detections_per_img);
 
   const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1);
@@ -272,7 +233,7 @@ onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
                              onnx::gather_nd(labels, cell),
                              onnx::squeeze(image, {1}),
                              {}},
-                            "", /*cells=*/0, options_.boxes);
+                            {}, /*cells=*/0, options_.boxes);
 }
 
 MILLRACE_REGISTER(register_detector<Yolox>(

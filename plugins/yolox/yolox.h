@@ -23,27 +23,28 @@ class Yolox final : public Detector {
 
   Yolox(const YoloxOptions& options, const ModelContext& context);
 
-  Losses losses(const Batch& batch, const StepInfo& step) override;
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override;
-  onnx::Objects add_to(const onnx::Images& images, bool pasted) const override;
   const Parameters& parameters() const override { return parameters_; }
-  void parameters_changed() override { parameters_.mark_changed(); }
   bool gives_masks() const override { return false; }
-  double activation_bytes(std::int64_t images, double pixels) const override;
-  /// Refuses data without an object; warns of batch norm by rank.
-  std::vector<std::string> check_training(const TrainingFacts& facts) const override;
 
   // For tests: pixels (N, 3, H, W), BGR 0 .. 255, whose sides are multiples of 32.
   const Pafpn& pyramid() const { return pyramid_; }
   /// Raw outputs: `boxes` as in Predictions.
   Outputs outputs(const at::Tensor& pixels, const NormPass& pass) const;
   /// Of pixels with the objects of `truths`, whose boxes are in these pixels, on the host.
-  Losses losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
-                   const StepInfo& step) const;
+  LossSums losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
+                     const StepInfo& step) const;
   /// Best first, in these pixels.
   std::vector<Found> find(const at::Tensor& pixels) const;
 
  private:
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override;
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override;
+  onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const override;
+  void on_parameters_changed() override { parameters_.mark_changed(); }
+  /// Refuses data without an object; warns of batch norm by rank.
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
+
   /// BGR 0 .. 255 in fp32, padded with the level 114.
   at::Tensor pixels_of(const Batch& batch, cv::Size padded) const;
   Found best(const Outputs& outputs, const Grid& grid, std::int64_t image) const;

@@ -40,6 +40,24 @@ TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {
   EXPECT_EQ(std::get<std::string>(config.section("model").find("type")->data), "retinanet");
 }
 
+TEST_F(ConfigFiles, AddsTablesWithPlacesToInheritedList) {
+  write("base.toml", "stages = [{ type = 'read' }]\n");
+  write("middle.toml", "base = 'base.toml'\n[[stages]]\ntype = 'flip'\nafter = 'read'\n");
+  const auto file =
+      write("own.toml", "base = 'middle.toml'\n[[stages]]\ntype = 'pad'\nbefore = 'flip'\n");
+  const std::string inherited =
+      "[{ type = \"read\" }, { type = \"flip\", after = \"read\" }, "
+      "{ type = \"pad\", before = \"flip\" }";
+  EXPECT_EQ(value_text(*load_config(file).find("stages")), inherited + "]");
+  const std::vector<std::string> more = {"stages=[{ type = 'crop', after = 'read' }]"};
+  EXPECT_EQ(value_text(*load_config(file, more).find("stages")),
+            inherited + ", { type = \"crop\", after = \"read\" }]");
+  const std::vector<std::string> other = {
+      "stages=[{ type = 'read' }, { type = 'crop', after = 'read' }]"};
+  EXPECT_EQ(value_text(*load_config(file, other).find("stages")),
+            "[{ type = \"read\" }, { type = \"crop\", after = \"read\" }]");
+}
+
 TEST_F(ConfigFiles, RefusesACircleOfBases) {
   write("a.toml", "base = \"b.toml\"\n");
   const auto file = write("b.toml", "base = \"a.toml\"\n");

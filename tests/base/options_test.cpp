@@ -5,7 +5,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
-#include "millrace/base/renamed_keys.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
@@ -203,14 +202,6 @@ TEST(Options, ANameWithDotsIsAnOptionInATable) {
               AllOf(HasSubstr("unknown key 'rpn.other'"), HasSubstr("`unset` it")));
 }
 
-TEST(Options, OldNamesAreToldTogetherWithTheirPlacesAndNewNames) {
-  EXPECT_EQ(message_of<Nested>("backbone = 'resnet18'\nrpn_nms = 0.5\nother = 1\n"),
-            "c.toml:1:12: model.backbone is called model.backbone.type now\n"
-            "c.toml:2:11: model.rpn_nms is called model.rpn.nms_thresh now");
-  EXPECT_THAT(message_of<Nested>("rpn_high = 0.5"), HasSubstr("unknown key 'rpn_high'"))
-      << "an old name of an option that is not here";
-}
-
 TEST(Options, ADurationHasAUnit) {
   const auto patience = [](const std::string& value) {
     return read_options<Nested>(parse_config("patience = " + value, "c.toml")).patience.seconds;
@@ -231,77 +222,6 @@ TEST(Options, ADurationHasAUnit) {
   Config table;
   complete_options<Nested>(table);
   EXPECT_EQ(value_text(*table.find("patience")), "\"5 minutes\"");
-}
-
-TEST(RenamedKeys, AnOldConfigurationIsReadWithNewNamesAndDurations) {
-  const auto old = parse_config(R"(
-[data]
-source_timeout = 90
-[[data.sources]]
-name = "photos"
-use = "coco"
-[[data.stages]]
-use = "random_crop"
-type = "absolute"
-[model]
-name = "maskrcnn"
-backbone = "resnet18"
-norm = "gn"
-[schedule]
-kind = "cosine"
-warmup_epochs = 0.0
-warmup_images = 0
-warmup_steps = 500
-[callbacks.progress]
-seconds = 0.5
-[callbacks.best]
-use = "keep_best"
-)",
-                                "old.toml");
-  const auto now = parse_config(R"(
-[data]
-source_timeout = "90 seconds"
-[[data.sources]]
-name = "photos"
-type = "coco"
-[[data.stages]]
-type = "random_crop"
-crop_type = "absolute"
-[model]
-type = "maskrcnn"
-[model.backbone]
-type = "resnet18"
-norm = "gn"
-[schedule]
-type = "cosine"
-warmup = "500 steps"
-[callbacks.progress]
-interval = "0.5 seconds"
-[callbacks.best]
-type = "keep_best"
-)",
-                                "new.toml");
-  EXPECT_EQ(to_toml(with_new_keys(old)), to_toml(now));
-  EXPECT_EQ(to_toml(with_new_keys(now)), to_toml(now));
-}
-
-TEST(RenamedKeys, TheLengthOfAWarmUpIsTheOneThatCounted) {
-  const auto warmup = [](const std::string& schedule) {
-    const auto tree = with_new_keys(parse_config("[schedule]\n" + schedule, "old.toml"));
-    return to_toml(*tree.find("schedule"));
-  };
-  EXPECT_EQ(warmup("warmup_steps = 1"), "warmup = \"1 step\"\n");
-  EXPECT_EQ(warmup("warmup_steps = 0\nwarmup_images = 0"), "warmup = \"0 steps\"\n");
-  EXPECT_EQ(warmup("warmup_images = 64000\nwarmup_steps = 9"), "warmup = \"64000 images\"\n");
-  EXPECT_EQ(warmup("warmup_epochs = 0.5\nwarmup_images = 64\nwarmup_steps = 9"),
-            "warmup = \"0.5 epochs\"\n");
-  EXPECT_EQ(warmup("warmup_epochs = 0.0"), "");
-}
-
-TEST(RenamedKeys, LossesAreKnownByTheirOldNames) {
-  EXPECT_EQ(renamed_loss("val/rpn_box"), "val/loss_rpn_box_reg");
-  EXPECT_EQ(renamed_loss("box_class_2"), "loss_classifier_stage2");
-  EXPECT_EQ(renamed_loss("val/loss_mask"), "");
 }
 
 struct Layer {

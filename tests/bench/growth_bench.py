@@ -34,11 +34,12 @@ class Bench:
             self.sets[key] = make_set(os.path.join(self.folder, f"set{len(self.sets)}"), **sizes)
         return self.sets[key]
 
-    def json(self, *words, settings=None, cache=""):
+    def json(self, *words, settings=None, cache="", program="trainer"):
         """The JSON that a command prints, and what the process took."""
         words += tuple(word for key, value in (settings or {}).items()
                        for word in ("--set", f"{key}={value}"))
-        result, used = run([self.trainer, *map(str, words), "--json"],
+        program = os.path.join(os.path.dirname(self.trainer), program)
+        result, used = run([program, *map(str, words), "--json"],
                            environment={**AS_ROOT,
                                         "MILLRACE_CACHE": cache or f"{self.folder}/cache"})
         if result is None:
@@ -91,8 +92,8 @@ class Bench:
         """A training step of so many ranks, 2 images of each."""
         settings = {"data.root": f'"{data}"', "data.batch_size": IMAGES, "train.threads": 1}
         numbers = ",".join(str(n) for n in sorted({1, count}))
-        result, _ = self.json("bench", "scaling", f"{CONFIGS}/maskrcnn.toml", "--weak", "--ranks",
-                              numbers, "--steps", 10, settings=settings)
+        result, _ = self.json(f"{CONFIGS}/maskrcnn.toml", "--weak", "--ranks", numbers, "--steps",
+                              10, settings=settings, program="bench_scaled_runs")
         return {"training step, CPU ms of all ranks": 1e3 * result["runs"][-1]["cpu_s"]}
 
     def serving(self, data, consumers, batches):

@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
-"""The memory of a training as it is forecast before its first step, beside what it took.
+"""The peak memory of trainings with 1, 100, 1,000 and 4,000 objects in an image.
 
-    tests/bench/memory.py TRAINER [--steps 3] [--only maskrcnn] [--objects]
+    tests/bench/memory.py TRAINER [--steps 3] [--only maskrcnn]
 
-For each detector, at several sizes and batches, in fp32 and bf16: a training of some steps on COCO
-photos of 640x480 (of MILLRACE_TEST_DATA, default ../shared/data), with a checkpoint and, where a
-row says so, an evaluation. The forecast and the peak are those of its record.json. Detectors with
+For each detector: a training of some steps on COCO photos of 640x480 (of MILLRACE_TEST_DATA,
+default ../shared/data), with a checkpoint. The peak is that of its record.json. Detectors with
 regions start from ImageNet's weights, so that they have proposals, and count nearly all of them as
-foreground: as many as may be, with which a forecast counts.
-
---objects: instead, the peak with 1, 100, 1,000 and 4,000 objects in an image.
+foreground: as many as may be.
 """
 import argparse
 import copy
@@ -30,14 +27,13 @@ REGIONS = {**TRAINED, "model.roi.fg_iou_thresh": "[0.0001]"}
 CASCADE = {**TRAINED, "model.roi.fg_iou_thresh": "[0.0001, 0.0001, 0.0001]"}
 YOLOX = {**PLAIN, "data.divisor": 32, "model.random_size": "[]", "schedule.type": '"constant"',
          "unset": '["data.stages", "schedule"]'}
-# name -> configuration, settings, (short side, batch) of each row
-DETECTORS = {
-    "maskrcnn": (COCO + "mask_rcnn_R50_FPN_1x.toml", REGIONS, [(320, 4), (640, 2), (800, 1)]),
-    "fasterrcnn": (COCO + "faster_rcnn_R50_FPN_1x.toml", REGIONS, [(320, 4), (640, 2)]),
-    "cascadercnn": (COCO + "cascade_mask_rcnn_R50_FPN_1x.toml", CASCADE, [(320, 2), (640, 1)]),
-    "retinanet": (COCO + "retinanet_R50_FPN_1x.toml", {}, [(320, 4), (640, 2)]),
-    "yolox": (COCO + "yolox_s.toml", YOLOX, [(416, 4), (640, 2)]),
-    "rtdetr": (COCO + "rtdetr_r18vd.toml", PLAIN, [(320, 4), (640, 2)]),
+DETECTORS = {  # name -> configuration, settings
+    "maskrcnn": (COCO + "mask_rcnn_R50_FPN_1x.toml", REGIONS),
+    "fasterrcnn": (COCO + "faster_rcnn_R50_FPN_1x.toml", REGIONS),
+    "cascadercnn": (COCO + "cascade_mask_rcnn_R50_FPN_1x.toml", CASCADE),
+    "retinanet": (COCO + "retinanet_R50_FPN_1x.toml", {}),
+    "yolox": (COCO + "yolox_s.toml", YOLOX),
+    "rtdetr": (COCO + "rtdetr_r18vd.toml", PLAIN),
 }
 TRAIN_ONLY = {"callbacks.evaluate.enabled": "false", "data.val": '""'}
 
@@ -57,25 +53,6 @@ def trained(trainer, folder, config, sets, steps):
         (run,) = os.listdir(runs)
         with open(os.path.join(runs, run, "record.json")) as f:
             return json.load(f)["starts"][0]
-
-
-def row(trainer, folder, name, config, sets, size, batch, steps, precision, evaluates):
-    sets = {**sets, "data.short_side": size, "data.max_side": 2 * size, "data.batch_size": batch,
-            "data.test_batch_size": 1, "train.precision": f'"{precision}"'}
-    if evaluates:
-        # The evaluation must be what takes most: few pixels to train on, and many to detect in.
-        sets |= {"data.short_side": 64, "data.max_side": 128, "data.batch_size": 1,
-                 "data.test_short_side": size, "data.test_max_side": 2 * size,
-                 "data.test_batch_size": batch, "train.eval_precision": f'"{precision}"',
-                 "callbacks.evaluate.images": 2 * batch}
-        sets["train.precision"] = '"fp32"'
-    else:
-        sets |= TRAIN_ONLY
-    start = trained(trainer, folder, config, sets, steps)
-    forecast, peak = start["memory_forecast_mib"]["most"], start["used"]["peak_memory_mib"][0]
-    kind = "evaluation" if evaluates else "training"
-    print(f"| {name} | {kind} | {size} | {batch} | {precision} | {forecast:,} | {peak:,} "
-          f"| {100 * (forecast / peak - 1):+.0f} % |", flush=True)
 
 
 def crowded(folder, count, out):
@@ -104,7 +81,7 @@ def crowded(folder, count, out):
 def compare_objects(trainer, folder, names, steps):
     print("| detector | objects in an image | peak, MiB |\n|---|---|---|")
     for name in names:
-        config, sets, _ = DETECTORS[name]
+        config, sets = DETECTORS[name]
         for count in 1, 100, 1000, 4000:
             with tempfile.TemporaryDirectory() as out:
                 crowded(folder, count, out)
@@ -120,23 +97,10 @@ def main():
     arguments.add_argument("trainer")
     arguments.add_argument("--steps", type=int, default=3)
     arguments.add_argument("--only", choices=DETECTORS)
-    arguments.add_argument("--objects", action="store_true")
     a = arguments.parse_args()
-    names = [a.only] if a.only else list(DETECTORS)
     with tempfile.TemporaryDirectory() as folder:
         make_data(photos(), folder)
-        if a.objects:
-            return compare_objects(a.trainer, folder, names, a.steps)
-        print("| detector | | short side | batch | | forecast, MiB | peak, MiB | off by |"
-              "\n|---|---|---|---|---|---|---|---|")
-        for name in names:
-            config, sets, sizes = DETECTORS[name]
-            cases = [(size, "fp32", False) for size in sizes]
-            cases += [(sizes[1], "bf16", False)]
-            cases += [((640, 2), precision, True) for precision in ("fp32", "bf16")]
-            for (size, batch), precision, evaluates in cases:
-                row(a.trainer, folder, name, config, sets, size, batch, a.steps, precision,
-                    evaluates)
+        compare_objects(a.trainer, folder, [a.only] if a.only else list(DETECTORS), a.steps)
 
 
 main()

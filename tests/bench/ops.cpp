@@ -106,7 +106,7 @@ struct Anchors {
   Anchors() {
     for (std::int64_t stride = 4; stride <= 64; stride *= 2) {
       const auto size = static_cast<double>(stride);
-      const auto cells = cell_anchors({8 * size}, {0.5, 1, 2}, "rounded", size);
+      const auto cells = cell_anchors({8 * size}, {0.5, 1, 2}, AnchorRounding::rounded, size);
       levels.push_back(
           grid_anchors(cells, (800 + stride - 1) / stride, 1344 / stride, {size, size}));
       counts.push_back(levels.back().size(0));
@@ -162,7 +162,8 @@ void targets_of_masks(benchmark::State& state) {
   measure(
       state,
       [&] {
-        return mask_targets(matched, regions, 28, state.range(0) ? "soft" : "binary", 512, 512);
+        return mask_targets(matched, regions, 28,
+                            state.range(0) ? MaskTarget::soft : MaskTarget::binary, 512, 512);
       },
       [](const at::Tensor& targets) { return targets.mean().item<double>(); });
 }

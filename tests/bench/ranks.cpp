@@ -18,6 +18,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/precision.h"
 #include "millrace/trainer/run/session.h"
@@ -46,7 +47,7 @@ double sums_alone(const Cluster& cluster, const Parameters& parameters, at::Scal
   for (int i = 0; i < kAlone; ++i) {
     cluster.meet("sums alone");
     const auto began = Clock::now();
-    buckets.collect();
+    buckets.begin_group(0, /*is_last=*/true);
     buckets.finish();
     fastest = std::min(fastest, seconds_since(began));
   }
@@ -99,6 +100,7 @@ int run(int argc, char** argv, const Cluster& cluster) {
 
 int main(int argc, char** argv) {
   millrace::start_logging();
+  millrace::prepare_opencv();
   return millrace::Cluster::run(
       [&](const millrace::Cluster& cluster) { return millrace::run(argc, argv, cluster); });
 }

@@ -20,6 +20,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/run/run.h"
@@ -181,6 +182,7 @@ int main(int argc, char** argv) try {
     ::execv("/proc/self/exe", argv);
   }
   millrace::start_logging();
+  millrace::prepare_opencv();
   spdlog::set_level(spdlog::level::warn);
   return millrace::run(argc, argv);
 } catch (const std::exception& problem) {

@@ -76,7 +76,8 @@ TEST(AverageWeights, AreAFileOfWeights) {
 
 /// Its boxes are off by the sum of its weights.
 struct Judge final : LineDetector {
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
     const auto off = parameters().find("line.weight")->value.sum().item<float>();
     std::vector<std::vector<DetectedObject>> found;
     for (std::size_t i = 0; i < batch.size(); ++i)

@@ -33,7 +33,8 @@ class LearningDetector : public LineDetector {
   explicit LearningDetector(std::function<void()> before_detecting = [] {})
       : before_detecting_(std::move(before_detecting)) {}
 
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
     before_detecting_();
     const auto& weight = parameters().find("line.weight")->value;
     const auto off = 9 / (1 + std::abs(weight.sum().item<float>()));
@@ -101,8 +102,9 @@ std::string failure_of(const Training& run) {
 /// Proposes what it finds, and the whole image.
 struct ProposingDetector final : LearningDetector {
   bool gives_notes() const override { return true; }
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
-    auto found = LearningDetector::detect(batch);
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes* notes) override {
+    auto found = LearningDetector::find_objects(batch, nullptr);
     if (notes) *notes = {found, found};
     for (std::size_t i = 0; notes && i < found.size(); ++i)
       notes->proposals[i].push_back({.box = {0, 0, 64, 64}, .score = 0.5F});
@@ -366,7 +368,8 @@ TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
 /// As after the first steps of many a training.
 struct BlindToBoxes final : LearningDetector {
   bool gives_masks() const override { return false; }
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
     return std::vector<std::vector<DetectedObject>>(batch.images.size());
   }
 };

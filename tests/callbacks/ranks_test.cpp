@@ -239,8 +239,9 @@ TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
 
 /// Detections that differ from image to image.
 struct Finding : LineDetector {
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
-    auto found = LineDetector::detect(batch);
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
+    auto found = LineDetector::find_objects(batch, nullptr);
     for (std::size_t i = 0; i < found.size(); ++i) {
       auto& first = found[i][0];
       first.score = 0.5F + 0.04F * static_cast<float>(batch.images[i].image_id);
@@ -323,11 +324,11 @@ TEST(Ranks, StopTogetherAtTargets) {
 TEST(Ranks, MeasureTheValidationLossOfAllImages) {
   const Scratch scratch;
   struct Known final : LineDetector {
-    Losses losses(const Batch& batch, const StepInfo& step) override {
-      if (!step.measured_only) return LineDetector::losses(batch, step);
+    LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
+      if (!step.measured_only) return LineDetector::compute_losses(batch, step);
       float sum = 0;
       for (const auto& image : batch.images) sum += static_cast<float>(image.image_id);
-      return {{"id", at::tensor(sum / static_cast<float>(batch.size()))}};
+      return {{"id", at::tensor(sum), {"images", static_cast<double>(batch.size())}}};
     }
   };
   auto run = training(scratch / "run", {{"validation_loss", ""}});

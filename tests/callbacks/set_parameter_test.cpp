@@ -44,7 +44,8 @@ TEST(SetParameter, FollowsAFunction) {
   LineDetector model;
   std::vector<double> seen;
   CallbackList list;
-  list.add("pulse", std::make_unique<SetParameter>("optimizer.clip_norm", [](const TrainState& s) {
+  list.add("pulse",
+           std::make_unique<SetParameter>("pulse", "optimizer.clip_norm", [](const TrainState& s) {
              return s.at.step % 2 == 0 ? 1.0 : 2.0;
            }));
   auto look = std::make_unique<LambdaCallback>();

@@ -126,11 +126,11 @@ TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
 /// Does not end its fifth step before the log says that it takes long.
 struct SlowDetector final : LineDetector {
   explicit SlowDetector(const Log& to_watch) : log(to_watch) {}
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     if (step.step == 4) {
       EXPECT_TRUE(log.comes_to_say("takes step 5 with images "));
     }
-    return LineDetector::losses(batch, step);
+    return LineDetector::compute_losses(batch, step);
   }
   const Log& log;
 };
@@ -168,7 +168,7 @@ TEST(WatchdogCallback, RefusesWhatIsNoTime) {
        {"after = '5 steps'", "after = 'soon'", "after = '0 seconds'", "step_limit = '1 epoch'"}) {
     auto table = parse_config(toml, "a.toml");
     watchdog.complete(table);
-    EXPECT_THROW(watchdog.create(table), ConfigError) << toml;
+    EXPECT_THROW(watchdog.create(table, "watchdog"), ConfigError) << toml;
   }
 }
 

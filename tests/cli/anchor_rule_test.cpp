@@ -74,11 +74,13 @@ TEST(AnchorRule, IsThatOfTheDetectors) {
   expect_as_matched("maskrcnn",
                     "anchors.sizes = [8, 24, 64, 100, 300]\nanchors.aspect_ratios = [0.3, 1]\n"
                     "anchors.rounding = 'legacy'\nboxes.offset = 1\nrpn.fg_iou_thresh = 0.6",
-                    {.sizes = {8, 24, 64, 100, 300}, .ratios = {.3, 1}, .rounding = "legacy"}, 4,
-                    {.low = .3, .high = .6, .low_quality = true, .offset = 1});
-  expect_as_matched("retinanet", "", {.scales = 3}, 8,
+                    {.sizes = {8, 24, 64, 100, 300},
+                     .aspect_ratios = {.3, 1},
+                     .rounding = AnchorRounding::legacy},
+                    4, {.low = .3, .high = .6, .low_quality = true, .offset = 1});
+  expect_as_matched("retinanet", "", {.scales_per_octave = 3}, 8,
                     {.low = .4, .high = .5, .low_quality = true});
-  PyramidAnchors torchvision{.scales = 3};
+  PyramidAnchors torchvision{.scales_per_octave = 3};
   torchvision.use_torchvision();
   expect_as_matched("retinanet", "style = 'torchvision'", torchvision, 8,
                     {.low = .4, .high = .5, .low_quality = true});

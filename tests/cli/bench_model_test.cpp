@@ -29,12 +29,10 @@ TEST_F(BenchModel, TellsWhereTheTimeOfAStepAndOfADetectionGoes) {
   }
 }
 
-TEST_F(BenchModel, SetsOperatorsBesideTheBestOfTheMachine) {
+TEST_F(BenchModel, CountsWorkOfOperators) {
   const auto data = make_data();
-  const Words command = {"bench", "model", "--steps", "1", "--roofline"};
+  const Words command = {"bench", "model", "--steps", "1", "--work"};
   const auto json = successful(trainer(on(data, command + Words{"--json"}))).json();
-  EXPECT_GT(json.at("peaks").at("flops_per_s").get<double>(), 1e9);
-  EXPECT_GT(json.at("peaks").at("bytes_per_s").get<double>(), 1e8);
   double flops = 0;
   for (const auto& one : json.at("operators")) {
     EXPECT_GE(one.at("bytes").get<double>(), 0) << one.at("name");

@@ -1,4 +1,4 @@
-// trainer import: labels of other tools into COCO's layout, and back.
+// trainer import: labels of other tools into COCO's layout.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -9,7 +9,17 @@ class Import : public Trainer {
  protected:
   Import() {
     const auto data = make_data();
-    successful(trainer({"import", data, "--to", "yolo", "--out", yolo_}));
+    fs::create_directories(yolo_);
+    write_text(yolo_ / "data.yaml", "train: images/train\nval: images/val\nnames: [a, b, c]\n");
+    for (const std::string split : {"train", "val"}) {
+      for (const auto& image : fs::directory_iterator(data / (split + "2017"))) {
+        fs::create_directories(yolo_ / "images" / split);
+        fs::create_directories(yolo_ / "labels" / split);
+        fs::copy_file(image, yolo_ / "images" / split / image.path().filename());
+        write_text(yolo_ / "labels" / split / image.path().stem().concat(".txt"),
+                   "0 .5 .5 .2 .2\n2 .3 .3 .4 .4\n");
+      }
+    }
   }
 
   fs::path yolo_ = in_folder("yolo"), out_ = in_folder("out");
@@ -45,7 +55,8 @@ TEST_F(Import, WrongUseIsASentenceAndMakesNothing) {
   expect_error(trainer({"import", in_folder("nowhere"), "--out", out_}), 2, "no such folder");
   expect_error(trainer({"import", yolo_, "--out", out_, "--format", "yolov8"}), 2,
                "unknown format 'yolov8'");
-  expect_error(trainer({"import", yolo_, "--out", out_, "--to", "vox"}), 2, "did you mean 'voc'");
+  expect_error(trainer({"import", yolo_, "--out", out_, "--format", "vox"}), 2,
+               "did you mean 'voc'");
   expect_error(trainer({"import", yolo_, "--out", yolo_}), 2, yolo_.string());
   EXPECT_FALSE(fs::exists(out_));
 }

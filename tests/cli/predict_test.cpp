@@ -4,6 +4,7 @@
 #include "tests/cli/trainer.h"
 #include "tests/support/exif.h"
 #include "tests/support/page_json.h"
+#include "tests/support/tiff.h"
 #include "tests/support/videos.h"
 #include "tests/support/wait.h"
 
@@ -221,18 +222,6 @@ TEST_F(Predict, GivesTheSameInBatches) {
   EXPECT_EQ(all_in(out), expected);
 }
 
-/// RGB as a BMP; `width` is a multiple of 4.
-std::string bmp_of(const Pixels& rgb, int width, int height) {
-  const auto word = [](int value) { return little_endian(static_cast<std::uint64_t>(value), 4); };
-  auto bytes = "BM" + word(54 + 3 * width * height) + word(0) + word(54) + word(40) + word(width) +
-               word(height) + word(1 | 24 << 16) + std::string(24, '\0');
-  for (int y = height - 1; y >= 0; --y)
-    for (int x = 0; x < width; ++x)
-      for (int c = 2; c >= 0; --c)
-        bytes += static_cast<char>(rgb[static_cast<std::size_t>(3 * (y * width + x) + c)]);
-  return bytes;
-}
-
 TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
   const auto weights = model(), out = in_folder("out"), video = in_folder("street.mp4");
   const std::vector<std::int64_t> times = {0, 3000, 7500, 90000, 90001};
@@ -269,8 +258,9 @@ TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
   pixels.resize(128 * 96 * 3);
   again->read(pixels.data());
   again->read(pixels.data());
-  const auto photo = in_folder("frame.bmp");
-  write_text(photo, bmp_of(pixels, 128, 96));
+  const auto photo = in_folder("frame.tif");
+  write_text(photo,
+             tiff_of({reinterpret_cast<const char*>(pixels.data()), pixels.size()}, 128, 96));
   successful(trainer(Words{"predict", weights, photo} + all));
   auto found = read_json(out / "detections.json");
   ASSERT_FALSE(found.empty());

@@ -62,9 +62,8 @@ TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
 }
 
 TEST_F(Usage, OldNamesOfOptionsAreErrorsThatNameTheNew) {
-  for (const Words& words :
-       {Words{"run", "a.toml", "--output", "runs"}, Words{"export", "runs/a-1", "--to", "a.onnx"},
-        Words{"bench", "scaling", "a.toml", "--output", "runs"}}) {
+  for (const Words& words : {Words{"run", "a.toml", "--output", "runs"},
+                             Words{"export", "runs/a-1", "--to", "a.onnx"}}) {
     const auto outcome = trainer(words);
     expect_error(outcome, 2, words[words.size() - 2]);
     EXPECT_THAT(outcome.err, HasSubstr("--out\n"));
@@ -124,7 +123,7 @@ TEST_F(Usage, WhatIsKnownIsAnsweredAsTheTorchHalfDoes) {
   const auto alone = in_folder("trainer"), faulty = in_folder("faulty.toml");
   fs::copy_file(MILLRACE_TRAINER, alone);
   write_text(faulty, "[train]\nmax_steps = = 3\n");
-  for (const Words& words : {Words{"--help"}, {"-h"}, {"list"}, {"list", "--json"}}) {
+  for (const Words& words : {Words{"--help"}, {"-h"}}) {
     const auto expected = successful(run(std::string(MILLRACE_TRAINER) + "-torch", words));
     EXPECT_EQ(successful(run(alone, words)).out, expected.out) << words[0];
   }

@@ -2,6 +2,7 @@
 // fit.
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
+#include "tests/support/tiff.h"
 
 namespace millrace::testing {
 namespace {
@@ -326,26 +327,13 @@ TEST_F(Weights, WithoutACardOrOutOfPlaceSayWhatToGive) {
                "nosuch.safetensors");
 }
 
-/// A grey BMP; `width` is a multiple of 4.
-std::string bmp(std::uint32_t width, std::uint32_t height) {
-  const auto word = [](std::uint32_t value) {
-    std::string bytes;
-    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> 8 * i);
-    return bytes;
-  };
-  const std::string pixels(std::size_t{3} * width * height, '\x80');
-  return "BM" + word(54 + static_cast<std::uint32_t>(pixels.size())) + word(0) + word(54) +
-         word(40) + word(width) + word(height) + word(1 | 24 << 16) + std::string(24, '\0') +
-         pixels;
-}
-
 TEST_F(Weights, PredictLosesNoImageForAnother) {
   const auto weights = trained();
   const auto photos = in_folder("photos");
   fs::rename(data_ / "val2017", photos);
   write_text(photos / "000-broken.jpg", "no picture");
-  write_text(photos / "001-narrow.bmp", bmp(3000, 9));
-  write_text(photos / "002-thread.bmp", bmp(20000, 1));
+  write_text(photos / "001-narrow.tif", tiff_of(std::string(3 * 3000 * 9, '\x80'), 3000, 9));
+  write_text(photos / "002-thread.tif", tiff_of(std::string(3 * 20000, '\x80'), 20000, 1));
   const auto good = std::distance(fs::directory_iterator(photos), fs::directory_iterator()) - 1;
   const auto out = in_folder("seen");
   // A folder stands where the picture of one of them should go.
@@ -354,7 +342,7 @@ TEST_F(Weights, PredictLosesNoImageForAnother) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("000-broken.jpg"));
   EXPECT_THAT(outcome.err, HasSubstr("2 of " + std::to_string(good + 1) + " images failed: "));
-  EXPECT_THAT(outcome.err, HasSubstr("001-narrow.bmp"));
+  EXPECT_THAT(outcome.err, HasSubstr("001-narrow.tif"));
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), good - 1);
   EXPECT_EQ(read_json(out / "images.json").at("images").size(), static_cast<std::size_t>(good));
   EXPECT_TRUE(fs::exists(out / "002-thread.jpg"));

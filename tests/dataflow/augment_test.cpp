@@ -85,18 +85,18 @@ TEST(Augmentations, MasksFollowPixels) {
 TEST(RandomCrop, DrawsSizesAsDetectron2) {
   Rng rng{1};
   const cv::Size image(100, 60);
-  EXPECT_EQ((RandomCrop{.type = Cut::relative, .size = {0.5, 0.25}}.draw_size(image, rng)),
+  EXPECT_EQ((RandomCrop{.crop_type = Cut::relative, .size = {0.5, 0.25}}.draw_size(image, rng)),
             cv::Size(50, 15));
-  EXPECT_EQ((RandomCrop{.type = Cut::absolute, .size = {80, 80}}.draw_size(image, rng)),
+  EXPECT_EQ((RandomCrop{.crop_type = Cut::absolute, .size = {80, 80}}.draw_size(image, rng)),
             cv::Size(80, 60));
   std::set<int> widths, heights;
   for (int i = 0; i < 2000; ++i) {
     const auto range =
-        RandomCrop{.type = Cut::absolute_range, .size = {58, 62}}.draw_size(image, rng);
+        RandomCrop{.crop_type = Cut::absolute_range, .size = {58, 62}}.draw_size(image, rng);
     widths.insert(range.width);
     heights.insert(range.height);
     const auto share =
-        RandomCrop{.type = Cut::relative_range, .size = {0.3, 0.9}}.draw_size(image, rng);
+        RandomCrop{.crop_type = Cut::relative_range, .size = {0.3, 0.9}}.draw_size(image, rng);
     EXPECT_TRUE(share.width >= 30 && share.width <= 100 && share.height >= 54 &&
                 share.height <= 60);
   }
@@ -105,7 +105,7 @@ TEST(RandomCrop, DrawsSizesAsDetectron2) {
 }
 
 TEST(RandomCrop, ShowsTheWindowThatWasDrawn) {
-  const RandomCrop stage{.type = Cut::absolute, .size = {20, 10}};
+  const RandomCrop stage{.crop_type = Cut::absolute, .size = {20, 10}};
   for (std::uint64_t i = 0; i < 50; ++i) {
     Rng one{2, i}, two{2, i};
     const auto window = stage.draw(sample_of(100, 60, {40, 30, 50, 40}), one);
@@ -122,7 +122,8 @@ TEST(RandomCrop, ShowsTheWindowThatWasDrawn) {
 TEST(RandomCrop, KeepsAnObjectWhereThereIsOne) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{3};
-  const RandomCrop keeps{.type = Cut::relative, .size = {0.2, 0.2}, .visibility = {.min_area = 50}};
+  const RandomCrop keeps{
+      .crop_type = Cut::relative, .size = {0.2, 0.2}, .visibility = {.min_area = 50}};
   auto any = keeps;
   any.keep_object = false;
   int lost = 0;
@@ -143,7 +144,7 @@ TEST(RandomCrop, OfAnImageWithoutObjectsGoesAnywhere) {
     Rng rng{4, i};
     auto sample = sample_of(12, 12);
     sample.objects = {};
-    left.insert(RandomCrop{.type = Cut::absolute, .size = {8, 8}}.draw(sample, rng).x);
+    left.insert(RandomCrop{.crop_type = Cut::absolute, .size = {8, 8}}.draw(sample, rng).x);
   }
   EXPECT_THAT(left, ElementsAre(0, 1, 2, 3, 4));
 }
@@ -151,7 +152,7 @@ TEST(RandomCrop, OfAnImageWithoutObjectsGoesAnywhere) {
 TEST(RandomCrop, RefusesSizesThatAreNone) {
   const auto refusal = [](Cut type, Options::Reals size) {
     return message_of<std::invalid_argument>(
-        [&] { RandomCrop{.type = type, .size = std::move(size)}.check(); });
+        [&] { RandomCrop{.crop_type = type, .size = std::move(size)}.check(); });
   };
   EXPECT_THAT(refusal(Cut::relative, {0.5}), HasSubstr("two numbers"));
   EXPECT_THAT(refusal(Cut::relative, {0.5, 1.5}), HasSubstr("at most 1"));

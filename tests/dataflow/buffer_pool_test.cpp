@@ -50,7 +50,7 @@ TEST(BufferPool, MayGoBeforeItsBuffers) {
 
 class PoolImages : public ::testing::Test {
  protected:
-  void SetUp() override { pool_images(); }
+  void SetUp() override { prepare_opencv(); }
 };
 
 TEST_F(PoolImages, UsesAnImagesMemoryAgain) {

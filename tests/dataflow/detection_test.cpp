@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/largest_batch.h"
@@ -260,6 +259,17 @@ TEST(TrainFlow, RefusesShapesThatZoomOutOutgrows) {
   }
 }
 
+/// Makes images larger.
+struct Frame {
+  static constexpr std::string_view kName = "frame";
+  Sample operator()(Sample sample) const { return sample; }
+  std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const {
+    return input ? cv::Size(input->width + 32, input->height + 32) : input;
+  }
+  void describe(Options&) {}
+};
+MILLRACE_REGISTER(register_stage<Frame>("makes images larger"));
+
 TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
   TinyCoco options(20);
   const auto slot = largest_slot(options, {});
@@ -276,6 +286,7 @@ TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
   EXPECT_EQ(of("{ type = 'resize_shortest_edge' }, "), slot);
   EXPECT_EQ(of("{ type = 'large_scale_jitter', width = 100 }, "), cv::Size(128, 1024));
   EXPECT_EQ(of(""), std::nullopt);
+  EXPECT_EQ(of("{ type = 'resize_shortest_edge' }, { type = 'frame' }, "), cv::Size(128, 96));
 }
 
 TEST(LargestBatch, OfTrainingIsTheLargestThatComes) {
@@ -285,6 +296,7 @@ TEST(LargestBatch, OfTrainingIsTheLargestThatComes) {
   const auto train = open_train_data(options, {});
   for (const std::int64_t ranks : {1, 2}) {
     cv::Size padded;  // by area, over all ranks' batches together
+    std::int64_t number = 0;
     std::vector<std::unique_ptr<DataFlow<Batch>>> flows;
     for (std::int64_t rank = 0; rank < ranks; ++rank)
       flows.push_back(train_flow(options, {}, 1, {rank, ranks}));
@@ -294,13 +306,14 @@ TEST(LargestBatch, OfTrainingIsTheLargestThatComes) {
         const auto batch = flow->next()->value;
         step = {std::max(step.width, batch.width), std::max(step.height, batch.height)};
       }
-      if (step.area() > padded.area()) padded = step;
+      if (step.area() > padded.area()) padded = step, number = i + 1;
     }
     const auto largest = largest_train_batch(options, {}, train, 1, ranks, kBatches);
     ASSERT_TRUE(largest.has_value());
     EXPECT_EQ(largest->slot.area(), padded.area());
     EXPECT_EQ(largest->images, options.batch_size);
     EXPECT_EQ(largest->planned, kBatches);
+    EXPECT_EQ(largest->number, number);
   }
 }
 
@@ -315,18 +328,6 @@ TEST(LargestBatch, IsWhatTheConfigurationAllowsWhereImagesDoNotTell) {
   EXPECT_EQ(jitter->slot, cv::Size(128, 1024));
   EXPECT_EQ(jitter->planned, 0);
   EXPECT_FALSE(of(pipeline("")).has_value());
-}
-
-TEST(LargestBatch, OfEvaluationIsTheLargestOfOneSize) {
-  TinyCoco options(9);
-  options.test_batch_size = 4;
-  const auto split = open_split(options, options.val);
-  double pixels = 0;
-  const auto flow = start_eval_flow(options, split);
-  while (auto item = flow->next())
-    for (const auto& part : parts_of_one_size(item->value))
-      pixels = std::max(pixels, static_cast<double>(part.batch.bytes()) / 3);
-  EXPECT_EQ(largest_test_batch(options, split).pixels(), pixels);
 }
 
 TEST(TrainFlow, LeavesOutEmptyImagesUnlessTold) {

@@ -168,7 +168,7 @@ void for_each_picture(const Check& check) {
     SCOPED_TRACE(name);
     check(name, read_file(pictures_of_every_kind() / name), rest.substr(1));
   }
-  EXPECT_GE(count, 130);
+  EXPECT_GE(count, 100);
 }
 
 std::string digest_of(const cv::Mat& image) {
@@ -176,7 +176,7 @@ std::string digest_of(const cv::Mat& image) {
                      hex(digest(image.data, image.total() * image.elemSize())));
 }
 
-// PNG, WebP, TIFF and BMP of all kinds: pictures/make.py lists them.
+// PNG, WebP and TIFF of all kinds: pictures/make.py lists them.
 TEST(DecodeRgb, GivesThePixelsThatOpenCvGave) {
   for_each_picture([](const auto& name, const auto& bytes, const auto& expected) {
     if (expected == "none")
@@ -222,10 +222,13 @@ TEST(DecodeRgb, RefusesOrDecodesADamagedPictureOfAnyKind) {
 }
 
 TEST(DecodeRgb, RefusesAPictureThatIsCutShort) {
-  for (const std::string name :
-       {"png/other/rgb_8.png", "png/other/rgba_16_interlaced.png", "webp/other/lossy.webp",
-        "webp/other/lossless_alpha.webp", "tif/other/rgb_lzw.tif", "bmp/other/rgb_24.bmp",
-        "bmp/other/runs_8.bmp"}) {
+  for (const std::string name : {
+           "png/other/rgb_8.png",
+           "png/other/rgba_16_interlaced.png",
+           "webp/other/lossy.webp",
+           "webp/other/lossless_alpha.webp",
+           "tif/other/rgb_lzw.tif",
+       }) {
     const auto whole = read_file(pictures_of_every_kind() / name);
     for (const auto part : {1, 3, 5, 7, 9})
       EXPECT_THAT(
@@ -241,6 +244,7 @@ TEST(DecodeRgb, NamesAFormatThatIsNotReadAndWhatToDo) {
   const auto head = [](std::string start) { return start + std::string(40, '\0'); };
   const std::pair<std::string, std::string> cases[] = {
       {head("GIF89a"), "a GIF"},
+      {head("BM"), "a BMP"},
       {head("P6\n8 8\n255\n"), "a PNM (PBM, PGM, PPM, PAM or PFM)"},
       {head(std::string("\0\0\0\x0CjP  ", 8)), "a JPEG 2000"},
       {head(std::string("\0\0\0\x1C", 4) + "ftypavif"), "an AVIF"},
@@ -310,16 +314,15 @@ std::string packed(std::uint64_t value, int count, bool big_endian) {
 std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
                                                             std::uint32_t height) {
   const cv::Mat image(8, 8, CV_8UC3, cv::Scalar(1, 2, 3));
-  auto as_png = png(image), as_bmp = read_file(pictures_of_every_kind() / "bmp/other/rgb_24.bmp");
+  auto as_png = png(image);
   as_png.replace(16, 8, packed(width, 4, true) + packed(height, 4, true));
-  as_bmp.replace(18, 8, packed(width, 4, false) + packed(height, 4, false));
   const auto entry = [](int tag, std::uint32_t value) {
     return packed(static_cast<std::uint64_t>(tag), 2, false) + packed(4, 2, false) +
            packed(1, 4, false) + packed(value, 4, false);
   };
   const auto as_tiff = std::string("II*\0\x08\0\0\0\x02\0", 10) + entry(256, width) +
                        entry(257, height) + std::string(4, '\0');
-  return {{"x.png", as_png}, {"x.bmp", as_bmp}, {"x.tif", as_tiff}};
+  return {{"x.png", as_png}, {"x.tif", as_tiff}};
 }
 
 TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {

@@ -23,21 +23,20 @@ std::vector<std::string> texts(const std::vector<Config>& tables) {
   return all;
 }
 
-TEST(StageTables, FollowOptionsAndKeysThatExist) {
-  DataOptions data;
-  Options keys;
-  data.describe(keys);
-  const auto expect_there = [&](const auto& registry, std::span<const DataDefault> defaults) {
-    for (const auto& [component, option, key] : defaults) {
-      EXPECT_EQ(
-          std::ranges::count(registry.at(std::string(component)).help(), option, &OptionHelp::name),
-          1)
-          << component << "." << option;
-      EXPECT_EQ(std::ranges::count(keys.entries(), key, &Options::Entry::name), 1) << key;
-    }
+TEST(StageTables, FollowKeysThatExist) {
+  const auto followed = [](const auto& registry) {
+    std::size_t count = 0;
+    for (const auto& [name, entry] : registry.entries())
+      for (const auto& option : entry.help())
+        if (!option.follows.empty()) {
+          EXPECT_NO_THROW(data_value(option.follows, {})) << name << "." << option.name;
+          ++count;
+        }
+    return count;
   };
-  expect_there(detection_stages(), stage_defaults());
-  expect_there(detection_sources(), source_defaults());
+  EXPECT_EQ(followed(detection_stages()), 12U);
+  EXPECT_EQ(followed(detection_sources()), 4U);
+  EXPECT_THROW(data_value("data.nothing", {}), Error);
 }
 
 TEST(StageTables, OnceCompleteStayAsTheyAreAndFollowDataAnew) {
@@ -99,6 +98,46 @@ TEST(StageTables, WhichPadToShapesThatNoImageFitsAreRefusedAtTheOptionThatSaysSo
       complaint(wide, pipeline(resize + zoom)),
       AllOf(HasSubstr("data.toml:1:14: pad_shapes"), HasSubstr("3200"), HasSubstr("zoom_out")));
   EXPECT_EQ(complaint(wide, pipeline(resize + "{ type = 'zoom_out', probability = 0 }, ")), "");
+}
+
+/// The types of the stages that a text of [[data.stages]] makes, in order.
+std::vector<std::string> types_of(const std::string& toml) {
+  const auto config = parse_config(toml, "a.toml");
+  std::vector<std::string> types;
+  for (const auto& table :
+       complete_stages({}, std::get<Config::Array>(config.find("stages")->data)))
+    types.push_back(used_name(table, "stage"));
+  return types;
+}
+
+TEST(StageTables, SplicesStagesIntoDefaultList) {
+  EXPECT_THAT(types_of("[[stages]]\ntype = 'random_crop'\nafter = 'decode'\n"
+                       "[[stages]]\ntype = 'affine'\nafter = 'decode'\n"
+                       "[[stages]]\ntype = 'hsv_shift'\nbefore = 'affine'\n"
+                       "[[stages]]\ntype = 'dump'\nafter = 'pad'\nfolder = 'seen'\n"),
+              ElementsAre("read", "decode", "random_crop", "hsv_shift", "affine", "flip",
+                          "resize_shortest_edge", "group_by_aspect_ratio", "pad", "dump"));
+}
+
+TEST(StageTables, SplicesStagesIntoGivenList) {
+  EXPECT_THAT(types_of("stages = [{ type = 'affine', before = 'pad' }, { type = 'read' }, "
+                       "{ type = 'decode' }, { type = 'pad' }]"),
+              ElementsAre("read", "decode", "affine", "pad"));
+}
+
+TEST(StageTables, RejectsPlacesThatAreNone) {
+  const auto complaint = [](const std::string& place) {
+    return message_of<ConfigError>(
+        [&] { types_of("[[stages]]\ntype = 'affine'\n" + place + "\n"); });
+  };
+  EXPECT_THAT(complaint("after = 'decod'"),
+              AllOf(StartsWith("a.toml:3:9: after"), HasSubstr("did you mean 'decode'?"),
+                    HasSubstr("resize_shortest_edge")));
+  EXPECT_THAT(complaint("before = 'flip'\nafter = 'decode'"), StartsWith("a.toml:3:10: before"));
+  EXPECT_THAT(complaint("after = 3"), StartsWith("a.toml:3:9: after"));
+  EXPECT_THAT(complaint("after = 'decode'\n[[stages]]\ntype = 'affine'\nafter = 'flip'\n"
+                        "[[stages]]\ntype = 'hsv_shift'\nbefore = 'affine'"),
+              AllOf(StartsWith("a.toml:9:10: before"), HasSubstr("a.toml:1:1, a.toml:4:1")));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/stages/filter.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
@@ -246,7 +247,7 @@ TEST(Filter, LetsThroughImagesOfSomeSizeWithEnoughObjects) {
 
 TEST(Pad, PutsSamplesInTheCornerAndZeroAround) {
   const Pad pad{.divisor = 8};
-  { std::memset(pad.pool.acquire(1).get(), 77, 1); }  // a buffer that was used before
+  { std::memset(batch_memory().acquire(1).get(), 77, 1); }  // a buffer that was used before
   const auto batch = pad({sample_of(9, 5), sample_of(3, 12)});
   ASSERT_EQ(batch.size(), 2U);
   EXPECT_EQ(batch.width, 16);

@@ -1,91 +1,40 @@
-// Faults on purpose (MILLRACE_FAULTS): late ranks and damaged, lost, doubled and late messages
-// change no byte; a rank that hangs ends the job; who kept the others waiting is named.
+// Damaged, lost, doubled and late messages of data servers change no byte; a rank that keeps the
+// others waiting is named.
 #include <sys/stat.h>
 
 #include <map>
 
 #include "tests/cli/served.h"
 #include "tests/faults/mpirun.h"
+#include "tests/support/faulty_proxy.h"
 
 namespace millrace::testing {
 namespace {
 
-/// For processes that are started while it lives.
-class WithFaults {
- public:
-  explicit WithFaults(const std::string& faults) { ::setenv("MILLRACE_FAULTS", faults.c_str(), 1); }
-  ~WithFaults() { ::unsetenv("MILLRACE_FAULTS"); }
-  WithFaults(const WithFaults&) = delete;
-};
+using Faulty = Mpirun;
 
-class InjectedFaults : public Mpirun {
- protected:
-  /// A training of the fake detector by three ranks.
-  Outcome train(const std::string& run) const {
-    fs::create_directory(in_folder(run));
-    return ranks(3, MILLRACE_FAULTS_RANKS, {in_folder(run).string(), "none"});
-  }
-  std::string bytes(const fs::path& run) const {
-    const auto latest = run / "checkpoints" / "latest";
+TEST_F(Faulty, NetworkToDataServersChangesNoWeight) {
+  const auto data = make_data();
+  const Words small = {"data.short_side=64", "data.max_side=96", "data.batch_size=1"};
+  const auto train = [&](const std::string& runs, const Words& settings) {
+    successful(trainer(on(data, {"run", "--out", in_folder(runs)},
+                          kTrainOnly + small + Words{"train.max_steps=12"} + settings)));
+    const auto latest = in_folder(runs) / "maskrcnn-1" / "checkpoints" / "latest";
     return read_text(latest / "model.safetensors") + read_text(latest / "optimizer.safetensors");
-  }
-};
-
-TEST_F(InjectedFaults, RanksThatComeLateChangeNoByte) {
-  {
-    const WithFaults faults("seed=2,rank.delay=0.1:5ms");
-    ASSERT_EQ(train("late").exit_code, 0);
-  }
-  ASSERT_EQ(train("whole").exit_code, 0);
-  EXPECT_TRUE(bytes(in_folder("late")) == bytes(in_folder("whole")));
-}
-
-TEST_F(InjectedFaults, ARankThatHangsEndsTheJobAndIsNamed) {
-  const WithFaults faults("seed=3,rank1.drop=0.2");
-  const auto end = train("hangs");
-  EXPECT_NE(end.exit_code, 0);
-  EXPECT_THAT(end.err, AllOf(HasSubstr(" was given up after 2."),
-                             HasSubstr("not heard of: " + rank(1)), Not(HasSubstr(rank(2) + ","))));
-  const auto events = read_json(in_folder("hangs") / "events" / "rank-0001.json");
-  std::string open;
-  for (const auto& event : events.at("traceEvents"))
-    if (event.value("cat", "") == "fault" && event.at("ph") == "B") open = event.at("name");
-  EXPECT_EQ(open, "rank.drop");
-}
-
-TEST_F(InjectedFaults, ThatMakeNoSenseAreRefused) {
-  const auto data = make_data();
-  const WithFaults faults("seed=3,rank.corrupt=0.2");
-  expect_error(trainer(on(data, {"run", "--out", in_folder("runs")})), 2,
-               "MILLRACE_FAULTS: 'rank.corrupt=0.2': gradients carry no checksum");
-}
-
-TEST_F(InjectedFaults, OnTheWayFromDataServersChangeNoWeight) {
-  const auto data = make_data();
-  const auto run = [&](const std::string& runs, const Words& settings) {
-    return trainer(on(data, {"run", "--out", in_folder(runs)},
-                      kTrainOnly +
-                          Words{"data.short_side=64", "data.max_side=96", "data.batch_size=1",
-                                "train.max_steps=12"} +
-                          settings));
   };
-  successful(run("whole", {}));
+  const auto endpoint = [&](const std::string& name) {
+    return "ipc://" + in_folder(name).string();
+  };
   const auto serve = [&](const std::string& name) {
-    return Words{MILLRACE_TRAINER} +
-           on(data, {"serve", "--bind", "ipc://" + in_folder(name).string()},
-              {"data.short_side=64", "data.max_side=96", "data.batch_size=1"});
+    return Words{MILLRACE_TRAINER} + on(data, {"serve", "--bind", endpoint(name)}, small);
   };
   const Served a(serve("a"), in_folder("log-a")), b(serve("b"), in_folder("log-b"));
-  const WithFaults faults(
-      "seed=4,server.drop=0.04,server.corrupt=0.02,server.duplicate=0.1,server.delay=0.1:50ms");
-  const auto end = successful(run("faulty", {"data.source=[\"ipc://" + in_folder("a").string() +
-                                             "\",\"ipc://" + in_folder("b").string() + "\"]"}));
-  const std::string warning = "MILLRACE_FAULTS: messages and exchanges get faults on purpose";
-  const auto told = end.err.find(warning);
-  ASSERT_NE(told, std::string::npos) << end.err;
-  EXPECT_EQ(end.err.find(warning, told + 1), std::string::npos) << "it is said once";
-  EXPECT_TRUE(bytes(in_folder("faulty") / "maskrcnn-1") ==
-              bytes(in_folder("whole") / "maskrcnn-1"));
+  const WireFaults faults{.drop = 0.04, .corrupt = 0.02, .duplicate = 0.1, .delay = 0.1, .seed = 4};
+  const FaultyProxy to_a(endpoint("to-a"), endpoint("a"), faults),
+      to_b(endpoint("to-b"), endpoint("b"), faults);
+  const auto source = "data.source=[\"" + endpoint("to-a") + "\",\"" + endpoint("to-b") + "\"]";
+  EXPECT_TRUE(train("whole", {}) == train("faulty", {source}));
+  EXPECT_GT(to_a.faults() + to_b.faults(), 0);
 }
 
 /// A training of two ranks with the real program.
@@ -174,18 +123,6 @@ TEST_F(LateRanks, AreToldWithTheImageThatKeptThem) {
   EXPECT_THAT(successful(trainer({"status", run_, "--events"})).out,
               AllOf(HasSubstr("Who came last to exchanges"), HasSubstr("it was asked"),
                     HasSubstr(rank(late[0]) + " came ")));
-  kill_all(mpirun);
-}
-
-TEST_F(LateRanks, AreNamedWithTheFaultThatKeptThem) {
-  const WithFaults faults("seed=1,rank1.delay=0.02:2s");
-  const auto mpirun = train();
-  const auto is_delayed = [&](const Json& one) {
-    return one["late_s"] > 0.5 &&
-           one["doing"].get<std::string>().starts_with("MILLRACE_FAULTS keeps it from '");
-  };
-  ASSERT_TRUE(comes_to_tell(is_delayed)) << last_ << read_text(in_folder("log"));
-  EXPECT_EQ(found_["ranks"], Json::array({1}));
   kill_all(mpirun);
 }
 

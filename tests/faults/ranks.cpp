@@ -1,9 +1,13 @@
 // faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, to be started by
 // mpirun. At its sixth step FAULT happens to the last rank: step, callback or data (something is
-// thrown there), kill, crash, stall, late (its data never come); none: nothing does. Each rank
-// leaves its process id in FOLDER/pid-RANK, and its last events where a run's ranks do.
+// thrown there), kill, crash, stall, late (its data never come); none: nothing does. slow: every
+// rank comes late to some collective calls of MPI. Each rank leaves its process id in
+// FOLDER/pid-RANK, and its last events where a run's ranks do.
+#include <mpi.h>
+
 #include <csignal>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "millrace/base/log.h"
@@ -15,6 +19,14 @@ namespace {
 
 constexpr std::int64_t kStep = 5;  // done before the fault
 
+bool comes_late = false;
+
+/// Waits before some of the collective calls.
+void come_late() {
+  thread_local std::mt19937 random(static_cast<unsigned>(::getpid()));
+  if (comes_late && random() % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
 struct Fault {
   std::string what;
   bool is_mine = false;
@@ -25,9 +37,9 @@ struct Fault {
 
 struct FaultyDetector final : testing::LineDetector {
   explicit FaultyDetector(const Fault& happening) : fault(happening) {}
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     if (fault.is("step")) throw Error("the losses cannot be had");
-    return LineDetector::losses(batch, step);
+    return LineDetector::compute_losses(batch, step);
   }
   const Fault& fault;
 };
@@ -54,6 +66,7 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
   cluster.set_patience(2);
   const RankEvents events(cluster, folder);
   Fault fault{what, cluster.rank() == cluster.size() - 1};
+  comes_late = what == "slow";
   testing::Training training{.folder = folder, .cluster = &cluster};
   training.make_model = [&] { return std::make_unique<FaultyDetector>(fault); };
   training.adjust = [&](TrainPlan& plan) {
@@ -82,6 +95,20 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
 
 }  // namespace
 }  // namespace millrace
+
+// In front of MPI's own, by its profiling interface.
+int MPI_Iallgather(const void* sent, int count, MPI_Datatype type, void* received, int each,
+                   MPI_Datatype of, MPI_Comm ranks, MPI_Request* request) {
+  millrace::come_late();
+  return PMPI_Iallgather(sent, count, type, received, each, of, ranks, request);
+}
+
+int MPI_Ialltoallv(const void* sent, const int counts[], const int starts[], MPI_Datatype type,
+                   void* received, const int each[], const int to[], MPI_Datatype of,
+                   MPI_Comm ranks, MPI_Request* request) {
+  millrace::come_late();
+  return PMPI_Ialltoallv(sent, counts, starts, type, received, each, to, of, ranks, request);
+}
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);

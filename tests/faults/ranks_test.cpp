@@ -120,6 +120,14 @@ TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
   }
 }
 
+TEST_F(Faults, DoesTrainTheSameWithLateRanks) {
+  for (const std::string name : {"slow", "none"}) {
+    const auto end = train(name, name);
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+  }
+  EXPECT_TRUE(bytes("slow") == bytes("none"));
+}
+
 /// What is told to mpirun reaches the ranks, which save and end.
 TEST_F(Faults, ASignalToMpirunSavesTheTrainingAndItIsResumed) {
   const auto lines = [&] {

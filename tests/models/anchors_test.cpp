@@ -8,7 +8,7 @@ namespace {
 const std::vector<double> kRatios = {0.5, 1, 2};
 
 TEST(CellAnchors, ExactCellsHaveTheirAreaAndRatio) {
-  const auto cells = cell_anchors({32, 64}, kRatios, "exact", 4);
+  const auto cells = cell_anchors({32, 64}, kRatios, AnchorRounding::exact, 4);
   const auto sides = (cells.slice(1, 2) - cells.slice(1, 0, 2));
   const auto width = sides.select(1, 0), height = sides.select(1, 1);
   EXPECT_TRUE(close(width * height, at::tensor({1024, 1024, 1024, 4096, 4096, 4096}), 1e-6));
@@ -18,7 +18,7 @@ TEST(CellAnchors, ExactCellsHaveTheirAreaAndRatio) {
 
 TEST(CellAnchors, LegacyCellsArePyFasterRcnns) {
   // The table of generate_anchors.py: base size 16, ratios 0.5 1 2, scale 8.
-  EXPECT_TRUE(same(cell_anchors({128}, kRatios, "legacy", 16),
+  EXPECT_TRUE(same(cell_anchors({128}, kRatios, AnchorRounding::legacy, 16),
                    boxes_of({-84, -40, 99, 55, -56, -56, 71, 71, -36, -80, 51, 95})));
 }
 
@@ -30,17 +30,17 @@ TEST(GridAnchors, RunOverRowsColumnsAndCells) {
 }
 
 TEST(AnchorGrids, OnOneMapHaveAllSizesAtEachPlaceSizeBySize) {
-  const PyramidAnchors options{.sizes = {32, 128}, .ratios = {0.5, 1, 2}, .one_map = true};
+  const PyramidAnchors options{.sizes = {32, 128}, .aspect_ratios = {0.5, 1, 2}, .one_map = true};
   EXPECT_EQ(options.cell_count(), 6);
   const auto grid = AnchorGrids(options, /*first_stride=*/16)({at::zeros({1, 8, 2, 3})}, {32, 48});
   EXPECT_EQ(grid.counts, std::vector<std::int64_t>{2 * 3 * 6});
-  const auto cell = cell_anchors({32, 128}, {0.5, 1, 2}, "exact", 16);
+  const auto cell = cell_anchors({32, 128}, {0.5, 1, 2}, AnchorRounding::exact, 16);
   EXPECT_TRUE(same(grid.anchors, grid_anchors(cell, 2, 3, {16, 16})));
   EXPECT_TRUE(same(grid.anchors[1], at::tensor({-16.F, -16.F, 16.F, 16.F})));
 }
 
 TEST(AnchorGrids, AreThoseOfTheirLevelsHoweverManySizesWereSeenBetween) {
-  for (const auto* stride : {"level", "grid"}) {
+  for (const auto stride : {AnchorStride::level, AnchorStride::grid}) {
     const PyramidAnchors options{.sizes = {8, 16, 32, 48, 64}, .stride = stride};
     const AnchorGrids grids(options, /*first_stride=*/4);
     const auto expect_right = [&](std::int64_t width) {
@@ -49,10 +49,11 @@ TEST(AnchorGrids, AreThoseOfTheirLevelsHoweverManySizesWereSeenBetween) {
         const std::int64_t step = 4 << level;
         const auto h = (64 + step - 1) / step, w = (width + step - 1) / step;
         maps.push_back(at::zeros({1, 1, h, w}));
-        const bool by_grid = options.stride == "grid";
+        const bool by_grid = options.stride == AnchorStride::grid;
         levels.push_back(grid_anchors(
-            cell_anchors({options.sizes[level]}, options.ratios, "exact", double(step)), h, w,
-            {double(by_grid ? 64 / h : step), double(by_grid ? width / w : step)}));
+            cell_anchors({options.sizes[level]}, options.aspect_ratios, AnchorRounding::exact,
+                         double(step)),
+            h, w, {double(by_grid ? 64 / h : step), double(by_grid ? width / w : step)}));
       }
       const auto grid = grids(maps, {64, width});
       EXPECT_TRUE(same(grid.anchors, at::cat(levels)));

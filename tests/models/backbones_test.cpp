@@ -20,8 +20,8 @@ TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
        {std::pair{"resnet18", 1}, {"resnet34", 1}, {"resnet50", 4}, {"resnet101", 4}})
     for (const bool deep : {false, true}) {
       Parameters parameters;
-      const auto maps = maps_of(
-          {.backbone = type, .width = 16, .deep_stem = deep, .pool_shortcut = deep}, parameters);
+      const auto maps =
+          maps_of({.backbone = type, .width = 16, .deep_stem = deep, .avg_down = deep}, parameters);
       ASSERT_EQ(maps.size(), 4U);
       for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, (16 * widen) << i, 16 >> i, 24 >> i}))
@@ -41,7 +41,7 @@ TEST(ResNet, GroupsNarrowTheMiddleOfItsBottlenecks) {
 TEST(HrNet, HasFourBranchesAndTensorsNamedAsInTimm) {
   Parameters parameters;
   const at::NoGradGuard no_grad;
-  const HrNet net(Scope(parameters, 1), {.backbone = "hrnet_w18", .freeze_at = 3});
+  const HrNet net(Scope(parameters, 1), {.backbone = BackboneType::hrnet_w18, .freeze_at = 3});
   const auto maps = net(at::zeros({1, 3, 64, 96}), NormPass{});
   ASSERT_EQ(maps.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i)
@@ -61,7 +61,7 @@ TEST(HrFpn, HalvesEachLevelOfTheJoinedMapsAndKeepsASideOfOneCell) {
                                      at::zeros({1, 8, 2, 6}), at::zeros({1, 16, 1, 3})};
   for (const auto& [top, finest] : {std::pair{FpnTop::pool, 8}, {FpnTop::c5, 4}}) {
     Parameters parameters;
-    const HrFpn pyramid(Scope(parameters, 1) / "fpn", {2, 4, 8, 16}, 5, {.kind = "none"}, top);
+    const HrFpn pyramid(Scope(parameters, 1) / "fpn", {2, 4, 8, 16}, 5, {.kind = Norm::none}, top);
     const auto p = pyramid(c, {});
     ASSERT_EQ(p.size(), 5U);
     EXPECT_EQ(p[0].sizes(), at::IntArrayRef({1, 5, finest, 3 * finest}));
@@ -71,7 +71,7 @@ TEST(HrFpn, HalvesEachLevelOfTheJoinedMapsAndKeepsASideOfOneCell) {
 
 TEST(ResNet, TheVariantsTensorsAreNamedAsInTimm) {
   Parameters parameters;
-  maps_of({.width = 16, .deep_stem = true, .pool_shortcut = true}, parameters);
+  maps_of({.width = 16, .deep_stem = true, .avg_down = true}, parameters);
   for (const auto* name :
        {"conv1.0.weight", "conv1.1.weight", "conv1.3.weight", "conv1.4.bias", "conv1.6.weight",
         "bn1.running_mean", "layer1.0.downsample.1.weight", "layer2.0.downsample.2.running_var"})
@@ -85,7 +85,7 @@ TEST(Fpn, TwoLevelsOnTopHalveTheSidesAndStartWhereToldTo) {
                                      at::zeros({1, 8, 4, 6})};
   for (const auto& [top, channels] : {std::pair{FpnTop::p5, 5}, {FpnTop::c5, 8}}) {
     Parameters parameters;
-    const Fpn fpn(Scope(parameters, 1) / "fpn", {4, 6, 8}, 5, {.kind = "none"}, top);
+    const Fpn fpn(Scope(parameters, 1) / "fpn", {4, 6, 8}, 5, {.kind = Norm::none}, top);
     const auto p = fpn(c, {});
     ASSERT_EQ(p.size(), 5U);
     EXPECT_EQ(p[3].sizes(), at::IntArrayRef({1, 5, 2, 3}));

@@ -93,11 +93,11 @@ INSTANTIATE_TEST_SUITE_P(ByName, DetectionInBatches, ::testing::ValuesIn(kinds()
 TEST_P(DetectionInBatches, FindsWhatItFindsInEachImageAlone) {
   const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "gn");
   const auto whole = batch_of(kSizes);
-  const auto together = detect_with(*model, whole);
+  const auto together = model->detect(whole);
   ASSERT_EQ(together.size(), kSizes.size());
   for (std::size_t i = 0; i < kSizes.size(); ++i) {
     SCOPED_TRACE(i);
-    expect_same_objects(together[i], detect_with(*model, alone(whole, i))[0], 1e-5, 1e-2);
+    expect_same_objects(together[i], model->detect(alone(whole, i))[0], 1e-5, 1e-2);
   }
 }
 

@@ -16,9 +16,9 @@ INSTANTIATE_TEST_SUITE_P(ByName, DetectionPrecision, ::testing::ValuesIn(small_k
 
 TEST_P(DetectionPrecision, Bf16FindsObjectsOfAboutTheSameScores) {
   const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "frozen_bn");
-  const auto exact = detect_with(*model, small_batch());
-  model->detect_type = at::kBFloat16;
-  const auto found = detect_with(*model, small_batch());
+  const auto exact = model->detect(small_batch());
+  model->detect_in(at::kBFloat16);
+  const auto found = model->detect(small_batch());
   EXPECT_EQ(compute_type(model->parameters().begin()->value), at::kFloat) << "after it";
   ASSERT_EQ(found.size(), exact.size());
   bool differs = false;

@@ -37,7 +37,7 @@ class Plane final : public Detector {
     seen_ = add("seen", {0, 0}, ParameterKind::buffer);
   }
 
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     const auto id = static_cast<double>(batch.images[0].image_id);
     const auto x = at::tensor({id, 1.0, -id, 0.5}, at::kFloat).to(device_);
     auto error = ((w_ * x).sum() - id).square() * 0.1;
@@ -51,10 +51,11 @@ class Plane final : public Detector {
       step.figures->add("on the device again", at::full({}, 3.0).to(device_),
                         at::full({}, 4.0).to(device_));
     }
-    const double share = 1 / step.total("images", 1);
-    return {{"fit", error * share}, {"bias", b_.sum() * share}};
+    return {{"fit", error, {"images", 1}}, {"bias", b_.sum(), {"images", 1}}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   Trouble trouble = Trouble::none;
@@ -127,9 +128,9 @@ std::vector<OptimizerOptions> rules() {
           {.nesterov = true, .clip_norm = 0.5},
           {.clip_norm = 1e6},
           {.clip_norm = 0.5, .clip_value = 0.2},
-          {.type = "adamw", .clip_norm = 0.5},
-          {.type = "adamw", .clip_value = 0.1},
-          {.weight_decay = 0.1, .clip_norm = 0.5, .trust = "lars"}};
+          {.type = OptimizerType::adamw, .clip_norm = 0.5},
+          {.type = OptimizerType::adamw, .clip_value = 0.1},
+          {.weight_decay = 0.1, .clip_norm = 0.5, .trust = Trust::lars}};
 }
 
 TEST(DeviceStep, IsTheCpusWithEveryRule) {
@@ -182,7 +183,7 @@ TEST(DeviceStep, ClearsMomentaOnlyInAStepThatIsTaken) {
 // fp16's loss scale: gradients are divided before they are measured and applied.
 TEST(DeviceStep, DividesByTheLossScaleAsTheCpuDoes) {
   for (const auto& rule : rules()) {
-    if (rule.trust != "none") continue;
+    if (rule.trust != Trust::none) continue;
     Training here(at::kCPU, rule), there(kThere, rule);
     const auto give = [](Training& run, at::Device device) {
       auto value = run.model.parameters().find("w")->value;

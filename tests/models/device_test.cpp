@@ -93,7 +93,7 @@ Trained train(const std::string& kind, const std::string& more, at::Device devic
     EXPECT_EQ(parameter.value.device().type(), device.type());
     result.values.push_back(parameter.value.detach().cpu());
   }
-  result.found = detect_with(*model, small_batch());
+  result.found = model->detect(small_batch());
   return result;
 }
 
@@ -142,10 +142,11 @@ TEST(MaskTargetsOnADevice, AreTheCpusOfPolygonsAndRunLengthsAlike) {
                                                coco::from_polygons({&triangle, 1}, 100, 100)};
   const std::vector<const coco::Segmentation*> each{&shapes[1], &shapes[0], &shapes[1]};
   const auto boxes = boxes_of({5, 5, 50, 70, 20, 0, 95, 95, 30, 30, 60, 60});
-  for (const auto* kind : {"binary", "soft"}) {
+  for (const auto kind : {MaskTarget::binary, MaskTarget::soft}) {
     const auto found = mask_targets(each, boxes.to(kOtherDevice), 28, kind, 100, 100);
     EXPECT_EQ(found.device().type(), kOtherDevice);
-    EXPECT_TRUE(same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100))) << kind;
+    EXPECT_TRUE(same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100)))
+        << value_name(kind);
   }
 }
 

@@ -29,7 +29,8 @@ TEST(Losses, HaveTheGradientThatDifferencesSay) {
   const auto weights = doubles({20}, 0, 1, 7);
   expect_gradient([&](const auto& x) { return giou_loss_sum(x, boxes); }, references);
   expect_gradient([&](const auto& x) { return giou_loss_sum(x, boxes, weights); }, references);
-  for (const auto& loss : {BoxLoss{.beta = 0.5}, BoxLoss{.kind = "giou"}})
+  for (const auto& loss :
+       {BoxLoss{.smooth_l1_beta = 0.5}, BoxLoss{.bbox_reg_loss_type = BoxLossType::giou}})
     expect_gradient([&](const auto& x) { return loss.sum(BoxCoder{}, references, x, boxes); },
                     doubles({20, 4}, -1, 1, 5));
   for (const auto& options : {FocalOptions{}, FocalOptions{0.6, 1}, FocalOptions{0.1, 3.5}})
@@ -61,11 +62,12 @@ TEST(GiouLoss, CountsEachBoxByItsWeight) {
 TEST(BoxLoss, OfPerfectDeltasIsZeroInEveryKind) {
   const auto references = random_boxes(30, 300, 60, 1), boxes = random_boxes(30, 300, 60, 3);
   const BoxCoder coder{.weights = {10, 10, 5, 5}};
-  for (const auto& loss : {BoxLoss{}, BoxLoss{.beta = 0.1}, BoxLoss{.kind = "giou"}})
+  for (const auto& loss : {BoxLoss{}, BoxLoss{.smooth_l1_beta = 0.1},
+                           BoxLoss{.bbox_reg_loss_type = BoxLossType::giou}})
     EXPECT_NEAR(
         loss.sum(coder, references, coder.encode(references, boxes), boxes).item<double>() / 30, 0,
         1e-4)
-        << loss.kind;
+        << value_name(loss.bbox_reg_loss_type);
 }
 
 /// The definition, with a tensor of targets.

@@ -44,7 +44,7 @@ struct Shapes {
     boxes = boxes_of(corners);
   }
 
-  at::Tensor targets(const std::string& kind) const {
+  at::Tensor targets(MaskTarget kind) const {
     return mask_targets(matched, boxes, 28, kind, height, width);
   }
 };
@@ -63,14 +63,14 @@ TEST(SoftMaskTargets, AreRoiAlignOfTheWholeBitmaps) {
   const auto rois = at::cat({star, shapes.boxes}, 1);
   const auto expected =
       roi_align({bitmaps.to(at::kFloat)}, rois, {}, {.height = 28, .width = 28, .aligned = false});
-  EXPECT_TRUE(close(shapes.targets("soft"), expected.squeeze(1), 1e-6));
+  EXPECT_TRUE(close(shapes.targets(MaskTarget::soft), expected.squeeze(1), 1e-6));
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // which keeps what is freed for a while
 TEST(SoftMaskTargets, NeedNoBitmapsOfTheWholeImage) {
   const Shapes shapes(200, 2000, 2000, 60);  // as floats, the bitmaps would be 3 GiB
   rusage usage{};
-  shapes.targets("soft");
+  shapes.targets(MaskTarget::soft);
   getrusage(RUSAGE_SELF, &usage);
   EXPECT_LT(usage.ru_maxrss, 1024 * 1024);
 }
@@ -79,13 +79,13 @@ TEST(SoftMaskTargets, NeedNoBitmapsOfTheWholeImage) {
 TEST(MaskTargets, AreTheSameOnAnyNumberOfThreads) {
   const Shapes shapes(30, 300, 300, 90);
   expect_same_on_any_threads([&] {
-    return std::vector{shapes.targets("soft"), shapes.targets("binary")};
+    return std::vector{shapes.targets(MaskTarget::soft), shapes.targets(MaskTarget::binary)};
   });
 }
 
 TEST(MaskTargets, BinaryOnesAreTheSoftOnesButForTheOutline) {
   const Shapes shapes(30, 300, 300, 90);
-  const auto soft = shapes.targets("soft"), binary = shapes.targets("binary");
+  const auto soft = shapes.targets(MaskTarget::soft), binary = shapes.targets(MaskTarget::binary);
   EXPECT_TRUE(binary.eq(0).logical_or(binary.eq(1)).all().item<bool>());
   const auto differ = (soft.ge(0.5).to(at::kFloat) - binary).abs().mean().item<double>();
   EXPECT_LT(differ, 0.05);
@@ -95,8 +95,9 @@ TEST(MaskTargets, OddRegionsAreEmpty) {
   Shapes shapes(2, 50, 60, 20);
   shapes.boxes.slice(0, 0, 1).fill_(kNan);
   shapes.boxes.slice(0, 1, 2).fill_(1e6);
-  for (const auto* kind : {"soft", "binary"})
-    EXPECT_TRUE(same(shapes.targets(kind).slice(0, 0, 2), at::zeros({2, 28, 28}))) << kind;
+  for (const auto kind : {MaskTarget::soft, MaskTarget::binary})
+    EXPECT_TRUE(same(shapes.targets(kind).slice(0, 0, 2), at::zeros({2, 28, 28})))
+        << value_name(kind);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ long peak_memory() {
 
 TEST(Match, NeedsFewMebibytesForAThousandObjectsAndAllAnchors) {
   const auto truths = random_boxes(1000, 1300, 200, 1);
-  const auto cells = cell_anchors({32}, {0.5, 1, 2}, "exact", 4);
+  const auto cells = cell_anchors({32}, {0.5, 1, 2}, AnchorRounding::exact, 4);
   const auto anchors = grid_anchors(cells, 200, 450, {4, 4});  // 270,000
   match(truths.slice(0, 0, 1), anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
   const auto before = peak_memory();

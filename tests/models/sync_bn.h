@@ -28,7 +28,7 @@ inline Normed normed(const Cluster& all, at::Device device, const at::Tensor& wh
                      std::int64_t first, std::int64_t count) {
   Parameters parameters;
   const Scope root(parameters, 1, device);
-  const ConvNorm layer(root / "conv", root / "bn", {3, 8, 1}, {"sync_bn"});
+  const ConvNorm layer(root / "conv", root / "bn", {3, 8, 1}, {Norm::sync_bn});
   ClusterSum ranks(all, device.type());
   const auto x = whole.narrow(0, first, count).clone().to(device).requires_grad_();
   const auto y = layer(x, {.training = true, .ranks = all.size() > 1 ? &ranks : nullptr});

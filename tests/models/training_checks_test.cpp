@@ -22,14 +22,14 @@ TEST(TrainingChecks, RefuseDataWithoutAnObject) {
 }
 
 TEST(TrainingChecks, WarnOfLayersThatKeepRandomValues) {
-  const auto warning = [](bool random, const std::string& norm, std::int64_t freeze_at) {
-    return frozen_backbone_warning({.starts_random = random}, "resnet18", norm, freeze_at, "bn")
+  const auto warning = [](bool random, Norm norm, std::int64_t freeze_at) {
+    return frozen_backbone_warning({.starts_random = random}, "resnet18", norm, freeze_at, Norm::bn)
         .value_or("");
   };
-  EXPECT_EQ(warning(false, "frozen_bn", 2), "");
-  EXPECT_EQ(warning(true, "bn", 0), "");
-  EXPECT_THAT(warning(true, "frozen_stats", 0), HasSubstr("set model.backbone.norm = \"bn\""));
-  EXPECT_THAT(warning(true, "bn", 2), HasSubstr("model.backbone.freeze_at = 2 freezes layers"));
+  EXPECT_EQ(warning(false, Norm::frozen_bn, 2), "");
+  EXPECT_EQ(warning(true, Norm::bn, 0), "");
+  EXPECT_THAT(warning(true, Norm::frozen_stats, 0), HasSubstr("set model.backbone.norm = \"bn\""));
+  EXPECT_THAT(warning(true, Norm::bn, 2), HasSubstr("model.backbone.freeze_at = 2 freezes layers"));
 }
 
 }  // namespace

@@ -32,13 +32,13 @@ struct Peer {
 std::vector<Peer> peers() {
   PyramidOptions plain{.stride_in_1x1 = false};
   auto basic = plain, next = plain, deep = plain, hrnet = plain;
-  basic.backbone = "resnet18";
+  basic.backbone = BackboneType::resnet18;
   next.groups = 32;
   next.width_per_group = 4;
-  deep.deep_stem = deep.pool_shortcut = true;
-  hrnet.backbone = "hrnet_w18";
+  deep.deep_stem = deep.avg_down = true;
+  hrnet.backbone = BackboneType::hrnet_w18;
   auto deep_next = next;
-  deep_next.deep_stem = deep_next.pool_shortcut = true;
+  deep_next.deep_stem = deep_next.avg_down = true;
   return {{"torchvision", "resnet18", basic, {"fc."}},
           {"torchvision", "resnet50", plain, {"fc."}},
           {"torchvision", "resnext50_32x4d", next, {"fc."}},
@@ -121,7 +121,7 @@ TEST_P(PretrainedBackbone, IsReadWholeAndGivesTheSameMaps) {
   const auto maps = hrnet(input, {});
   expect_maps(maps, "map");
   Parameters of_pyramid;
-  const HrFpn pyramid(Scope(of_pyramid, 1) / "fpn", hrnet.channels(), 8, {.kind = "none"});
+  const HrFpn pyramid(Scope(of_pyramid, 1) / "fpn", hrnet.channels(), 8, {.kind = Norm::none});
   for (const auto& parameter : of_pyramid)
     at::Tensor(parameter.value).copy_(expected_.at(parameter.name));
   expect_maps(pyramid(maps, {}), "p");

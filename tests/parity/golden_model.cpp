@@ -90,13 +90,14 @@ void fill_by_formula(const Parameters& parameters, std::uint64_t seed) {
 
 MaskRcnnOptions options_of(const GoldenRun& golden) {
   auto options = default_options<MaskRcnnOptions>(parse_config("style = \"torchvision\"", "test"));
-  options.pyramid.backbone = golden.argument("model") == "r50" ? "resnet50" : "resnet18";
+  options.pyramid.backbone =
+      golden.argument("model") == "r50" ? BackboneType::resnet50 : BackboneType::resnet18;
   options.rpn.anchors.sizes = anchor_sizes(golden);
-  options.rpn.post_nms_test = golden.count("post_nms");
+  options.rpn.post_nms_top_n_test = golden.count("post_nms");
   if (golden.has_argument("rpn_post_nms_top_n_train"))
-    options.rpn.post_nms_train = golden.count("rpn_post_nms_top_n_train");
-  options.box_stages.batch = golden.count("box_batch");
-  options.detection.most = golden.count("detections");
+    options.rpn.post_nms_top_n_train = golden.count("rpn_post_nms_top_n_train");
+  options.box_stages.batch_size_per_image = golden.count("box_batch");
+  options.detection.detections_per_img = golden.count("detections");
   return options;
 }
 
@@ -104,14 +105,14 @@ GoldenModel::GoldenModel(const GoldenRun& golden)
     : options(options_of(golden)),
       classes(golden.count("num_classes") - 1),
       body(root / "backbone" / "body", options.pyramid),
-      fpn(root / "backbone" / "fpn", body.channels(), options.pyramid.channels,
-          {options.pyramid.fpn_norm, options.pyramid.norm_epsilon}),
-      rpn(root / "rpn", options.rpn, options.boxes, options.pyramid.channels),
+      fpn(root / "backbone" / "fpn", body.channels(), options.pyramid.out_channels,
+          {options.pyramid.fpn_norm, options.pyramid.norm_eps}),
+      rpn(root / "rpn", options.rpn, options.boxes, options.pyramid.out_channels),
       box_stages(root / "roi_heads", options.box_stages, options.boxes, options.pool,
-                 options.pyramid.channels, classes, options.first_class()),
+                 options.pyramid.out_channels, classes, options.first_class()),
       mask_head(root / "roi_heads", options.mask_head,
-                {options.pyramid.fpn_norm, options.pyramid.norm_epsilon}, options.pool,
-                options.pyramid.channels, classes, options.first_class()) {
+                {options.pyramid.fpn_norm, options.pyramid.norm_eps}, options.pool,
+                options.pyramid.out_channels, classes, options.first_class()) {
   fill_by_formula(parameters, static_cast<std::uint64_t>(golden.count("weight_seed")));
 }
 
@@ -170,7 +171,7 @@ Rpn::Output recorded_rpn(const GoldenRun& golden) {
 std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOptions& options,
                                      bool training) {
   Parameters parameters;
-  const Rpn rpn(Scope(parameters, 1), options.rpn, options.boxes, options.pyramid.channels);
+  const Rpn rpn(Scope(parameters, 1), options.rpn, options.boxes, options.pyramid.out_channels);
   return rpn.proposals(recorded_rpn(golden), image_sizes(golden["in.image_sizes"]), training)
       .each();
 }

@@ -87,10 +87,10 @@ TEST(PasteParity, MasksAreTheSamePixelForPixel) {
     const auto* box = golden["boxes"].data_ptr<float>();
     const auto size = masks.size(-1);
     for (std::int64_t i = 0; i < masks.size(0); ++i, box += 4)
-      EXPECT_EQ(
-          paste_mask("padded", masks[i].data_ptr<float>(), size, {box[0], box[1], box[2], box[3]},
-                     golden.parameters["H"], golden.parameters["W"]),
-          encoded(golden["binary"][i]))
+      EXPECT_EQ(paste_mask(MaskPaste::padded, masks[i].data_ptr<float>(), size,
+                           {box[0], box[1], box[2], box[3]}, golden.parameters["H"],
+                           golden.parameters["W"]),
+                encoded(golden["binary"][i]))
           << "mask " << i;
   });
 }

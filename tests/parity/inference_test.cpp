@@ -116,7 +116,7 @@ TEST_F(InferenceParity, AnchorsLogitsAndDeltas) {
 TEST_F(InferenceParity, BestLogitsOfEachLevel) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const auto rpn = recorded_rpn(golden);
-    const auto before = options_of(golden).rpn.pre_nms_test;
+    const auto before = options_of(golden).rpn.pre_nms_top_n_test;
     const auto& expected = golden["rpn.topk_idx"];
     for (std::int64_t i = 0; i < expected.size(0); ++i) {
       std::vector<std::int64_t> best;
@@ -151,10 +151,11 @@ TEST_F(InferenceParity, RegionsHaveTheSameLevelsFeaturesClassesAndBoxes) {
     const auto rois = as_rois(golden.of_images("rpn.proposals")),
                kept = rois.index_select(0, golden["roi.first_idx"]);
     EXPECT_TRUE(same(region_levels(rois.narrow(1, 1, 4), pool) - 2, golden["roi.levels"]));
-    const auto pooled = pool_regions(features.maps, kept, model.options.box_stages.head.size, pool);
+    const auto pooled =
+        pool_regions(features.maps, kept, model.options.box_stages.head.pooler_resolution, pool);
     expect_map(pooled, golden, "roi.box_feats");
-    expect_map(pool_regions(features.maps, kept, model.options.mask_head.size, pool), golden,
-               "roi.mask_feats");
+    expect_map(pool_regions(features.maps, kept, model.options.mask_head.pooler_resolution, pool),
+               golden, "roi.mask_feats");
     EXPECT_TRUE(agrees(model.box_stages.head(0).hidden(pooled, {}), golden, "roi.fc7"));
 
     const auto output = model.box_stages.output(features, rois, /*stage=*/0, NormPass{});
@@ -213,7 +214,7 @@ TEST_F(InferenceParity, RecordedMasksArePastedToTheSameRunLengths) {
       const auto* counts = golden[det + ".rle_counts"].data_ptr<std::int32_t>();
       const auto* offset = golden[det + ".rle_offsets"].data_ptr<std::int32_t>();
       for (std::int64_t d = 0; d < masks.size(0); ++d, box += 4, ++offset) {
-        const auto mask = paste_mask("padded", masks[d].data_ptr<float>(), masks.size(-1),
+        const auto mask = paste_mask(MaskPaste::padded, masks[d].data_ptr<float>(), masks.size(-1),
                                      {box[0], box[1], box[2], box[3]},
                                      static_cast<std::uint32_t>(images[i].size(0)),
                                      static_cast<std::uint32_t>(images[i].size(1)));

@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/layers/objects.h"
 #include "millrace/models/maskrcnn/mask_head.h"
@@ -47,12 +48,12 @@ TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
     const BoxHead head(root / "head", root / "predictor", options.box_stages.head, coder,
                        /*in=*/1, classes - 1, options.first_class());
     const auto logits = leaf(golden["class_logits"]), deltas = leaf(golden["box_deltas"]);
-    const auto loss = head.loss(
+    const auto losses = means_of(head.losses(
         {logits.index_select(0, order), deltas.view({rows, classes, 4}).index_select(0, order)},
-        sampled, truths, {}, "");
-    EXPECT_TRUE(close(loss.classification, golden["loss_classifier"], kRounding));
-    EXPECT_TRUE(close(loss.regression, golden["loss_box_reg"], kRounding));
-    (loss.classification + loss.regression).backward();
+        sampled, truths, {}, ""));
+    EXPECT_TRUE(close(losses[0].second, golden["loss_classifier"], kRounding));
+    EXPECT_TRUE(close(losses[1].second, golden["loss_box_reg"], kRounding));
+    (losses[0].second + losses[1].second).backward();
     EXPECT_TRUE(close(logits.grad(), golden["grad_class_logits"], kRounding));
     EXPECT_TRUE(close(deltas.grad(), golden["grad_box_deltas"], 1e-5));  // targets have been round
   });
@@ -65,7 +66,7 @@ TEST(LossesParity, MaskHeadsLossAndItsGradient) {
     const RecordedShapes shapes(masks, matched);
     const auto logits = leaf(golden["mask_logits"]);
     const auto targets =
-        mask_targets(shapes.matched, golden["boxes"], logits.size(-1), "soft",
+        mask_targets(shapes.matched, golden["boxes"], logits.size(-1), MaskTarget::soft,
                      static_cast<double>(masks.size(1)), static_cast<double>(masks.size(2)));
     const auto own =
         logits.index({at::arange(matched.size(0)), golden["gt_labels"].index_select(0, matched)});
@@ -82,7 +83,7 @@ TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
     Parameters parameters;
     const Scope root(parameters, 1);
     const ConvNorm layer(root / "conv", root / "bn", {channels, channels, 1},
-                         {"frozen_bn", golden.parameters["eps"]});
+                         {Norm::frozen_bn, golden.parameters["eps"]});
     {
       const at::NoGradGuard no_grad;
       const auto set = [&](const char* name, const at::Tensor& value) {
@@ -116,7 +117,7 @@ TEST(BoxesParity, SmallDetectionsGo) {
 
     const auto scores = at::arange(rows.size(0), 0, -1, at::kFloat);  // they keep their order
     const DetectionOptions options{
-        .nms = 1, .most = 1000, .min_side = golden.parameters["min_size"]};
+        .nms_thresh = 1, .detections_per_img = 1000, .min_size = golden.parameters["min_size"]};
     const auto found =
         best_detections({boxes.index_select(0, rows), scores, at::arange(rows.size(0))}, {1e4, 1e4},
                         /*offset=*/0, options);

@@ -57,8 +57,9 @@ TEST(RoiAlignParity, MaskTargets) {
   const auto& masks = golden["masks"];  // (5, H, W) of 0 and 1
   const auto height = masks.size(1), width = masks.size(2);
   const RecordedShapes shapes(masks, golden["matched_idxs"]);
-  const auto targets = mask_targets(shapes.matched, golden["boxes"], golden.parameters["M"], "soft",
-                                    static_cast<double>(height), static_cast<double>(width));
+  const auto targets =
+      mask_targets(shapes.matched, golden["boxes"], golden.parameters["M"], MaskTarget::soft,
+                   static_cast<double>(height), static_cast<double>(width));
   EXPECT_TRUE(close(targets, golden["output"], kRounding));
 }
 
@@ -140,7 +141,8 @@ TEST(AnchorsParity, RoundedCellsAtTorchvisionsStrides) {
       const std::int64_t height = p["grids"][level][0], width = p["grids"][level][1];
       const std::pair<double, double> stride = {p["image"][0].get<std::int64_t>() / height,
                                                 p["image"][1].get<std::int64_t>() / width};
-      cells.push_back(cell_anchors({p["sizes"][level]}, p["ratios"], "rounded", stride.first));
+      cells.push_back(
+          cell_anchors({p["sizes"][level]}, p["ratios"], AnchorRounding::rounded, stride.first));
       anchors.push_back(grid_anchors(cells.back(), height, width, stride));
     }
     EXPECT_TRUE(same(at::cat(cells), golden["cell"]));

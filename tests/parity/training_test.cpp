@@ -133,9 +133,9 @@ TEST(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
         shapes.push_back(
             step.truths[i]
                 .segmentations[static_cast<std::size_t>(truth[row].item<std::int64_t>())]);
-      targets.push_back(mask_targets(shapes, foreground.back(), model.options.mask_head.size * 2,
-                                     model.options.mask_head.target, step.truths[i].height,
-                                     step.truths[i].width));
+      targets.push_back(mask_targets(
+          shapes, foreground.back(), model.options.mask_head.pooler_resolution * 2,
+          model.options.mask_head.target, step.truths[i].height, step.truths[i].width));
     }
     const auto all = at::cat(targets);
     EXPECT_TRUE(

@@ -5,6 +5,11 @@
 #include <torch/version.h>
 
 #include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "millrace/trainer/memory/step_memory.h"
+#include "tests/support/log.h"
 
 namespace millrace::testing {
 namespace {
@@ -20,23 +25,54 @@ class CountingAllocator final : public c10::DeviceAllocator {
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex) override {}
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex) override {
+    return {7000, 9000};
+  }
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
     constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     c10::CachingDeviceAllocator::DeviceStats stats;
-    stats.allocated_bytes[kAll].increase(static_cast<std::size_t>(100 + device));
-    stats.allocated_bytes[kAll].decrease(90);
+    stats.allocated_bytes[kAll].increase(static_cast<std::size_t>(100 + device) + taken);
+    stats.allocated_bytes[kAll].decrease(90 + taken);
     stats.reserved_bytes[kAll].increase(400);
     return stats;
   }
+
+  std::size_t taken = 0;  // and given back
 };
 
-TEST(PeakMemory, IsTheAllocatorsOfTheAskedDevice) {
+const at::Device kCounted(c10::DeviceType::PrivateUse1, 3);
+
+CountingAllocator& counting_allocator() {
   static CountingAllocator allocator;
-  c10::SetAllocator(c10::DeviceType::PrivateUse1, &allocator);
-  const auto peak = peak_memory(at::Device(c10::DeviceType::PrivateUse1, 3));
+  c10::SetAllocator(kCounted.type(), &allocator);
+  return allocator;
+}
+
+TEST(PeakMemory, IsTheAllocatorsOfTheAskedDevice) {
+  counting_allocator();
+  const auto peak = peak_memory(kCounted);
   ASSERT_TRUE(peak.has_value());
   EXPECT_EQ(peak->tensors_bytes, 103);
   EXPECT_EQ(peak->reserved_bytes, 400);
+  EXPECT_EQ(peak->tensors_now, 13);
+  EXPECT_EQ(free_device_memory(kCounted), 7000 + 400 - 13);
+}
+
+TEST(StepMemory, WarnsOfDeviceThatIsTooSmall) {
+  auto& allocator = counting_allocator();
+  std::vector<Batch> batches(1);
+  batches[0].images.resize(1);
+  const auto warning = [&](int width) {
+    Log log;
+    StepMemory memory(LargestBatch{.images = 1, .slot = {width, 10}}, kCounted, /*ranks=*/8);
+    memory.before_step();
+    allocator.taken = 500;  // a peak of 590 bytes besides the 13 of before
+    memory.after_step(1, batches, std::vector<StepPlace>{{.width = 10, .height = 10}});
+    allocator.taken = 0;
+    return log.take();
+  };
+  EXPECT_EQ(warning(125), "") << "it needs 7388 of 7400 bytes";
+  EXPECT_NE(warning(126), "");
 }
 #endif
 

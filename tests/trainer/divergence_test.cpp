@@ -23,11 +23,11 @@ at::Tensor bias_of(const Detector& model) {
 
 /// Has infinite losses from the seventh step on, once its bias is large.
 struct PoisonedDetector final : LineDetector {
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     const bool is_poisoned = bias_of(*this).item<float>() > 1e5F;
     bad_from = is_poisoned ? 6 : 1 << 20;
     bad_until = 1 << 30;
-    return LineDetector::losses(batch, step);
+    return LineDetector::compute_losses(batch, step);
   }
 };
 
@@ -36,7 +36,7 @@ struct PoisonedDetector final : LineDetector {
 struct Diverging {
   Scratch scratch;
   double harmless = 0.2;
-  std::string on_return = "lower_rate";
+  OnReturn on_return = OnReturn::lower_rate;
   std::int64_t first_saved = 1;
   std::string config = "[train]\n";
 
@@ -47,7 +47,7 @@ struct Diverging {
 
   TrainPlan plan(PoisonedDetector& model) const {
     auto plan = fake_plan(model, scratch / "run");
-    plan.train.on_divergence = "return";
+    plan.train.on_divergence = OnDivergence::go_back;
     plan.train.on_return = on_return;
     plan.train.epochs = 100;
     plan.train.max_steps = 30;
@@ -110,7 +110,7 @@ TEST(Divergence, ReturnsFurtherBackUntilTheFailingStepIsPassed) {
 }
 
 TEST(Divergence, ReturnsFurtherBackWithOtherDataToo) {
-  Diverging run{.harmless = 0, .on_return = "skip_data"};
+  Diverging run{.harmless = 0, .on_return = OnReturn::skip_data};
   EXPECT_THROW(run(), Error);
   EXPECT_THAT(run.returned_to, ElementsAre(6, 5, 4, 3, 2));
 }

@@ -37,7 +37,8 @@ TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
 
 /// Its boxes are off by 0, 9 or 18 pixels: some are right, some only at IoU 0.5, some never.
 struct OffDetector final : LineDetector {
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
     std::vector<std::vector<DetectedObject>> found;
     for (const auto& image : batch.images) {
       const auto shift = 9 * static_cast<float>(image.image_id % 3);
@@ -80,7 +81,8 @@ struct GridDetector final : LineDetector {
     const auto x = static_cast<float>(4 * (k % 15)), y = static_cast<float>(6 * (k / 15));
     return {x, y, x + 3, y + 5};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
     std::vector<DetectedObject> all;
     for (int k = 0; k < kObjects; ++k) all.push_back({.box = box(k), .label = 0, .score = 0.9F});
     return std::vector(batch.size(), all);
@@ -231,7 +233,8 @@ TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
 
 /// Gives the filled boxes as masks.
 struct MaskedDetector final : LineDetector {
-  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override {
     auto found = OffDetector().detect(batch);
     for (auto& image : found)
       for (auto& [box, label, score, mask] : image)
@@ -268,8 +271,9 @@ TEST(Evaluation, ScoresBoundariesWhereAskedTo) {
 
 TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {
   struct Half final : LineDetector {
-    std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
-      auto found = LineDetector::detect(batch);
+    std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                          DetectionNotes*) override {
+      auto found = LineDetector::find_objects(batch, nullptr);
       found[0][0].mask = {.height = 64, .width = 64, .counts = {0, 64 * 64}};
       return found;
     }
@@ -318,13 +322,14 @@ class Proposals : public ::testing::Test {
 
   struct Proposer final : LineDetector {
     bool gives_notes() const override { return true; }
-    std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                          DetectionNotes* notes) override {
       if (notes) {
         for (const auto& image : batch.images)
           notes->proposals.push_back(proposals.at(image.image_id));
         notes->raw.resize(batch.size());
       }
-      return LineDetector::detect(batch);
+      return LineDetector::find_objects(batch, nullptr);
     }
     std::map<std::int64_t, std::vector<DetectedObject>> proposals;
   };

@@ -176,7 +176,7 @@ TEST(Sgd, GivesEachWeightItsRateByTrust) {
 TEST(Sgd, TrustLetsWeightsOfZeroGo) {
   Parameters parameters;
   const auto value = parameters.add("p", at::zeros({2}, at::kDouble), ParameterKind::weight);
-  const auto sgd = make_optimizer(parameters, {.momentum = 0, .trust = "lars"});
+  const auto sgd = make_optimizer(parameters, {.momentum = 0, .trust = Trust::lars});
   value.mutable_grad() = pair(1, 2);
   sgd->step(0.1);
   EXPECT_TRUE(close(value.detach(), pair(-0.1, -0.2), 1e-12));
@@ -254,7 +254,8 @@ TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
 TEST(AdamW, FollowsTorch) {
   OneParameter p;
   const auto adamw = make_optimizer(
-      p.parameters, {.type = "adamw", .momentum = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
+      p.parameters,
+      {.type = OptimizerType::adamw, .momentum = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
   give(p.value, 0.5, -4);
   adamw->step(0.1);
   EXPECT_TRUE(close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
@@ -267,7 +268,8 @@ TEST(AdamW, FollowsTorch) {
 TEST(AdamW, CountsTheStepsOfEachParameter) {
   OneParameter p;
   const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::weight);
-  const auto adamw = make_optimizer(p.parameters, {.type = "adamw", .weight_decay = 0});
+  const auto adamw =
+      make_optimizer(p.parameters, {.type = OptimizerType::adamw, .weight_decay = 0});
   give(p.value, 1, 1);
   adamw->step(0.1);
   give(p.value, 1, 1);
@@ -281,7 +283,7 @@ TEST(AdamW, CountsTheStepsOfEachParameter) {
 }
 
 TEST(AdamW, GoesOnFromItsState) {
-  const OptimizerOptions options{.type = "adamw"};
+  const OptimizerOptions options{.type = OptimizerType::adamw};
   OneParameter whole, half;
   const auto first = make_optimizer(whole.parameters, options);
   for (int step = 0; step < 3; ++step) {
@@ -300,7 +302,7 @@ TEST(AdamW, GoesOnFromItsState) {
 TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {}),
-             adamw = make_optimizer(p.parameters, {.type = "adamw"});
+             adamw = make_optimizer(p.parameters, {.type = OptimizerType::adamw});
   for (const auto& [into, from] : {std::pair(&sgd, &adamw), std::pair(&adamw, &sgd)}) {
     const auto why = message_of([&] { (*into)->load((*from)->state()); });
     EXPECT_THAT(why, HasSubstr("resume with the type"));

@@ -27,10 +27,12 @@ class HalfDetector final : public Detector {
   explicit HalfDetector(double slope) : slope_(slope) {
     w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::bias);
   }
-  Losses losses(const Batch&, const StepInfo&) override {
-    return {{"fit", (w_.to(at::kHalf) * slope_).to(at::kFloat).sum()}};
+  LossSums compute_losses(const Batch&, const StepInfo&) override {
+    return {{"fit", (w_.to(at::kHalf) * slope_).to(at::kFloat).sum(), {"images", 1}}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
  private:
@@ -40,11 +42,10 @@ class HalfDetector final : public Detector {
 };
 
 TEST(Precision, NamesAreTypes) {
-  EXPECT_EQ(precision_type("fp32"), at::kFloat);
-  EXPECT_EQ(precision_type("tf32"), at::kFloat);
-  EXPECT_EQ(precision_type("bf16"), at::kBFloat16);
-  EXPECT_EQ(precision_type("fp16"), at::kHalf);
-  EXPECT_THROW(precision_type("fp8"), std::invalid_argument);
+  EXPECT_EQ(precision_type(FloatType::fp32), at::kFloat);
+  EXPECT_EQ(precision_type(FloatType::tf32), at::kFloat);
+  EXPECT_EQ(precision_type(FloatType::bf16), at::kBFloat16);
+  EXPECT_EQ(precision_type(FloatType::fp16), at::kHalf);
 }
 
 // libtorch's getters throw where the old and the new way of setting it differ.
@@ -103,7 +104,7 @@ TEST(LossScale, StaysWithinItsBounds) {
 /// not.
 struct HalfTraining {
   explicit HalfTraining(double slope = 6) : model(slope) {
-    plan.train.precision = "fp16";
+    plan.train.precision = FloatType::fp16;
     plan.optimizer.clip_norm = 0;
   }
   std::string failure() {
@@ -164,12 +165,14 @@ TEST(LossScale, OverflowsOfAStaticOneOrOfLossesAreBadSteps) {
 class LinearDetector final : public Detector {
  public:
   LinearDetector() { w_ = parameters_.add("w", at::full({1, 1}, 1.0), ParameterKind::weight); }
-  Losses losses(const Batch&, const StepInfo&) override {
+  LossSums compute_losses(const Batch&, const StepInfo&) override {
     const auto y = at::linear(at::full({1, 1}, 1.0), w_);
     EXPECT_EQ(y.scalar_type(), at::kBFloat16);
-    return {{"fit", y.to(at::kFloat).sum()}};
+    return {{"fit", y.to(at::kFloat).sum(), {"images", 1}}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
  private:
@@ -182,9 +185,9 @@ TEST(Precision, UpdatesTooSmallForBf16AreNotLost) {
   const Scratch scratch;
   LinearDetector model;
   auto plan = fake_plan(model, scratch / "run");
-  plan.train.precision = "bf16";
+  plan.train.precision = FloatType::bf16;
   plan.optimizer = {.lr = 1e-4, .lr_batch = 2, .momentum = 0, .weight_decay = 0};
-  plan.schedule = {.type = "constant", .warmup = "0 steps"};
+  plan.schedule = {.type = ScheduleType::constant, .warmup = "0 steps"};
   Trainer(plan, {}).run();  // 15 steps
   const auto& value = model.parameters().find("w")->value;
   EXPECT_EQ(value.scalar_type(), at::kFloat);
@@ -196,7 +199,7 @@ TEST(LossScale, AResumedTrainingGoesOnAsIfItHadNotStopped) {
   const auto train = [&](const std::string& name, std::int64_t steps) {
     HalfDetector model(/*slope=*/6);
     auto plan = fake_plan(model, scratch / name);
-    plan.train.precision = "fp16";
+    plan.train.precision = FloatType::fp16;
     plan.train.max_steps = steps;
     const auto end = train_saving(plan);
     return std::tuple(model.parameters().find("w")->value.item<double>(), end.at.loss_scale.factor,

@@ -26,10 +26,10 @@ TEST(PublishedWarnings, AreOfLargeStepsAlone) {
 
 TEST(PublishedWarnings, LeaveOtherOptimizersAlone) {
   auto recipe = training(12, 0);
-  recipe.optimizer.type = "adamw";
+  recipe.optimizer.type = OptimizerType::adamw;
   EXPECT_THAT(published_warnings(recipe, 128), IsEmpty());
-  recipe.optimizer.type = "sgd";
-  recipe.optimizer.trust = "lars";
+  recipe.optimizer.type = OptimizerType::sgd;
+  recipe.optimizer.trust = Trust::lars;
   EXPECT_THAT(published_warnings(recipe, 128), ElementsAre(HasSubstr("over 12 epochs")));
 }
 

@@ -40,7 +40,7 @@ class SomeDetector final : public Detector {
     seen_ = parameters_.add("seen", at::zeros({1}), ParameterKind::buffer);
   }
 
-  Losses losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     auto fit = w_.sum() * 0, odd = w_.sum() * 0;
     double count = 0, odds = 0;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -64,11 +64,12 @@ class SomeDetector final : public Detector {
     }
     if (step.figures) step.figures->add("odd/share", odds, count);
     if (step.figures && odds > 0) step.figures->add("odd/loss", odd.detach().item<double>(), odds);
-    if (!asks_for_totals) return {{"fit", fit}};
-    return {{"fit", fit / step.total("images", count)},
-            {"odd", odd / std::max(1.0, step.total("odd images", odds))}};
+    if (leaves_out_odd && odds == 0) return {{"fit", fit, {"images", count}}};
+    return {{"fit", fit, {"images", count}}, {"odd", odd, {"odd images", odds}}};
   }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
   double value(const char* name) const {
@@ -76,7 +77,7 @@ class SomeDetector final : public Detector {
   }
 
   double bad_image = -1, factor = 1;
-  bool asks_for_totals = true, normalises = false, keeps_last = true;
+  bool leaves_out_odd = false, normalises = false, keeps_last = true;
   std::vector<std::pair<int, int>> sizes;  // the sizes to pad batches to
 
  private:
@@ -147,21 +148,21 @@ TEST(RanksStep, IsThatOfOneProcess) {
   expect_steps_of_one_process({}, {.all = Cluster::alone()});
   expect_steps_of_one_process({.parts = 2}, {.all = Cluster::alone(), .parts = 2});
   for (const OptimizerOptions& options : {OptimizerOptions{.weight_decay = 0.1, .clip_norm = 0.5},
-                                          {.weight_decay = 0.1, .trust = "lars"}})
+                                          {.weight_decay = 0.1, .trust = Trust::lars}})
     expect_steps_of_one_process({.optimizer = options},
                                 {.all = Cluster::alone(), .optimizer = options});
 }
 
 TEST(RanksStep, ExchangesGradientsInHalfPrecisionWhereAsked) {
   TrainOptions bf16;
-  bf16.gradient_type = "bf16";
+  bf16.gradient_type = FloatType::bf16;
   expect_steps_of_one_process({.train = bf16, .count = 5}, {.all = Cluster::alone(), .count = 5},
                               0.05);
 }
 
 TEST(RanksStep, FindsTheSameLossScaleAsOneProcess) {
   TrainOptions fp16;
-  fp16.precision = "fp16";
+  fp16.precision = FloatType::fp16;
   Steps together{.train = fp16, .count = 10},
       alone{.all = Cluster::alone(), .train = fp16, .count = 10};
   together.model.factor = alone.model.factor = 1e35;
@@ -197,11 +198,16 @@ TEST(RanksStep, TakesTheChiefsRunningStatisticsAndPadsToTheLargestBatchOfAllRank
   EXPECT_EQ(steps.model.sizes, (std::vector{std::pair(9, 2 + last)}));
 }
 
-TEST(RanksStep, RefusesADetectorThatDividesByNoTotal) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank needs none";
-  Steps steps;
-  steps.model.asks_for_totals = false;
-  EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("cannot be trained in parts"));
+TEST(RanksStep, DoesWithoutObjectsOnOneRank) {
+  const std::set<std::int64_t> lost{1, 3};  // the first rank has even images alone
+  expect_steps_of_one_process({.lost = lost}, {.all = Cluster::alone(), .lost = lost});
+}
+
+TEST(RanksStep, RejectsALossThatOneRankLeavesOut) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has all images";
+  Steps steps{.lost = {1, 3}};
+  steps.model.leaves_out_odd = true;
+  EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("[images, odd images]"));
 }
 
 /// Whether every figure of every step and every value at the end have the same bits.
@@ -232,8 +238,8 @@ TEST(MicroBatches, GiveTheSameBytesForAnyNumberOfRanks) {
   train.micro_batch = 1;
   for (const OptimizerOptions& options : {OptimizerOptions{.weight_decay = 0.1},
                                           {.weight_decay = 0.1, .clip_norm = 0.5},
-                                          {.type = "adamw", .weight_decay = 0.1},
-                                          {.weight_decay = 0.1, .trust = "lars"}})
+                                          {.type = OptimizerType::adamw, .weight_decay = 0.1},
+                                          {.weight_decay = 0.1, .trust = Trust::lars}})
     expect_same_bytes(options, train, /*parts=*/1);
   expect_same_bytes({.weight_decay = 0.1}, train, /*parts=*/2);
   if (cluster->size() == 4) return;
@@ -303,7 +309,7 @@ TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
         if (i != 3 && i != cluster->rank())
           loss = loss + values[static_cast<std::size_t>(i)].sum() *
                             static_cast<double>(10 * cluster->rank() + i);
-      buckets.collect();
+      buckets.begin_group(0, /*is_last=*/true);
       loss.backward();
       const auto present = buckets.finish();
       EXPECT_EQ(present[3], '0');

@@ -23,16 +23,16 @@ TEST(Schedule, FollowsItsFormula) {
        {.milestones = {}, .warmup = "0.5 epochs", .warmup_factor = 0},
        {{{0.25, 3}, 1}, {{0.5, 6}, 2}}},
       {"images",
-       {.type = "constant", .warmup = "80 images", .warmup_factor = 0.5},
+       {.type = ScheduleType::constant, .warmup = "80 images", .warmup_factor = 0.5},
        {{{0, 0, 0}, 1}, {{0, 10, 40}, 1.5}, {{0, 20, 80}, 2}}},
       {"step",
        {.milestones = {8, 9}, .gamma = 0.1, .warmup = "0 steps"},
        {{{7.99, 100}, 2}, {{8, 101}, 0.2}, {{9.5, 102}, 0.02}}},
       {"cosine",
-       {.type = "cosine", .warmup = "0 steps"},
+       {.type = ScheduleType::cosine, .warmup = "0 steps"},
        {{{0, 1}, 2}, {{5, 2}, 1}, {{10, 3}, 0}, {{10.1, 3}, 0}}},
       {"warmup_cosine",
-       {.type = "warmup_cosine",
+       {.type = ScheduleType::warmup_cosine,
         .end_factor = 0.05,
         .end_epochs = 2,
         .warmup = "2 epochs",
@@ -40,12 +40,12 @@ TEST(Schedule, FollowsItsFormula) {
         .warmup_power = 2},
        {{{0, 0}, 0}, {{1, 1}, 0.5}, {{2, 2}, 2}, {{5, 5}, 1.05}, {{8, 8}, 0.1}, {{9.9, 9}, 0.1}}},
       {"poly",
-       {.type = "poly", .power = 2, .warmup = "0 steps"},
+       {.type = ScheduleType::poly, .power = 2, .warmup = "0 steps"},
        {{{0, 1}, 2}, {{5, 2}, 0.5}, {{10, 3}, 0}}},
       {"exponential",
-       {.type = "exponential", .gamma = 0.25, .warmup = "0 steps"},
+       {.type = ScheduleType::exponential, .gamma = 0.25, .warmup = "0 steps"},
        {{{0.5, 1}, 1}, {{2, 2}, 0.125}}},
-      {"constant", {.type = "constant", .warmup = "0 steps"}, {{{9, 1000}, 2}}}};
+      {"constant", {.type = ScheduleType::constant, .warmup = "0 steps"}, {{{9, 1000}, 2}}}};
   for (const auto& [name, options, rates] : cases)
     for (const auto& [time, rate] : rates)
       EXPECT_NEAR(Schedule(options, 2, 10).rate(time), rate, 1e-15) << name << " " << time.progress;
@@ -57,11 +57,11 @@ TEST(Schedule, SaysWhatItIs) {
   };
   EXPECT_EQ(text({}),
             "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11");
-  EXPECT_EQ(text({.type = "cosine", .warmup = "0.5 epochs"}),
+  EXPECT_EQ(text({.type = ScheduleType::cosine, .warmup = "0.5 epochs"}),
             "0.02, after a linear warm-up from 2e-05 over 0.5 epochs, along a cosine to 0 at epoch "
             "12");
   EXPECT_EQ(
-      text({.type = "warmup_cosine",
+      text({.type = ScheduleType::warmup_cosine,
             .end_factor = 0.05,
             .end_epochs = 1,
             .warmup = "2 epochs",
@@ -69,9 +69,11 @@ TEST(Schedule, SaysWhatItIs) {
             .warmup_power = 2}),
       "0.02, after a quadratic warm-up from 0 over 2 epochs, along a cosine to 0.001 at epoch "
       "11");
-  EXPECT_EQ(text({.type = "poly", .warmup = "0 steps"}), "0.02, times (1 - epoch / 12)^0.9");
-  EXPECT_EQ(text({.type = "exponential", .warmup = "0 steps"}), "0.02, times 0.1^epoch");
-  EXPECT_EQ(text({.type = "constant", .warmup = "0 steps"}), "0.02, constant");
+  EXPECT_EQ(text({.type = ScheduleType::poly, .warmup = "0 steps"}),
+            "0.02, times (1 - epoch / 12)^0.9");
+  EXPECT_EQ(text({.type = ScheduleType::exponential, .warmup = "0 steps"}),
+            "0.02, times 0.1^epoch");
+  EXPECT_EQ(text({.type = ScheduleType::constant, .warmup = "0 steps"}), "0.02, constant");
 }
 
 TEST(Schedule, ThatCannotWorkIsRefusedWithBothNumbers) {
@@ -84,12 +86,12 @@ TEST(Schedule, ThatCannotWorkIsRefusedWithBothNumbers) {
       {{.milestones = {11, 8}}, 12, 1000, "must rise: 11, 8"},
       {{.milestones = {8, 8}}, 12, 1000, "must rise"},
       {{}, 10, 1000, "has 11, which is not before the end"},
-      {{.type = "cosine", .warmup = "3 epochs"},
+      {{.type = ScheduleType::cosine, .warmup = "3 epochs"},
        2,
        1000,
        "warmup = \"3 epochs\" is not shorter than the run, train.epochs = 2"},
       {{.warmup = "9 epochs"}, 12, 1000, "ends after the first of schedule.milestones, 8"},
-      {{.type = "cosine"},
+      {{.type = ScheduleType::cosine},
        12,
        100,
        "schedule.warmup = \"1000 steps\", 40 epochs of 100 images, is not shorter than the run"},

@@ -230,7 +230,7 @@ TEST(StepBoundary, TriggersOnlyWhenAllHaveSeenTheStep) {
 TEST(StepBoundary, ChangesHyperParametersFromTheNextStepOn) {
   Fixture f;
   std::vector<double> rates;
-  f.plan.schedule = {.type = "constant", .warmup = "0 steps"};
+  f.plan.schedule = {.type = ScheduleType::constant, .warmup = "0 steps"};
   f.plan.train.max_steps = 4;
   f.add().on_after_step = [&](TrainState& s) {
     rates.push_back(s.lr);

@@ -50,7 +50,7 @@ void expect_rates(const nlohmann::json& expected, const ScheduleOptions& options
   for (std::int64_t epoch = 0; epoch < 12; ++epoch)
     EXPECT_NEAR(schedule.rate({static_cast<double>(epoch), epoch, epoch}),
                 expected.at(static_cast<std::size_t>(epoch)).get<double>(), 1e-12)
-        << options.type << " " << epoch;
+        << value_name(options.type) << " " << epoch;
 }
 
 TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
@@ -59,14 +59,18 @@ TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
   ASSERT_FALSE(torch.is_null());
   expect_ten_steps(torch["sgd"], {.momentum = 0.9, .weight_decay = 0.01});
   expect_ten_steps(torch["nesterov"], {.momentum = 0.8, .nesterov = true, .weight_decay = 0.01});
-  expect_ten_steps(
-      torch["adamw"],
-      {.type = "adamw", .momentum = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.05});
+  expect_ten_steps(torch["adamw"], {.type = OptimizerType::adamw,
+                                    .momentum = 0.8,
+                                    .beta2 = 0.95,
+                                    .epsilon = 1e-6,
+                                    .weight_decay = 0.05});
   expect_rates(torch["step"], {.milestones = {8, 11}, .gamma = 0.1, .warmup = "0 steps"});
-  expect_rates(torch["cosine"], {.type = "cosine", .warmup = "0 steps"});
-  expect_rates(torch["poly"], {.type = "poly", .power = 0.9, .warmup = "0 steps"});
-  expect_rates(torch["exponential"], {.type = "exponential", .gamma = 0.8, .warmup = "0 steps"});
-  expect_rates(torch["warmup"], {.type = "constant", .warmup = "5 steps", .warmup_factor = 0.1});
+  expect_rates(torch["cosine"], {.type = ScheduleType::cosine, .warmup = "0 steps"});
+  expect_rates(torch["poly"], {.type = ScheduleType::poly, .power = 0.9, .warmup = "0 steps"});
+  expect_rates(torch["exponential"],
+               {.type = ScheduleType::exponential, .gamma = 0.8, .warmup = "0 steps"});
+  expect_rates(torch["warmup"],
+               {.type = ScheduleType::constant, .warmup = "5 steps", .warmup_factor = 0.1});
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(Trainer, LearnsTheLine) {
 
 TEST(Trainer, CallsAfterTrainWhereTheDetectorThrowsSomethingThatIsNoException) {
   struct Odd final : LineDetector {
-    Losses losses(const Batch&, const StepInfo&) override { throw 7; }
+    LossSums compute_losses(const Batch&, const StepInfo&) override { throw 7; }
   } model;
   Fixture f;
   bool called = false;
@@ -97,7 +97,7 @@ TEST(Trainer, SaysHowLongItIsAndWhatWasLeftOut) {
 
 TEST(Trainer, LogsTheLastRateAndWholeSteps) {
   Fixture f;
-  f.plan.schedule = {.type = "cosine", .warmup = "0 steps"};
+  f.plan.schedule = {.type = ScheduleType::cosine, .warmup = "0 steps"};
   f.plan.train.max_steps = 5;
   double rate = 0;
   f.add().on_after_step = [&](TrainState& s) { rate = s.lr; };
@@ -229,9 +229,9 @@ class RunningDetector final : public LineDetector {
       all_.add(parameter.name, parameter.value, parameter.kind);
     mean_ = all_.add("line.mean", at::zeros({1}), ParameterKind::buffer);
   }
-  Losses losses(const Batch& batch, const StepInfo& step) override {
-    auto losses = LineDetector::losses(batch, step);
-    mean_.lerp_(losses[0].second.detach().reshape({1}), 0.5);
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
+    auto losses = LineDetector::compute_losses(batch, step);
+    mean_.lerp_(losses[0].sum.detach().reshape({1}), 0.5);
     return losses;
   }
   const Parameters& parameters() const override { return all_; }

@@ -14,6 +14,7 @@
 #include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/image_finder.h"
+#include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
 namespace {
@@ -25,22 +26,14 @@ constexpr std::string_view kInstances = "instances_", kKeypoints = "person_keypo
 
 /// Whether a file begins as an object with COCO's sections.
 bool begins_as_coco(const std::filesystem::path& file) {
-  constexpr std::uint64_t kHead = 16384;
-  try {
-    const InputFile input(file);
-    std::string head(std::min(input.size(), kHead), '\0');
-    input.read(0, head);
-    const auto first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-    if (first == std::string::npos || head[first] != '{') return false;
-    for (const auto* others : {"\"shapes\"", "\"_via_settings\"", "\"segments_info\""})
-      if (head.find(others) != std::string::npos) return false;
-    return std::ranges::any_of(
-        std::initializer_list<const char*>{"\"images\"", "\"annotations\"", "\"categories\"",
-                                           "\"licenses\""},
-        [&](const char* key) { return head.find(key) != std::string::npos; });
-  } catch (const Error&) {
-    return false;
-  }
+  const auto head = beginning_of(file, 16384);
+  const auto first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (first == std::string::npos || head[first] != '{') return false;
+  for (const auto* others : {"\"shapes\"", "\"_via_settings\"", "\"segments_info\""})
+    if (head.find(others) != std::string::npos) return false;
+  return std::ranges::any_of(std::initializer_list<const char*>{"\"images\"", "\"annotations\"",
+                                                                "\"categories\"", "\"licenses\""},
+                             [&](const char* key) { return head.find(key) != std::string::npos; });
 }
 
 /// The annotation files of a folder: those of instances, without captions and the like.

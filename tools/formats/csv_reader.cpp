@@ -21,16 +21,9 @@ namespace {
 
 /// The columns of a file that is a table of boxes.
 std::optional<CsvColumns> columns_in(const std::filesystem::path& file) {
-  constexpr std::uint64_t kHead = 65536;
-  try {
-    const InputFile input(file);
-    std::string head(std::min(input.size(), kHead), '\0');
-    input.read(0, head);
-    const auto rows = csv_rows(head.substr(0, head.find('\n')));
-    return rows.empty() ? std::nullopt : csv_columns(rows[0].fields);
-  } catch (const Error&) {
-    return {};
-  }
+  const auto head = beginning_of(file, 65536);
+  const auto rows = csv_rows(head.substr(0, head.find('\n')));
+  return rows.empty() ? std::nullopt : csv_columns(rows[0].fields);
 }
 
 struct CsvFile {

@@ -13,18 +13,13 @@ namespace millrace::formats {
 
 std::span<const Format> formats() {
   static constexpr std::array kFormats = {
-      Format{"coco", "COCO: a JSON file per split", look_coco, read_coco, write_coco},
-      Format{"csv", "tables of boxes: a CSV file per split", look_csv, read_csv, write_csv},
-      Format{"labelme", "LabelMe: a JSON file per image", look_labelme, read_labelme,
-             write_labelme},
-      Format{"masks", "PNG masks: a file per image, a value per object", look_masks, read_masks,
-             write_masks},
-      Format{"object-masks", "PNG masks: a file per object", nullptr, read_masks,
-             write_object_masks},
-      Format{"voc", "Pascal VOC: an XML file per image", look_voc, read_voc, write_voc},
-      Format{"yolo", "YOLO: a text file of boxes per image", look_yolo, read_yolo, write_yolo},
-      Format{"yolo-segments", "YOLO: a text file of polygons per image", nullptr, read_yolo,
-             write_yolo_segments}};
+      Format{"coco", "COCO: a JSON file per split", look_coco, read_coco},
+      Format{"csv", "tables of boxes: a CSV file per split", look_csv, read_csv},
+      Format{"labelme", "LabelMe: a JSON file per image", look_labelme, read_labelme},
+      Format{"masks", "PNG masks: a file per image, a value per object; or a file per object",
+             look_masks, read_masks},
+      Format{"voc", "Pascal VOC: an XML file per image", look_voc, read_voc},
+      Format{"yolo", "YOLO: a text file of boxes or polygons per image", look_yolo, read_yolo}};
   return kFormats;
 }
 
@@ -40,8 +35,7 @@ const Format& find_format(std::string_view name) {
 Detected detect_format(const Listing& folder) {
   std::vector<Detected> found;
   for (const auto& one : formats())
-    if (one.look)
-      if (auto why = one.look(folder)) found.push_back({&one, *std::move(why)});
+    if (auto why = one.look(folder)) found.push_back({&one, *std::move(why)});
   if (found.size() == 1) return found[0];
   if (!found.empty()) {
     std::vector<std::string> reasons;

@@ -1,5 +1,5 @@
-// Annotation formats of other tools: which one a folder has, reading it into COCO's structures, and
-// writing it from these (docs/formats.md).
+// Annotation formats of other tools: which one a folder has, and reading it into COCO's structures
+// (docs/formats.md).
 #pragma once
 
 #include <filesystem>
@@ -24,22 +24,18 @@ struct Split {
   std::shared_ptr<const coco::Dataset> data;
 };
 
-/// A format. All functions may be called from any thread; `read` and `write` use the threads of the
-/// caller's arena.
+/// A format. Both functions may be called from any thread; `read` uses the threads of the caller's
+/// arena.
 struct Format {
   std::string_view name;   // as `--format` takes it: "voc"
   std::string_view title;  // one line: "Pascal VOC: an XML file per image"
   /// Why a folder looks like this format, "3 XML files in Annotations"; nothing: it does not. Goes
-  /// by names and by the first bytes of a few files. nullptr: another one is read like this.
+  /// by names and by the first bytes of a few files.
   std::optional<std::string> (*look)(const Listing& folder);
   /// Reads all splits; their categories are the same. What is wrong with a label is added to
   /// `findings`: the object is kept as written where COCO can hold it, else left out. Throws Error
   /// where the folder as a whole cannot be read.
   std::vector<Split> (*read)(const Listing& folder, coco::Findings& findings);
-  /// Writes splits into an empty folder, with their images (`place_image`); adds to `findings` what
-  /// the format cannot hold. The same input gives the same bytes.
-  void (*write)(std::span<const Split> splits, const std::filesystem::path& out,
-                coco::Findings& findings);
 };
 
 /// All of them, by name.

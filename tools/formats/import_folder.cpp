@@ -1,15 +1,49 @@
 #include "millrace/tools/formats/import_folder.h"
 
+#include <fmt/format.h>
+
+#include <system_error>
 #include <utility>
 
 #include "millrace/base/disk/part_folder.h"
+#include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/coco/data/dataset_file.h"
 
 namespace millrace::formats {
+namespace {
 
-Imported import_folder(const std::filesystem::path& source, const std::filesystem::path& out,
-                       std::string_view from, std::string_view to, coco::Findings& findings) {
-  const auto& target = find_format(to);
+namespace fs = std::filesystem;
+
+/// A hard link if the file system can, else a copy.
+void place_image(const fs::path& from, const fs::path& to) {
+  try {
+    fs::create_directories(to.parent_path());
+    const auto source = fs::canonical(from);  // a link to a link would break with its place
+    std::error_code cannot_link;
+    fs::create_hard_link(source, to, cannot_link);
+    if (cannot_link) fs::copy_file(source, to);
+  } catch (const fs::filesystem_error& problem) {
+    throw Error(fmt::format("{} cannot be placed at {}: {}", from.string(), to.string(),
+                            problem.code().message()));
+  }
+}
+
+void write_split(const Split& split, const fs::path& out) {
+  for (const auto& image : split.data->images) {
+    const auto name = split.data->text(image.file_name);
+    place_image(split.images / name, out / split.name / name);
+  }
+  const auto file = out / "annotations" / ("instances_" + split.name + ".json");
+  std::error_code unknown;
+  fs::create_directories(file.parent_path(), unknown);  // write_dataset reports it
+  coco::write_dataset(file, *split.data);
+}
+
+}  // namespace
+
+Imported import_folder(const fs::path& source, const fs::path& out, std::string_view from,
+                       coco::Findings& findings) {
   const auto* format = from.empty() ? nullptr : &find_format(from);
   const Listing folder(source);
   Imported imported{format, {}, {}};
@@ -20,7 +54,7 @@ Imported import_folder(const std::filesystem::path& source, const std::filesyste
   }
   PartFolder part(out, PartFolder::Existing::refuse);
   imported.splits = imported.from->read(folder, findings);
-  target.write(imported.splits, part.path(), findings);
+  for (const auto& split : imported.splits) write_split(split, part.path());
   sync_file_system(part.path());
   part.publish();
   return imported;

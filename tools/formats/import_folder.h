@@ -1,4 +1,4 @@
-// From one annotation format into another.
+// From an annotation format of another tool into COCO's.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +17,12 @@ struct Imported {
   std::vector<Split> splits;  // as read, from the source
 };
 
-/// Reads `source`, as `from` or, where that is empty, as what it looks like, and writes it as `to`
-/// into the new folder `out`, whole or not at all. Images become hard links where the file system
-/// can, else copies; nothing in `source` changes. Throws ConfigError for an unknown or unclear
-/// format or where `out` exists, Error for what cannot be read or written.
+/// Reads `source`, as `from` or, if that is empty, as what it looks like, and writes it in COCO's
+/// layout into the new folder `out`, whole or not at all; the same input gives the same bytes.
+/// Images become hard links where the file system can, else copies; nothing in `source` changes.
+/// Throws ConfigError for an unknown or unclear format or if `out` exists, Error for what cannot be
+/// read or written.
 Imported import_folder(const std::filesystem::path& source, const std::filesystem::path& out,
-                       std::string_view from, std::string_view to, coco::Findings& findings);
+                       std::string_view from, coco::Findings& findings);
 
 }  // namespace millrace::formats

@@ -13,6 +13,7 @@
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/image_finder.h"
 #include "millrace/tools/formats/files/labelme_file.h"
+#include "millrace/tools/formats/files/texts.h"
 #include "millrace/tools/formats/set_builder.h"
 
 namespace millrace::formats {
@@ -33,16 +34,8 @@ std::vector<Place> json_files(const Listing& folder) {
 
 /// Whether a file has keys of LabelMe's at its beginning.
 bool begins_as_labelme(const std::filesystem::path& file) {
-  constexpr std::uint64_t kEnd = 16384;
-  try {
-    const InputFile input(file);
-    std::string text(std::min(input.size(), kEnd), '\0');
-    input.read(0, text);
-    return text.find("\"shapes\"") != std::string::npos ||
-           text.find("\"imageData\"") != std::string::npos;
-  } catch (const Error&) {
-    return false;
-  }
+  const auto head = beginning_of(file, 16384);
+  return head.find("\"shapes\"") != head.npos || head.find("\"imageData\"") != head.npos;
 }
 
 class LabelMeReader {

@@ -39,15 +39,7 @@ const std::set<std::string>& mask_folders() {
 
 /// Whether a file begins as VOC's annotations do.
 bool begins_as_voc(const std::filesystem::path& file) {
-  constexpr std::uint64_t kHead = 4096;
-  try {
-    const InputFile input(file);
-    std::string head(std::min(input.size(), kHead), '\0');
-    input.read(0, head);
-    return head.find("<annotation") != std::string::npos;
-  } catch (const Error&) {
-    return false;
-  }
+  return beginning_of(file, 4096).find("<annotation") != std::string::npos;
 }
 
 std::vector<Place> xml_files(const Listing& folder) {

@@ -4,28 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <string_view>
+
+#include "millrace/base/base64.h"
 
 namespace millrace::report {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      bits = bits << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += i + k > bytes.size() ? '=' : kDigits[bits >> (18 - 6 * k) & 63];
-  }
-  return text;
-}
 
 ordered_json to_json(const Shape& shape) {
   auto box = ordered_json::array();
@@ -58,7 +43,7 @@ ordered_json to_json(const Picture& picture) {
   for (const Shape& shape : picture.shapes)
     (shape.kind == Shape::found ? found : annotated).push_back(to_json(shape));
   json["truth"] = std::move(annotated);
-  if (!picture.jpeg.empty()) json["jpeg"] = base64(picture.jpeg);
+  if (!picture.jpeg.empty()) json["jpeg"] = to_base64(picture.jpeg);
   return json;
 }
 

@@ -13,13 +13,10 @@
 #include <utility>
 
 #include "millrace/base/clock.h"
-#include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/events/last_events.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/injected_faults.h"
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/base/random.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -45,21 +42,6 @@ void pause(double waited_s) {
     std::this_thread::yield();
   else
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(waited_s / 10, 500e-6)));
-}
-
-/// What MILLRACE_FAULTS has for a rank that comes to an exchange.
-void come_late(const InjectedFaults& faults, int rank, std::string_view what, std::int64_t number) {
-  const auto& mine = faults.of_rank(rank);
-  Rng rng{faults.seed, static_cast<std::uint64_t>(rank), digest(what),
-          static_cast<std::uint64_t>(number)};
-  const bool is_dropped = rng.chance(mine.drop), is_delayed = rng.chance(mine.delay);
-  if (!is_dropped && !is_delayed) return;
-  const Event event(EventKind::fault, is_dropped ? "rank.drop" : "rank.delay",
-                    fmt::format("MILLRACE_FAULTS keeps it from '{}'", what), number);
-  do
-    std::this_thread::sleep_for(
-        std::chrono::duration<double>(is_delayed ? mine.delay_s : kRollCallS));
-  while (is_dropped);
 }
 
 std::string environment(const char* name) {
@@ -201,7 +183,6 @@ MpiWorld::Exchange::Exchange(MpiWorld& world, std::string_view what)
     else
       number = found->second++;
   }
-  if (const auto* faults = injected_faults()) come_late(*faults, world_.rank_, what, number);
   event_.emplace(EventKind::exchange, what, place, number);
 }
 

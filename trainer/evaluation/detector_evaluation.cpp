@@ -82,13 +82,13 @@ DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset
 }
 
 bool DetectorEvaluation::detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow) {
-  title_ = detector.title;
+  title_ = detector.title();
   gives_masks_ = detector.gives_masks();
   return go_through(std::move(flow), run_.watch, [&](const Batch& batch) {
     const Event event(EventKind::evaluation, "detect", "images " + ids(batch));
     bool has_enough = false;
     DetectionNotes notes;
-    auto found = detect_with(detector, batch, proposals_ ? &notes : nullptr);
+    auto found = detector.detect(batch, proposals_ ? &notes : nullptr);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto id = batch.images[i].image_id;
       if (id <= last_image_) add(id, std::move(found[i]));

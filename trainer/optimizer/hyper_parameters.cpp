@@ -13,7 +13,8 @@ namespace millrace {
 HyperParameters::HyperParameters(const OptimizerOptions& options)
     : all_{{"lr_factor", {1, {.min = 0}}},
            {"optimizer.momentum",
-            {options.momentum, {.min = 0, .max = options.type == "adamw" ? 0.999999 : 1}}},
+            {options.momentum,
+             {.min = 0, .max = options.type == OptimizerType::adamw ? 0.999999 : 1}}},
            {"optimizer.weight_decay", {options.weight_decay, {.min = 0}}},
            {"optimizer.clip_norm", {options.clip_norm, {.min = 0}}}} {}
 

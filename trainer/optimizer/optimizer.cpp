@@ -100,7 +100,7 @@ class Sgd final : public Optimizer {
       const double value = work.value_norms[i], gradient = work.gradient_norms[i];
       const double most = options().trust_coefficient * value;
       double ratio = value > 0 && gradient > 0 ? most / (gradient + decay * value) : 1;
-      if (options().trust == "larc") ratio = std::min(ratio / lr, 1.0);
+      if (options().trust == Trust::larc) ratio = std::min(ratio / lr, 1.0);
       ratios.emplace_back(ratio);
     }
     at::_foreach_add_(work.gradients, work.values, decay);
@@ -321,7 +321,7 @@ void Optimizer::load(const NamedTensors& saved) {
         "the checkpoint's optimizer kept other tensors ('{}') than optimizer.type = \"{}\" does "
         "('{}'): resume with the type that it was trained with, or start a new run with "
         "model.weights naming the checkpoint's model.safetensors",
-        fitting[0].first, options_.type, fresh[0].first));
+        fitting[0].first, value_name(options_.type), fresh[0].first));
   restore(saved.empty() ? state() : living, fitting, "the optimizer");
   for (auto& [name, tensor] : fresh) tensor.zero_();
   const auto parameters = [&](std::size_t tensors) {
@@ -337,7 +337,7 @@ void Optimizer::load(const NamedTensors& saved) {
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options) {
-  if (options.type == "adamw") return std::make_unique<AdamW>(parameters, options);
+  if (options.type == OptimizerType::adamw) return std::make_unique<AdamW>(parameters, options);
   return std::make_unique<Sgd>(parameters, options);
 }
 

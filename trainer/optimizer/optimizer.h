@@ -56,7 +56,7 @@ class Optimizer {
   OptimizerStep outcome(std::span<const double> measured) const;
 
   /// Whether the second half computes with the numbers on the host: LARS and LARC.
-  bool needs_host() const { return options_.trust != "none"; }
+  bool needs_host() const { return options_.trust != Trust::none; }
 
   void clear_gradients();
 

@@ -17,7 +17,7 @@ void ParameterRule::check(const Config& table) const {
 }
 
 void OptimizerOptions::describe(Options& o) {
-  o.add("type", type, "stochastic gradient descent with momentum, or AdamW", {"sgd", "adamw"});
+  o.add("type", type, "stochastic gradient descent with momentum, or AdamW");
   o.add("lr", lr, "learning rate at lr_batch images a step; scaled linearly", {.min = 0});
   o.add("lr_batch", lr_batch, "images a step that lr is meant for", {.min = 1, .unit = "images"});
   o.add("momentum", momentum, "share of the last direction that is kept; beta1 of adamw",
@@ -34,8 +34,7 @@ void OptimizerOptions::describe(Options& o) {
   o.add("clip_norm", clip_norm, "largest norm of all gradients together; 0: any", {.min = 0});
   o.add("clip_value", clip_value, "largest number of a gradient, after clip_norm; 0: any",
         {.min = 0});
-  o.add("trust", trust, "rate of each weight by its norm over its gradient's (sgd)",
-        {"none", "lars", "larc"});
+  o.add("trust", trust, "rate of each weight by its norm over its gradient's (sgd)");
   o.add("trust_coefficient", trust_coefficient, "how far a weight may move, in shares of its norm",
         {.min = 1e-12});
   o.add("accumulate", accumulate, "batches whose gradients make one step",
@@ -43,15 +42,15 @@ void OptimizerOptions::describe(Options& o) {
 }
 
 void OptimizerOptions::check(const Config& table) const {
-  const bool adamw = type == "adamw";
+  const bool adamw = type == OptimizerType::adamw;
   require(table, "momentum", !adamw || momentum < 1, "must be below 1 for type = \"adamw\"");
   require(table, "nesterov", !adamw || !nesterov, "is for type = \"sgd\"");
-  require(table, "trust", !adamw || trust == "none", "is for type = \"sgd\"");
-  require(table, "clip_value", clip_value == 0 || trust == "none",
+  require(table, "trust", !adamw || trust == Trust::none, "is for type = \"sgd\"");
+  require(table, "clip_value", clip_value == 0 || trust == Trust::none,
           "and trust exclude each other: the ratio is of the whole gradient");
   require(table, "nesterov", !nesterov || momentum > 0, "changes nothing with momentum = 0");
   if (!adamw) refuse_unused<OptimizerOptions>(table, {"beta2", "epsilon"}, "with type = \"sgd\"");
-  if (trust == "none")
+  if (trust == Trust::none)
     refuse_unused<OptimizerOptions>(table, {"trust_coefficient"}, "with trust = \"none\"");
 }
 

@@ -23,8 +23,17 @@ struct ParameterRule {
   void check(const Config& table) const;
 };
 
+/// How gradients become new weights.
+enum class OptimizerType { sgd, adamw };
+inline std::vector<std::string> value_names(OptimizerType) { return {"sgd", "adamw"}; }
+
+/// Whether the rate of a weight follows its norm over its gradient's: LARS, or LARC, whose rate is
+/// at most `lr`.
+enum class Trust { none, lars, larc };
+inline std::vector<std::string> value_names(Trust) { return {"none", "lars", "larc"}; }
+
 struct OptimizerOptions {
-  std::string type = "sgd";
+  OptimizerType type = OptimizerType::sgd;
   double lr = 0.02;  // at `lr_batch` images a step; scaled linearly to the real number
   std::int64_t lr_batch = 16;
   double momentum = 0.9;  // AdamW: beta1
@@ -37,7 +46,7 @@ struct OptimizerOptions {
   double bias_lr_factor = 1;
   double clip_norm = 0;   // of all gradients together; 0: none
   double clip_value = 0;  // of each number of a gradient; 0: none
-  std::string trust = "none";
+  Trust trust = Trust::none;
   double trust_coefficient = 0.001;
   std::int64_t accumulate = 1;        // batches a step
   std::vector<ParameterRule> groups;  // read by take_optimizer

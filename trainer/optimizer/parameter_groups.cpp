@@ -70,7 +70,7 @@ ParameterGroup group_of(const Parameter& parameter, const OptimizerOptions& opti
   const bool has_own_rate =
       bias || (kind == ParameterKind::norm && parameter.name.ends_with("bias"));
   ParameterGroup group{.lr_factor = rule.lr_factor * (has_own_rate ? options.bias_lr_factor : 1),
-                       .trusted = options.trust != "none" && kind == ParameterKind::weight};
+                       .trusted = options.trust != Trust::none && kind == ParameterKind::weight};
   if (rule.weight_decay >= 0) {
     group.decay = Decay::own;
     group.own_decay = rule.weight_decay;

@@ -24,8 +24,7 @@ std::optional<Quantity> parse_warmup(const std::string& text) {
 }  // namespace
 
 void ScheduleOptions::describe(Options& o) {
-  o.add("type", type, "how the rate falls; warmup_cosine: from the end of the warm-up on",
-        {"step", "cosine", "warmup_cosine", "poly", "exponential", "constant"});
+  o.add("type", type, "how the rate falls; warmup_cosine: from the end of the warm-up on");
   o.add("milestones", milestones, "where type = \"step\" multiplies by gamma",
         {.min = 0, .unit = "epochs"});
   o.add("gamma", gamma, "factor at each milestone, or of an epoch where type = \"exponential\"",
@@ -46,20 +45,20 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
   const auto refuse = [&](std::string_view key, const std::string& why) {
     refuse_unused<ScheduleOptions>(table, {key}, why);
   };
-  const auto with = fmt::format("with type = \"{}\"", type);
+  const auto with = fmt::format("with type = \"{}\"", value_name(type));
   const auto length = parse_warmup(warmup);
   require(table, "warmup", length.has_value(),
           fmt::format("= \"{}\" is no length of a warm-up: write it as \"500 steps\", "
                       "\"2 epochs\" or \"64000 images\"",
                       warmup));
-  if (type != "step") refuse("milestones", with);
-  if (type != "step" && type != "exponential") refuse("gamma", with);
-  if (type != "poly") refuse("power", with);
+  if (type != ScheduleType::step) refuse("milestones", with);
+  if (type != ScheduleType::step && type != ScheduleType::exponential) refuse("gamma", with);
+  if (type != ScheduleType::poly) refuse("power", with);
   if (length->count == 0) {
     refuse("warmup_factor", "without a warm-up");
     refuse("warmup_power", "without a warm-up");
   }
-  if (type != "warmup_cosine") {
+  if (type != ScheduleType::warmup_cosine) {
     refuse("end_factor", with);
     refuse("end_epochs", with);
   } else {
@@ -68,7 +67,7 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
     require(table, "end_epochs", length->count + end_epochs < epochs,
             fmt::format("and the warm-up leave nothing of the run, train.epochs = {}", epochs));
   }
-  if (type == "step") {
+  if (type == ScheduleType::step) {
     require(table, "milestones", std::ranges::is_sorted(milestones, std::ranges::less_equal()),
             fmt::format("must rise: {}", fmt::join(milestones, ", ")));
     require(table, "milestones", milestones.empty() || milestones.back() < epochs,
@@ -85,7 +84,7 @@ std::string ScheduleOptions::objection(double length, double epochs) const {
   if (length >= epochs)
     return fmt::format("is not shorter than the run, train.epochs = {}: shorten the warm-up",
                        epochs);
-  if (type == "step" && !milestones.empty() && milestones.front() < length)
+  if (type == ScheduleType::step && !milestones.empty() && milestones.front() < length)
     return fmt::format(
         "ends after the first of schedule.milestones, {}: shorten the warm-up or "
         "move the milestone",
@@ -122,13 +121,15 @@ std::string Schedule::text() const {
                         : o.warmup_power == 2 ? " quadratic"
                                               : "",
                         peak_ * o.warmup_factor, o.warmup);
-  if (o.type == "warmup_cosine")
+  if (o.type == ScheduleType::warmup_cosine)
     return text + fmt::format(", along a cosine to {:.4g} at epoch {}", peak_ * o.end_factor,
                               epochs_ - o.end_epochs);
-  if (o.type == "cosine") return text + fmt::format(", along a cosine to 0 at epoch {}", epochs_);
-  if (o.type == "poly") return text + fmt::format(", times (1 - epoch / {})^{}", epochs_, o.power);
-  if (o.type == "exponential") return text + fmt::format(", times {}^epoch", o.gamma);
-  if (o.type == "step" && !o.milestones.empty())
+  if (o.type == ScheduleType::cosine)
+    return text + fmt::format(", along a cosine to 0 at epoch {}", epochs_);
+  if (o.type == ScheduleType::poly)
+    return text + fmt::format(", times (1 - epoch / {})^{}", epochs_, o.power);
+  if (o.type == ScheduleType::exponential) return text + fmt::format(", times {}^epoch", o.gamma);
+  if (o.type == ScheduleType::step && !o.milestones.empty())
     return text + fmt::format(", times {} at {} {}", o.gamma,
                               o.milestones.size() == 1 ? "epoch" : "epochs",
                               fmt::join(o.milestones, ", "));
@@ -147,16 +148,16 @@ double Schedule::warmup(const ScheduleTime& time) const {
 
 double Schedule::decay(double progress) const {
   const double passed = std::min(progress / epochs_, 1.0);
-  if (options_.type == "cosine") return 0.5 * (1 + std::cos(std::numbers::pi * passed));
-  if (options_.type == "warmup_cosine") {
+  if (options_.type == ScheduleType::cosine) return 0.5 * (1 + std::cos(std::numbers::pi * passed));
+  if (options_.type == ScheduleType::warmup_cosine) {
     const double begin = warmup_.count, end = epochs_ - options_.end_epochs;
     const double done = std::clamp((progress - begin) / (end - begin), 0.0, 1.0);
     const double left = 0.5 * (1 + std::cos(std::numbers::pi * done));
     return options_.end_factor + (1 - options_.end_factor) * left;
   }
-  if (options_.type == "poly") return std::pow(1 - passed, options_.power);
-  if (options_.type == "exponential") return std::pow(options_.gamma, progress);
-  if (options_.type == "constant") return 1;
+  if (options_.type == ScheduleType::poly) return std::pow(1 - passed, options_.power);
+  if (options_.type == ScheduleType::exponential) return std::pow(options_.gamma, progress);
+  if (options_.type == ScheduleType::constant) return 1;
   const auto milestones = std::count_if(options_.milestones.begin(), options_.milestones.end(),
                                         [&](double milestone) { return progress >= milestone; });
   return std::pow(options_.gamma, static_cast<double>(milestones));

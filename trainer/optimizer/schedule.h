@@ -9,8 +9,14 @@
 
 namespace millrace {
 
+/// How the rate falls; see Schedule.
+enum class ScheduleType { step, cosine, warmup_cosine, poly, exponential, constant };
+inline std::vector<std::string> value_names(ScheduleType) {
+  return {"step", "cosine", "warmup_cosine", "poly", "exponential", "constant"};
+}
+
 struct ScheduleOptions {
-  std::string type = "step";
+  ScheduleType type = ScheduleType::step;
   std::vector<double> milestones = {8, 11};  // epochs, of "step"
   double gamma = 0.1;                        // at each milestone; of "exponential", each epoch
   double power = 0.9;                        // of "poly"

@@ -11,7 +11,6 @@
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/models/detector/restore.h"
 
 namespace millrace {
@@ -68,9 +67,8 @@ std::vector<ConfigChange> config_changes(const Config& was, const Config& is) {
 }
 
 void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training) {
-  const auto changes =
-      config_changes(with_new_keys(parse_config(checkpoint.config, "the checkpoint's config.toml")),
-                     training.config);
+  const auto changes = config_changes(
+      parse_config(checkpoint.config, "the checkpoint's config.toml"), training.config);
   for (const auto& change : changes) spdlog::info("changed since the checkpoint: {}", line(change));
   for (const auto& [key, why] : kFixed)
     for (const auto& change : changes)

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/deciding_keys.h"
 
@@ -81,7 +80,7 @@ void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverg
                     "lower optimizer.lr, set optimizer.clip_norm, or look at the data; --resume "
                     "with one of these changed counts returns from 0",
                     diverged.step, kMostReturns));
-  const auto last = last_good_step(diverged, train.on_return == "skip_data");
+  const auto last = last_good_step(diverged, train.on_return == OnReturn::skip_data);
   if (!give_up_after(folder, last))
     end_with(fmt::format(
         "training diverged at step {}, and there is no earlier checkpoint to return to: it "
@@ -96,7 +95,7 @@ std::string take_another_way(Position& at, const Position& diverged, const Train
   at.rate_factor = diverged.rate_factor;
   go_further_back(at, std::max(diverged.failing_step, first_bad_step(diverged)));
   std::string change = "with the data after those";
-  if (train.on_return == "skip_data") {
+  if (train.on_return == OnReturn::skip_data) {
     at.cursor = diverged.cursor;
     at.progress = diverged.progress;
   } else {
@@ -112,8 +111,8 @@ std::string take_another_way(Position& at, const Position& diverged, const Train
 std::string count_returns_anew(Checkpoint& checkpoint, const Config& config) {
   auto& at = checkpoint.at;
   if (at.returns == 0) return {};
-  auto changes = config_changes(
-      with_new_keys(parse_config(checkpoint.config, "the checkpoint's config.toml")), config);
+  auto changes =
+      config_changes(parse_config(checkpoint.config, "the checkpoint's config.toml"), config);
   std::erase_if(changes, [&](const auto& one) { return !decides_results(one.key, config); });
   if (changes.empty()) return {};
   at.returns = at.returned_to = at.failing_step = 0;

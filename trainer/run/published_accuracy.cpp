@@ -13,7 +13,7 @@ constexpr double kLongTraining = 24;      // epochs
 std::vector<std::string> published_warnings(const Recipe& recipe, std::int64_t images_per_step) {
   std::vector<std::string> warnings;
   const auto& optimizer = recipe.optimizer;
-  if (images_per_step < kLargeStep || optimizer.type != "sgd") return warnings;
+  if (images_per_step < kLargeStep || optimizer.type != OptimizerType::sgd) return warnings;
   if (recipe.train.epochs < kLongTraining)
     warnings.push_back(fmt::format(
         "{} images a step over {:g} epochs: of published trainings of Mask R-CNN on COCO for 12 "
@@ -21,7 +21,7 @@ std::vector<std::string> published_warnings(const Recipe& recipe, std::int64_t i
         "(37.20 and 37.47 box AP); over 24 epochs none was lost. Train longer, or with fewer "
         "images a step",
         images_per_step, recipe.train.epochs));
-  if (optimizer.clip_norm == 0 && optimizer.clip_value == 0 && optimizer.trust == "none")
+  if (optimizer.clip_norm == 0 && optimizer.clip_value == 0 && optimizer.trust == Trust::none)
     warnings.push_back(fmt::format(
         "{} images a step without optimizer.clip_norm: about one in twenty published trainings of "
         "Mask R-CNN with 128 images a step diverged; clip_norm = 1.5 mended it",

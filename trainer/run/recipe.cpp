@@ -7,7 +7,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/sections.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/detection_stages.h"
@@ -18,18 +17,6 @@
 
 namespace millrace {
 namespace {
-
-/// Reads the part of a table that `T` describes; the rest is someone else's.
-template <class T>
-T read_part(const Config& table) {
-  T part;
-  Options options;
-  part.describe(options);
-  Config own(Config::Table{}, table.origin);
-  for (const auto& entry : options.entries())
-    if (const auto* value = table.find(entry.name)) own.set(entry.name, *value);
-  return read_options<T>(own);
-}
 
 void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
   recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree, {"groups"});
@@ -45,7 +32,6 @@ void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
 
 void take_model(const Config& from, Config& tree, Recipe& recipe) {
   auto table = from.section("model");
-  find_type(table, "name");
   const auto options = read_part<ModelOptions>(table);
   if (options.type.empty())
     throw ConfigError(fmt::format("{}: [model] needs a type{}", from.origin.text(),
@@ -137,7 +123,6 @@ std::optional<RecipeCallback> read_callback(const std::string& name, Config& tab
     throw ConfigError(
         fmt::format("{}: a callback's name is made of letters, digits, '_' and '-': '{}'",
                     table.origin.text(), name));
-  find_type(table, "use");
   auto switches = read_part<CallbackSwitches>(table);
   if (switches.type.empty()) switches.type = name;
   const auto& entry = callbacks().at(switches.type, table.origin);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -15,10 +16,11 @@
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/engine/order.h"
+#include "millrace/dataflow/engine/source.h"
+#include "millrace/dataflow/largest_batch.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
@@ -32,7 +34,6 @@
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/trainer/run/run_record.h"
 #include "millrace/trainer/run/run_recorder.h"
-#include "millrace/trainer/run/step_memory.h"
 #include "millrace/trainer/run/trained_weights.h"
 #include "millrace/trainer/status/status_writer.h"
 
@@ -63,7 +64,7 @@ void check_training(const Detector& detector, const TrainData& data, bool starts
       if (!counts) counts = count_objects(*data.source);
       return *counts;
     };
-  const auto warnings = warnings_of(detector, facts);
+  const auto warnings = detector.check_training(facts);
   if (!cluster.is_chief()) return;
   for (const auto& warning : warnings) spdlog::warn(warning);
 }
@@ -99,12 +100,16 @@ std::string origins_text(const Config& tree) {
   return origins.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// In how many passes the checkpoint's training has computed a batch.
-std::int64_t passes_of(const Checkpoint& checkpoint) {
-  const auto tree = parse_config(checkpoint.config, "the checkpoint's config.toml");
-  const auto* passes = tree.find_path("train.passes");
-  const auto* number = passes ? std::get_if<std::int64_t>(&passes->data) : nullptr;
-  return number ? std::max<std::int64_t>(1, *number) : 1;
+/// The largest batch of the whole run; nullopt if unknown.
+std::optional<LargestBatch> largest_batch(const Recipe& recipe, const TrainData& data,
+                                          std::int64_t ranks) {
+  const auto images = static_cast<double>(recipe.data.batch_size * ranks);
+  const auto whole = data.source ? recipe.train.epochs * turns(*data.source) / images : 0;
+  const auto most = static_cast<double>(recipe.train.max_steps * recipe.optimizer.accumulate);
+  const auto batches = std::ceil(most > 0 ? std::min(whole, most) : whole);
+  return largest_train_batch(recipe.data, recipe.stages, data,
+                             static_cast<std::uint64_t>(recipe.train.seed), ranks,
+                             static_cast<std::int64_t>(batches));
 }
 
 /// The validation split. nullopt without one, or if it cannot be opened and no callback needs it.
@@ -165,7 +170,7 @@ CallbackList make_callbacks(const Recipe& recipe) {
   for (const auto& [name, type, table, when] : recipe.callbacks) {
     const auto& entry = callbacks().at(type, table.origin);
     auto callback =
-        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); });
+        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table, name); });
     check_weights_of(*callback, name, recipe);
     list.add(name, std::move(callback), when, entry.plugin);
   }
@@ -213,25 +218,18 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
                static_cast<double>(parameters.trainable_count()) / 1e6);
   auto ranks = rank_facts(cluster, session.device().str());
   tell_of_ranks(cluster, ranks);
-  const auto [passes, memory] =
-      fit_into_memory({recipe, *detector, train, validation ? &*validation : nullptr, cluster},
-                      checkpoint ? passes_of(*checkpoint) : 1);
-  auto tree = recipe.tree;  // as the run goes
-  if (passes != recipe.train.passes)
-    tree.set_path("train.passes", {passes, {"train.passes = 0 (as few as fit)"}});
   const bool starts_random = recipe.weights.empty() && !checkpoint;
   check_training(*detector, train, starts_random, recipe.train.micro_batch > 0, cluster);
   nlohmann::ordered_json facts;  // the chief's
   if (cluster.is_chief()) facts = data_facts(recipe, train, validation ? &*validation : nullptr);
   if (checkpoint) {
-    const auto was =
-        with_new_keys(parse_config(checkpoint->config, "the checkpoint's config.toml"));
-    check_resume(*checkpoint, {.config = tree,
+    const auto was = parse_config(checkpoint->config, "the checkpoint's config.toml");
+    check_resume(*checkpoint, {.config = recipe.tree,
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
                                .model = *detector});
     if (!diverged)
-      if (const auto change = count_returns_anew(*checkpoint, tree);
+      if (const auto change = count_returns_anew(*checkpoint, recipe.tree);
           !change.empty() && cluster.is_chief())
         spdlog::info(change);
     const bool is_done = has_all_steps(checkpoint->at, recipe.train) && start &&
@@ -256,8 +254,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     for (const auto& warning : published_warnings(recipe, plan.images_per_step))
       spdlog::warn(warning);
   if (start && checkpoint) tell_of_changed_ranks(start->last(), plan);
-  plan.train.passes = passes;
-  plan.config = to_toml(tree);
+  if (cluster.local_rank() == 0) plan.largest_batch = largest_batch(recipe, train, cluster.size());
   plan.validation = validation ? &*validation : nullptr;
   plan.metadata = to_metadata(
       model_card(recipe, train.classes,
@@ -273,14 +270,13 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     if (cluster.is_chief()) {
       if (is_new) start.emplace(own.emplace(make_run_folder(options.output, mine.name)), mine);
       own->keep_log();
-      write_file_atomically(own->path() / "config.toml", to_toml(tree));
-      write_file_atomically(own->path() / "origins.json", origins_text(tree));
+      write_file_atomically(own->path() / "config.toml", to_toml(recipe.tree));
+      write_file_atomically(own->path() / "origins.json", origins_text(recipe.tree));
       const auto price = recipe.train.price_per_hour;
       start->begin(trainer.at().step, options.config_file, options.program,
                    {{"data", std::move(facts)},
                     {"weights", weights_facts(recipe.weights)},
                     {"price_per_hour", price > 0 ? nlohmann::ordered_json(price) : nullptr},
-                    {"memory_forecast_mib", memory ? to_json(*memory) : nlohmann::ordered_json()},
                     {"ranks", std::move(ranks)}},
                    recorder.targets());
       recorder.record_in(*start);

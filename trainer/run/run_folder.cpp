@@ -11,7 +11,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/run/config_changes.h"
@@ -52,7 +51,7 @@ std::string name_of(const fs::path& run, const std::optional<RunRecord>& record)
 /// How the run of another file of that name differs; empty: not at all.
 std::string difference(const fs::path& run, const RunRecord& record, const RunIdentity& mine) {
   if (record.config_file == mine.config_file) return {};
-  const auto was = with_new_keys(parse_config(read_file(run / kConfig), (run / kConfig).string()));
+  const auto was = parse_config(read_file(run / kConfig), (run / kConfig).string());
   for (const auto& change : config_changes(was, mine.config))
     if (change.was != "nothing" && change.is != "nothing")  // a key that only one version knows
       return fmt::format("was started from {}, where {} is {} and not {}",

@@ -6,7 +6,6 @@
 //    "targets": [{"score": "bbox/AP", "target": 0.3, "step": 400, "wall_s": 48.8, ...}],
 //    "evaluations": [{"step": 200, "epoch": 1.0, "wall_s": 25.1, ..., "bbox/AP": 0.21}, ...],
 //    "starts": [{"time": ..., "from_step": 0, "command": [...], ...,
-//                "memory_forecast_mib": {"present": 301, "step": 402, ..., "most": 780},
 //                "used": {"step": 500, "wall_s": 30.4, ...},
 //                "ended": {"time": ..., "step": 500, "reason": "done"}},
 //               {"time": ..., "from_step": 500, ...}]}

@@ -9,7 +9,6 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
-#include "millrace/base/process/injected_faults.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/make_detector.h"
@@ -67,7 +66,6 @@ void check_is_tree(const TrainOptions& train, std::int64_t ranks) {
 /// Before the maths counts its processors.
 const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
   cluster.set_patience(recipe.train.rank_timeout.seconds);
-  if (injected_faults() && cluster.is_chief()) tell_of_faults();
   if (cluster.size() == 1) return cluster;
   check_same_program(cluster);
   check_same_configuration(cluster, recipe.tree);
@@ -85,7 +83,7 @@ at::Device prepared(const TrainOptions& train, std::int64_t local_rank) {
   if (train.device == "cuda") {
     // cuBLAS gives the same bytes again only with a workspace of its own for each stream.
     if (train.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-    choose_products(train.precision == "tf32");
+    choose_products(train.precision == FloatType::tf32);
   }
   return open_device(train.device, local_rank);
 }
@@ -107,9 +105,9 @@ std::unique_ptr<Detector> Session::make_detector(const std::vector<std::string>&
   for (const auto& parameter : detector->parameters())
     if (parameter.value.device() != device_)
       throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
-                                    recipe_.train.device, detector->title, parameter.name,
+                                    recipe_.train.device, detector->title(), parameter.name,
                                     parameter.value.device().str()));
-  detector->detect_type = precision_type(recipe_.train.eval_precision);
+  detector->detect_in(precision_type(recipe_.train.eval_precision));
   return detector;
 }
 
@@ -127,7 +125,7 @@ void Session::load_initial_weights(Detector& detector,
   const auto& parameters = detector.parameters();
   const auto insistence = initial_insistence(recipe_);
   const auto report = load_weights(parameters, file, {classes, insistence});
-  tell_parameters_changed(detector);
+  detector.parameters_changed();
   log_report(report, parameters, file);
   check_frozen_loaded(report, frozen_parameters(parameters, recipe_.optimizer), file, insistence);
 }
@@ -142,7 +140,7 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
     check_all_loaded(report, parameters.size(), weights.file);
   }
   take_chiefs_values(cluster_, named_values(*detector), "the model");
-  tell_parameters_changed(*detector);
+  detector->parameters_changed();
   return detector;
 }
 

@@ -21,7 +21,7 @@
 #include "millrace/base/text.h"
 #include "millrace/dataflow/store/remote/http_object.h"
 #include "millrace/dataflow/store/remote/range_cache.h"
-#include "millrace/dataflow/store/remote/s3_signature.h"
+#include "millrace/dataflow/store/remote/s3_place.h"
 
 namespace millrace {
 namespace {
@@ -273,8 +273,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
                         .stop = &stop_};
     if (!part.url.starts_with("s3://")) return request;
     request.url = s3_url(part.url, account_);
-    const auto range = fmt::format("bytes={}-{}", request.begin, request.begin + request.size - 1);
-    request.headers = s3_headers(request.url, account_, s3_time(), {{"range", range}});
+    request.keys = account_.keys;
     return request;
   }
 

@@ -81,6 +81,7 @@ NB_MODULE(_flow, module) {
   using namespace millrace::python;
   module.doc() = "Data flows for detection in C++.";
   log_to_stderr();
+  millrace::prepare_opencv();
   add_data_error(module);
   add_batch(module);
   add_sample(module);

@@ -214,7 +214,7 @@ Stage python_stage(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<PythonStageOptions>(
-    kName, "a function of Python, called with each sample", python_stage));
+    kName, "a function of Python, called with each sample", {python_stage}));
 
 template <class T>
 nb::tuple pair(T first, T second) {

@@ -114,7 +114,7 @@ void print_gradients(const std::string& file, const std::vector<std::string>& se
     seen.clear();
     begun = Clock::now();
     at::Tensor loss;
-    for (const auto& [name, value] : losses_of(*detector, batch->value, {.seed = 1}))
+    for (const auto& [name, value] : detector->losses(batch->value, {.seed = 1}))
       loss = loss.defined() ? loss + value : value;
     forward_s = seconds_since(begun);
     begun = Clock::now();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/cli/bench/scaling_model.h"
+#include "tests/bench/scaling/scaling_model.h"
 
 namespace millrace::scaling {
 

@@ -41,10 +41,12 @@ MILLRACE_REGISTER(register_stage<FaultyStage>("cannot check its options"));
 class FaultyDetector final : public Detector {
  public:
   FaultyDetector() { parameters_.add("weight", at::zeros({1}), ParameterKind::weight); }
-  Losses losses(const Batch&, const StepInfo&) override { return {}; }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  LossSums compute_losses(const Batch&, const StepInfo&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
-  void parameters_changed() override { throw std::logic_error("no news"); }
+  void on_parameters_changed() override { throw std::logic_error("no news"); }
 
  private:
   Parameters parameters_;

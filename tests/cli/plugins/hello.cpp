@@ -47,8 +47,12 @@ MILLRACE_REGISTER(register_stage<HelloStage>("fails with every sample"));
 class HelloDetector final : public Detector {
  public:
   HelloDetector() { parameters_.add("weight", at::zeros({1}), ParameterKind::weight); }
-  Losses losses(const Batch&, const StepInfo&) override { throw std::out_of_range("no loss"); }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { throw 7; }
+  LossSums compute_losses(const Batch&, const StepInfo&) override {
+    throw std::out_of_range("no loss");
+  }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    throw 7;
+  }
   const Parameters& parameters() const override { return parameters_; }
 
  private:

@@ -81,8 +81,10 @@ TEST(Export, SeveralScalesAreRefusedForBatches) {
 
 class Mute final : public Detector {
  public:
-  Losses losses(const Batch&, const StepInfo&) override { return {}; }
-  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  LossSums compute_losses(const Batch&, const StepInfo&) override { return {}; }
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
+    return {};
+  }
   const Parameters& parameters() const override { return parameters_; }
 
  private:

@@ -39,7 +39,7 @@ inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int mos
     if (has("mask_fcn_logits")) parameter.value.mul_(0.02 / parameter.value.std());
     if (has("bbox_pred") || has("bbox_reg")) parameter.value.mul_(5);
   }
-  tell_parameters_changed(*detector);
+  detector->parameters_changed();
   return detector;
 }
 

@@ -161,7 +161,7 @@ TEST(Convolution, OfNoImagesHasNoOutput) {
 TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
   Parameters parameters;
   const Scope scope(parameters, 1);
-  const ConvNorm layer(scope / "conv", scope / "bn", {4, 6, 3}, {"frozen_bn"});
+  const ConvNorm layer(scope / "conv", scope / "bn", {4, 6, 3}, {Norm::frozen_bn});
   const auto x = at::rand({1, 4, 8, 8});
   const auto detect = [&] {
     const at::NoGradGuard no_grad;
@@ -184,7 +184,7 @@ TEST(ConvNorm, WithSiluTrainsAndDetectsAsItsStepsOneByOne) {
     const Scope scope(parameters, 1);
     const ConvNorm layer(scope / "conv", scope / "bn",
                          {.in = 4, .out = 8, .kernel = 3, .groups = groups},
-                         {.kind = "bn", .epsilon = 1e-3, .momentum = 0.03});
+                         {.kind = Norm::bn, .epsilon = 1e-3, .momentum = 0.03});
     const auto of = [&](const char* name) { return parameters.find(name)->value; };
     const auto x = at::randn({2, 4, 6, 5}).set_requires_grad(true);
     const auto mean = at::zeros({8}), var = at::ones({8});

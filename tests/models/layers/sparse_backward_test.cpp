@@ -1,5 +1,5 @@
 // A convolution's backward pass from the pixels alone that have a gradient.
-#include "millrace/models/layers/sparse_backward.h"
+#include "millrace/models/ops/cpu/sparse_backward.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/conv2d.h>

@@ -1,4 +1,4 @@
-#include "millrace/models/layers/winograd.h"
+#include "millrace/models/ops/cpu/winograd.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>

@@ -281,10 +281,10 @@ TEST(NormalizeArithmetic, PixelsHaveTheCpusBits) {
   batch.pixels.reset(new std::uint8_t[batch.bytes()]);
   for (std::size_t i = 0; i < batch.bytes(); ++i)
     batch.pixels[i] = static_cast<std::uint8_t>(i * 7 % 256);
-  for (const auto* order : {"bgr", "rgb"}) {
+  for (const auto order : {ChannelOrder::bgr, ChannelOrder::rgb}) {
     const PixelOptions options{.pixel_order = order, .pixel_std = {57.1, 58.2, 59.3}};
     const auto expected = millrace::normalize(batch, options, at::kCPU, {9, 6});
-    PixelScaling scaling{{}, {}, options.pixel_order == "bgr"};
+    PixelScaling scaling{{}, {}, options.pixel_order == ChannelOrder::bgr};
     for (std::size_t c = 0; c < 3; ++c) {
       scaling.mean[c] = static_cast<float>(options.pixel_mean[c]);
       scaling.deviation[c] = static_cast<float>(options.pixel_std[c]);
@@ -298,7 +298,7 @@ TEST(NormalizeArithmetic, PixelsHaveTheCpusBits) {
       normalize_pixel(table, first, scaling, 0, i, out.mutable_data_ptr<float>());
       normalize_pixel(table, second, scaling, 1, i, out.mutable_data_ptr<float>());
     }
-    EXPECT_TRUE(same(out.permute({0, 3, 1, 2}), expected)) << order;
+    EXPECT_TRUE(same(out.permute({0, 3, 1, 2}), expected)) << value_name(order);
   }
 }
 

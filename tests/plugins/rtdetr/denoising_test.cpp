@@ -18,11 +18,11 @@ using millrace::testing::close;
 using millrace::testing::same;
 
 TEST(Denoising, HasAtLeastOneGroup) {
-  EXPECT_EQ(DenoisingShape(30, {.queries = 100}).groups, 3);
-  EXPECT_EQ(DenoisingShape(300, {.queries = 100}).groups, 1);
-  EXPECT_EQ(DenoisingShape(300, {.queries = 100}).queries(), 600);
-  EXPECT_EQ(DenoisingShape(0, {.queries = 100}).queries(), 0);
-  EXPECT_EQ(DenoisingShape(30, {.queries = 0}).queries(), 0);
+  EXPECT_EQ(DenoisingShape(30, {.num_queries = 100}).groups, 3);
+  EXPECT_EQ(DenoisingShape(300, {.num_queries = 100}).groups, 1);
+  EXPECT_EQ(DenoisingShape(300, {.num_queries = 100}).queries(), 600);
+  EXPECT_EQ(DenoisingShape(0, {.num_queries = 100}).queries(), 0);
+  EXPECT_EQ(DenoisingShape(30, {.num_queries = 0}).queries(), 0);
 }
 
 TEST(Denoising, TakesSomeObjectsOfAnImageThatHasMoreThanMost) {
@@ -52,7 +52,7 @@ TEST(Denoising, ChoosesTheObjectsOfAnImageByItAlone) {
 
 TEST(Denoising, NoiseOfAnImageDependsOnNoOther) {
   const auto targets = tiny_targets();
-  const DenoisingOptions options{.queries = 8};
+  const DenoisingOptions options{.num_queries = 8};
   const DenoisingShape shape(3, options);
   const auto both = draw_noise(targets, shape, options, 80, {.seed = 5, .step = 7});
   const auto alone =
@@ -66,7 +66,7 @@ TEST(Denoising, NoiseOfAnImageDependsOnNoOther) {
 
 TEST(Denoising, MovesNegativesFurther) {
   const auto targets = tiny_targets();
-  const DenoisingOptions options{.queries = 60};
+  const DenoisingOptions options{.num_queries = 60};
   const DenoisingShape shape(3, options);
   const auto moves = draw_noise(targets, shape, options, 80, {}).moves[0].abs();
   for (std::int64_t block = 0; block < 2 * shape.groups; ++block) {
@@ -78,7 +78,7 @@ TEST(Denoising, MovesNegativesFurther) {
 
 TEST(Denoising, WithoutNoiseQueriesAreTheObjects) {
   const auto targets = tiny_targets();
-  const DenoisingOptions options{.queries = 8, .label_noise = 0, .box_noise = 0};
+  const DenoisingOptions options{.num_queries = 8, .label_noise = 0, .box_noise = 0};
   const DenoisingShape shape(3, options);
   const auto queries = denoising_queries(targets, shape, options, kClasses,
                                          draw_noise(targets, shape, options, kClasses, {}));
@@ -92,7 +92,7 @@ TEST(Denoising, WithoutNoiseQueriesAreTheObjects) {
 }
 
 TEST(Denoising, GroupsSeeThemselvesAndTheImagesQueriesWhichSeeNone) {
-  const DenoisingShape shape(2, {.queries = 4});  // two groups of four
+  const DenoisingShape shape(2, {.num_queries = 4});  // two groups of four
   const auto mask = denoising_mask(shape, 3);
   ASSERT_EQ(mask.size(0), 11);
   for (std::int64_t from = 0; from < 11; ++from)

@@ -34,7 +34,7 @@ std::unique_ptr<millrace::Detector> made_up_detector(const SmallKind& kind) {
   auto detector = millrace::detectors().at(kind.name).create(
       millrace::parse_config(kind.more, "tiny.toml"), {{"star", "ring", "disc"}, 1});
   set_made_up_weights(detector->parameters());
-  tell_parameters_changed(*detector);
+  detector->parameters_changed();
   return detector;
 }
 

@@ -63,7 +63,7 @@ inline std::unique_ptr<Yolox> by_formula(const std::string& model,
                                          const YoloxOptions& changes = {}) {
   auto options = options_of(model);
   options.l1_from = changes.l1_from;
-  options.most = changes.most;
+  options.detections_per_img = changes.detections_per_img;
   options.boxes = changes.boxes;
   auto made = std::make_unique<Yolox>(options, ModelContext{.classes = {"a", "b", "c"}});
   set_by_formula(*made);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <png.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <opencv2/core.hpp>
@@ -12,11 +14,32 @@
 #include <vector>
 
 #include "millrace/coco/picture/encode.h"
-#include "millrace/tools/formats/files/png_values.h"
 #include "millrace/tools/formats/format.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::formats {
+
+/// The bytes of a grey PNG: of 8 bits, or of 16 if a value is above 255. With a palette (red,
+/// green, blue of each value), the values are positions in it.
+inline std::string png_of_values(int width, int height, std::vector<std::uint16_t> values,
+                                 const std::vector<std::uint8_t>& palette = {}) {
+  png_image head = {};
+  head.version = PNG_IMAGE_VERSION;
+  head.width = static_cast<png_uint_32>(width);
+  head.height = static_cast<png_uint_32>(height);
+  head.colormap_entries = static_cast<png_uint_32>(palette.size() / 3);
+  const bool is_wide = std::ranges::max(values) > 255;
+  head.format = !palette.empty() ? PNG_FORMAT_RGB_COLORMAP
+                : is_wide        ? PNG_FORMAT_LINEAR_Y
+                                 : PNG_FORMAT_GRAY;
+  const std::vector<std::uint8_t> narrow(values.begin(), values.end());
+  const void* pixels = is_wide ? static_cast<const void*>(values.data()) : narrow.data();
+  std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(head), '\0');
+  png_alloc_size_t size = bytes.size();
+  EXPECT_NE(png_image_write_to_memory(&head, bytes.data(), &size, 0, pixels, 0, palette.data()), 0);
+  bytes.resize(size);
+  return bytes;
+}
 
 /// A folder that a test fills.
 class Folder {
@@ -33,11 +56,11 @@ class Folder {
   }
   /// A grey PNG: rows of digits, "0112".
   Folder& mask(const std::string& name, const std::vector<std::string>& rows) {
-    PngValues picture{static_cast<std::uint32_t>(rows[0].size()),
-                      static_cast<std::uint32_t>(rows.size())};
+    std::vector<std::uint16_t> values;
     for (const auto& row : rows)
-      for (const char one : row) picture.values.push_back(static_cast<std::uint32_t>(one - '0'));
-    return file(name, png_of_values(picture));
+      for (const char one : row) values.push_back(static_cast<std::uint16_t>(one - '0'));
+    return file(name, png_of_values(static_cast<int>(rows[0].size()), static_cast<int>(rows.size()),
+                                    std::move(values)));
   }
 
   const std::filesystem::path& path() const { return scratch_.path(); }

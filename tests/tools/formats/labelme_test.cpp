@@ -1,5 +1,5 @@
 // LabelMe files as version 5 writes them.
-#include "millrace/tools/formats/files/base64.h"
+#include "millrace/base/base64.h"
 #include "tests/tools/formats/folders.h"
 
 namespace millrace::formats {
@@ -41,15 +41,14 @@ std::string labelme_json(const std::vector<std::string>& shapes, int width = 60,
 }
 
 TEST(LabelMe, EachKindOfShapeIsAnObject) {
-  PngValues picture{2, 3, false, {1, 0, 1, 1, 0, 1}};
+  const auto picture = png_of_values(2, 3, {1, 0, 1, 1, 0, 1});
   Folder folder;
   folder.image("a.jpg", 60, 40)
-      .file("a.json",
-            labelme_json({labelme_shape("dog", "[[1,1],[9,1],[9,9]]"),
-                          labelme_shape("cat", "[[20,30],[10,5]]", "rectangle"),
-                          labelme_shape("ball", "[[30,20],[36,28]]", "circle"),
-                          labelme_shape("leaf", "[[5,6],[6,8]]", "mask", "null",
-                                        "\"" + to_base64(png_of_values(picture)) + "\"")}));
+      .file("a.json", labelme_json({labelme_shape("dog", "[[1,1],[9,1],[9,9]]"),
+                                    labelme_shape("cat", "[[20,30],[10,5]]", "rectangle"),
+                                    labelme_shape("ball", "[[30,20],[36,28]]", "circle"),
+                                    labelme_shape("leaf", "[[5,6],[6,8]]", "mask", "null",
+                                                  "\"" + to_base64(picture) + "\"")}));
   const auto splits = folder.read();
   EXPECT_THAT(names_of_classes(splits[0]), ElementsAre("ball", "cat", "dog", "leaf"));
   const auto boxes = boxes_of(splits[0]);

@@ -42,6 +42,21 @@ TEST(Masks, WithSeveralClassesNamedValuesAreClasses) {
   EXPECT_THAT(folder.examples("label-class"), HasSubstr("masks/train/a.png: value 3"));
 }
 
+TEST(Masks, ATableGivesEachValueItsClass) {
+  Folder folder;
+  folder.image("images/a.jpg", 6, 2)
+      .mask("masks/a.png", {"110022", "000003"})
+      .file("instances.csv",
+            "mask,value,class,crowd\nmasks/a.png,1,\"big, dog\",0\nmasks/a.png,2,cat,1\n"
+            "masks/a.png,3,cat,0\n")
+      .file("classes.txt", "cat\nbig, dog\n");
+  const auto splits = folder.read();
+  EXPECT_THAT(boxes_of(splits[0]), ElementsAre("big, dog 0 0 2 1", "cat 4 0 2 1", "cat 5 1 1 1"));
+  EXPECT_TRUE(splits[0].data->annotations[1].crowd);
+  EXPECT_FALSE(splits[0].data->annotations[2].crowd);
+  EXPECT_THAT(folder.found(), IsEmpty());
+}
+
 TEST(Masks, FoldersOfOneFilePerObjectAreRead) {
   Folder bowl;  // as the 2018 Data Science Bowl
   bowl.image("x1/images/x1.png", 4, 2)
@@ -65,11 +80,11 @@ TEST(Masks, FoldersOfOneFilePerObjectAreRead) {
 }
 
 TEST(Masks, CityscapesValuesAreClassAndNumber) {
-  PngValues picture{4, 1, false, {26001, 24003, 7, 24}};
+  const auto picture = png_of_values(4, 1, {26001, 24003, 7, 24});
   Folder folder;
   folder.image("leftImg8bit/train/ulm/ulm_0_leftImg8bit.png", 4, 1)
-      .file("gtFine/train/ulm/ulm_0_gtFine_instanceIds.png", png_of_values(picture))
-      .file("gtFine/train/ulm/ulm_0_gtFine_labelIds.png", png_of_values(picture))
+      .file("gtFine/train/ulm/ulm_0_gtFine_instanceIds.png", picture)
+      .file("gtFine/train/ulm/ulm_0_gtFine_labelIds.png", picture)
       .file("gtFine/train/ulm/ulm_0_gtFine_polygons.json", "{}");
   const auto splits = folder.read();
   ASSERT_EQ(splits.size(), 1u);

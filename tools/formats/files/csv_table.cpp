@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "millrace/dataflow/image/image_head.h"
 #include "millrace/tools/formats/files/listing.h"
 
 namespace millrace::formats {

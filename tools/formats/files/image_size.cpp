@@ -92,7 +92,7 @@ ImageSizes sizes_of_image(const std::filesystem::path& path) {
     throw DataError(path.string(),
                     fmt::format("is {}, which is not read: convert it to PNG", *format));
   throw DataError(path.string(),
-                  bytes.empty() ? "the file is empty" : "is no whole JPEG, PNG, WebP, BMP or TIFF");
+                  bytes.empty() ? "the file is empty" : "is no whole JPEG, PNG, WebP or TIFF");
 }
 
 }  // namespace millrace::formats

@@ -18,7 +18,7 @@ struct ImageSizes {
   ImageSize stored, upright;
 };
 
-/// Throws Error naming the file: it cannot be read, or is no JPEG, PNG, WebP, BMP or TIFF.
+/// Throws Error naming the file: it cannot be read, or is no JPEG, PNG, WebP or TIFF.
 ImageSizes sizes_of_image(const std::filesystem::path& file);
 
 /// The same from a file's bytes, or its first: nothing if they do not tell. Any thread.

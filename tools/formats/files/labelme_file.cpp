@@ -8,9 +8,9 @@
 #include <numbers>
 #include <utility>
 
+#include "millrace/base/base64.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/json.h"
-#include "millrace/tools/formats/files/base64.h"
 #include "millrace/tools/formats/files/png_values.h"
 
 namespace millrace::formats {

@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <set>
 #include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/dataflow/image/image_head.h"
 
 namespace millrace::formats {
 namespace {
@@ -23,9 +23,6 @@ std::pair<std::uint64_t, std::uint64_t> identity(const fs::path& folder) {
   if (::stat(folder.c_str(), &facts) != 0) return {};
   return {facts.st_dev, facts.st_ino};
 }
-
-constexpr std::array<std::string_view, 7> kImages = {".bmp", ".jpeg", ".jpg", ".png",
-                                                     ".tif", ".tiff", ".webp"};
 
 }  // namespace
 
@@ -47,10 +44,6 @@ std::string stem_of(std::string_view place) {
   if (slash != std::string_view::npos) place.remove_prefix(slash + 1);
   const auto dot = place.rfind('.');
   return std::string(dot == std::string_view::npos || dot == 0 ? place : place.substr(0, dot));
-}
-
-bool is_image_name(std::string_view name) {
-  return std::ranges::count(kImages, extension_of(name)) > 0;
 }
 
 std::optional<std::string> split_name(std::string_view name) {
@@ -130,10 +123,6 @@ std::vector<std::string> Listing::files(const Place& folder,
   for (const auto& name : files(folder))
     if (std::ranges::count(extensions, extension_of(name)) > 0) names.push_back(name);
   return names;
-}
-
-std::vector<std::string> Listing::images(const Place& folder) const {
-  return files(folder, kImages);
 }
 
 std::vector<Place> Listing::images_below(const Place& folder) const {

@@ -40,8 +40,6 @@ class Listing {
   std::vector<std::string> files(const Place& folder, std::string_view extension) const {
     return files(folder, std::span(&extension, 1));
   }
-  /// The names of image files of a folder, not below it.
-  std::vector<std::string> images(const Place& folder) const;
   /// Places of the image files below a folder.
   std::vector<Place> images_below(const Place& folder) const;
   /// Names of the folders of a folder, sorted.
@@ -58,8 +56,6 @@ class Listing {
   std::map<Place, std::vector<std::string>> folders_;  // and the files of each
 };
 
-/// Whether a file's name ends as those of images do.
-bool is_image_name(std::string_view name);
 /// ".jpg" of "A.JPG"; "" without one.
 std::string extension_of(std::string_view name);
 /// "A" of "b/A.JPG".

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <png.h>
 
-#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 #include <memory>
@@ -62,31 +61,6 @@ struct PngReader {
   png_infop info = nullptr;
 };
 
-struct PngWriter {
-  PngWriter() {
-    png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &fault, PngFault::raise, PngFault::ignore);
-    info = png ? png_create_info_struct(png) : nullptr;
-    if (!info) {
-      png_destroy_write_struct(&png, nullptr);
-      throw std::bad_alloc();
-    }
-    png_set_write_fn(
-        png, &bytes,
-        [](png_structp to, png_bytep from, std::size_t size) {
-          static_cast<std::string*>(png_get_io_ptr(to))
-              ->append(reinterpret_cast<char*>(from), size);
-        },
-        [](png_structp) {});
-  }
-  PngWriter(const PngWriter&) = delete;
-  ~PngWriter() { png_destroy_write_struct(&png, &info); }
-
-  std::string bytes;
-  PngFault fault;
-  png_structp png = nullptr;
-  png_infop info = nullptr;
-};
-
 }  // namespace
 
 PngValues parse_png_values(std::string_view bytes) {
@@ -140,48 +114,6 @@ PngValues read_png_values(const std::filesystem::path& file) {
   } catch (const std::bad_alloc&) {
     throw DataError(file.string(), "there is not enough memory to read it");
   }
-}
-
-std::string png_of_values(const PngValues& picture, std::span<const std::uint8_t> palette) {
-  const auto most = picture.values.empty() ? 0 : std::ranges::max(picture.values);
-  const std::size_t each = most > 255 ? 2 : 1;
-  std::vector<std::uint8_t> pixels;
-  pixels.reserve(picture.values.size() * each);
-  for (const auto value : picture.values) {
-    if (each == 2) pixels.push_back(static_cast<std::uint8_t>(value >> 8));
-    pixels.push_back(static_cast<std::uint8_t>(value));
-  }
-  std::vector<png_bytep> rows(picture.height);
-  for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = pixels.data() + y * picture.width * each;
-  std::vector<png_color> colours;
-  for (std::size_t i = 0; i + 2 < palette.size(); i += 3)
-    colours.push_back({palette[i], palette[i + 1], palette[i + 2]});
-  PngWriter writer;
-  auto* png = writer.png;
-  auto* info = writer.info;
-  writer.fault.run([&] {
-    png_set_IHDR(png, info, picture.width, picture.height, static_cast<int>(8 * each),
-                 colours.empty() ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);  // of few values, this is smaller
-    if (!colours.empty()) png_set_PLTE(png, info, colours.data(), static_cast<int>(colours.size()));
-    png_write_info(png, info);
-    png_write_image(png, rows.data());
-    png_write_end(png, nullptr);
-  });
-  return std::move(writer.bytes);
-}
-
-std::vector<std::uint8_t> voc_palette() {
-  std::vector<std::uint8_t> palette;
-  for (unsigned value = 0; value < 256; ++value)
-    for (unsigned channel = 0; channel < 3; ++channel) {
-      unsigned colour = 0;
-      for (unsigned bit = 0; bit < 8; ++bit)
-        if (value >> (3 * bit + channel) & 1) colour |= 128U >> bit;
-      palette.push_back(static_cast<std::uint8_t>(colour));
-    }
-  return palette;
 }
 
 }  // namespace millrace::formats

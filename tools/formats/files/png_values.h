@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,13 +20,5 @@ struct PngValues {
 PngValues read_png_values(const std::filesystem::path& file);
 /// The same from bytes; the Error does not name a file.
 PngValues parse_png_values(std::string_view bytes);
-
-/// The bytes of a PNG with these values, (height, width) row by row: grey of 8 bits, or 16 where a
-/// value is above 255. With `palette` (red green blue of each value), 8-bit positions in it.
-/// REQUIRES: values up to 65535, with a palette below its length / 3. Throws Error.
-std::string png_of_values(const PngValues& picture, std::span<const std::uint8_t> palette = {});
-
-/// Pascal VOC's palette: 256 colours, 0 black.
-std::vector<std::uint8_t> voc_palette();
 
 }  // namespace millrace::formats

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 
 namespace millrace::formats {
@@ -41,6 +42,17 @@ char divider_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::string beginning_of(const std::filesystem::path& file, std::uint64_t most) {
+  try {
+    const InputFile input(file);
+    std::string bytes(std::min(input.size(), most), '\0');
+    input.read(0, bytes);
+    return bytes;
+  } catch (const Error&) {
+    return {};
+  }
+}
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(kSpace);
@@ -128,17 +140,6 @@ std::vector<CsvRow> csv_rows(std::string_view text) {
   }
   end_row();
   return rows;
-}
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n\r;\t") == std::string_view::npos && trimmed(text) == text)
-    return std::string(text);
-  std::string quoted = "\"";
-  for (const char one : text) {
-    if (one == '"') quoted += '"';
-    quoted += one;
-  }
-  return quoted + '"';
 }
 
 }  // namespace millrace::formats

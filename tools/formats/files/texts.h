@@ -1,6 +1,7 @@
 // Text files of labels: lines, numbers and lists of names.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include <vector>
 
 namespace millrace::formats {
+
+/// Up to `most` first bytes of a file; empty if it cannot be read.
+std::string beginning_of(const std::filesystem::path& file, std::uint64_t most);
 
 /// A line without its end and the white space around it.
 struct TextLine {
@@ -39,8 +43,5 @@ struct CsvRow {
 /// The rows that are not empty, divided by commas, or by semicolons or tabs if the first row has
 /// more of these.
 std::vector<CsvRow> csv_rows(std::string_view text);
-
-/// A field, quoted where it must be.
-std::string csv_field(std::string_view text);
 
 }  // namespace millrace::formats

@@ -15,7 +15,10 @@ namespace {
 
 using namespace millrace;
 
-constexpr std::size_t kErrorPage = 4096;                   // bytes of it that are kept
+constexpr std::size_t kErrorPage = 4096;  // bytes of it that are kept
+// The SHA-256 of a request without a body, which S3 wants and not every libcurl sends by itself.
+constexpr const char* kNoContent =
+    "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr std::size_t kMostHeader = std::size_t{1} << 18;  // bytes, over all redirects
 
 struct Free {
@@ -98,6 +101,22 @@ CURL* handle_of_thread() {
   return handle.get();
 }
 
+/// Amazon's Signature Version 4. Returns the headers of the request.
+UniqueList sign(CURL* handle, const std::optional<S3Keys>& keys) {
+  if (!keys) return {};
+  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // keys may have ".."
+  const auto scope = "aws:amz:" + keys->region + ":s3";
+  curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, scope.c_str());
+  curl_easy_setopt(handle, CURLOPT_USERNAME, keys->id.c_str());
+  curl_easy_setopt(handle, CURLOPT_PASSWORD, keys->secret.c_str());
+  UniqueList headers(curl_slist_append(nullptr, kNoContent));
+  if (!keys->token.empty())
+    headers.reset(
+        curl_slist_append(headers.release(), ("x-amz-security-token: " + keys->token).c_str()));
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers.get());
+  return headers;
+}
+
 }  // namespace
 
 extern "C" [[gnu::visibility("default")]] HttpAnswer millrace_http_get(const HttpRequest& request) {
@@ -109,19 +128,16 @@ extern "C" [[gnu::visibility("default")]] HttpAnswer millrace_http_get(const Htt
   }
   curl_easy_reset(handle);  // connections stay
   Receiving receiving{request, answer, handle};
-  UniqueList headers;
-  for (const auto& header : request.headers)
-    headers.reset(curl_slist_append(headers.release(), header.c_str()));
   const auto range =
       std::to_string(request.begin) + "-" + std::to_string(request.begin + request.size - 1);
   char why[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
-  // The headers are for this host alone, and what was asked for over https stays encrypted.
+  const auto headers = sign(handle, request.keys);
+  // A signature is for this host alone, and what was asked for over https stays encrypted.
   const bool is_secure = request.url.starts_with("https://");
-  const bool is_signed = !request.headers.empty();
+  const bool is_signed = request.keys.has_value();
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, is_signed ? 0L : 1L);
   curl_easy_setopt(handle, CURLOPT_NETRC,
                    static_cast<long>(is_signed ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL));

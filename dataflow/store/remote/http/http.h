@@ -5,14 +5,19 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace millrace {
 
+struct S3Keys {
+  std::string region, id, secret;
+  std::string token;  // of a session; empty: none
+};
+
 struct HttpRequest {
   std::string url;
-  std::vector<std::string> headers;         // "Name: value"; with any, redirects are not followed
+  std::optional<S3Keys> keys;               // signs the request; redirects are then not followed
   std::uint64_t begin = 0, size = 0;        // the bytes asked for; size > 0
   long patience = 10;                       // seconds to connect, and without a kilobyte a second
   double timeout = 120;                     // seconds for the whole answer; > 0

@@ -1,0 +1,213 @@
+// The same training with several numbers of ranks on this machine, by mpirun, beside what the model
+// of docs/scaling.md predicts from the first:
+//
+//   bench_scaled_runs CONFIG --ranks 1,2,4 [--weak] [--json]
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <vector>
+
+#include "millrace/base/config.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/dataflow/sources/train_data.h"
+#include "millrace/trainer/cluster/processors.h"
+#include "millrace/trainer/run/session.h"
+#include "tests/bench/scaling/scaled_run.h"
+
+namespace millrace::scaling {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kWarmUp = 3;  // steps that are not measured
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> settings;
+  std::vector<int> ranks = {1, 2};
+  std::int64_t steps = 20;
+  bool weak = false, json = false;
+  double link_gbs = 5, link_us = 20;
+  fs::path output;
+};
+
+/// The images of a rank's batch.
+std::int64_t images_of_rank(const Arguments& arguments, std::int64_t batch_size, int ranks) {
+  if (arguments.weak) return batch_size;
+  if (batch_size % ranks != 0)
+    throw ConfigError(
+        fmt::format("data.batch_size = {} cannot be divided among {} ranks; set "
+                    "another (--set data.batch_size=N) or keep it (--weak)",
+                    batch_size, ranks));
+  return batch_size / ranks;
+}
+
+/// A command line of /bin/sh.
+std::string quoted(const std::vector<std::string>& words) {
+  std::string line;
+  for (const auto& word : words) {
+    line += " '";
+    for (const char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
+    line += "'";
+  }
+  return line;
+}
+
+ScaledRun train(const Arguments& arguments, const fs::path& runs, int ranks, std::int64_t images,
+                std::int64_t images_per_step, int threads) {
+  const auto output = runs / fmt::format("ranks-{}", ranks);
+  std::vector<std::string> words;
+  if (ranks > 1)
+    words = {"mpirun", "--bind-to", "none", "--oversubscribe", "-np", std::to_string(ranks)};
+  words.insert(words.end(), {(fs::canonical("/proc/self/exe").parent_path() / "trainer").string(),
+                             "run", arguments.config, "--out", output.string()});
+  auto settings = arguments.settings;
+  settings.insert(settings.end(),
+                  {fmt::format("data.batch_size={}", images),
+                   fmt::format("train.max_steps={}", kWarmUp + arguments.steps),
+                   "train.epochs=1000000", fmt::format("train.threads={}", threads),
+                   "callbacks.throughput.every='1 steps'", "callbacks.log.every='1 steps'"});
+  for (const auto* name : {"evaluate", "pictures", "report", "checkpoint"})
+    settings.push_back(fmt::format("callbacks.{}.enabled=false", name));
+  for (const auto& one : settings) words.insert(words.end(), {"--set", one});
+  const auto log = runs / fmt::format("ranks-{}.log", ranks);
+  spdlog::info("{} of {}", counted(ranks, "rank"), counted(images, "image"));
+  if (std::system((quoted(words) + " >" + quoted({log.string()}) + " 2>&1").c_str()) != 0)
+    throw Error(
+        fmt::format("the training with {} failed:\n{}", counted(ranks, "rank"), read_file(log)));
+  for (const auto& entry : fs::directory_iterator(output))
+    return measured(report::read_run_files(entry.path()), ranks, images_per_step, kWarmUp);
+  throw Error(output.string() + ": the training left no run");
+}
+
+struct Row {
+  ScaledRun run;
+  double predicted_s = 0;
+};
+
+Json to_json(const std::vector<Row>& rows, const ScalingParts& parts, bool weak) {
+  Json list = Json::array();
+  for (const auto& [run, predicted_s] : rows)
+    list.push_back({{"ranks", run.ranks},
+                    {"images_per_step", run.images_per_step},
+                    {"cores_per_rank", parts.cores / run.ranks},
+                    {"step_s", run.step_s},
+                    {"predicted_step_s", predicted_s},
+                    {"images_per_s", run.images_per_s()},
+                    {"efficiency", efficiency(run, rows.front().run)},
+                    {"data_share", run.data_share},
+                    {"sync_share", run.sync_share},
+                    {"cpu_s", run.cpu_s}});
+  return {{"weak", weak},
+          {"cores", parts.cores},
+          {"threads", parts.threads},
+          {"gradient_bytes", parts.gradient_bytes},
+          {"runs", std::move(list)}};
+}
+
+void print_table(const std::vector<Row>& rows, const ScalingParts& parts, bool weak) {
+  fmt::print("{:g} cores, {:g} of maths a rank, {:.1f} MB of gradients; images per {} kept\n\n",
+             parts.cores, parts.threads, parts.gradient_bytes / 1e6, weak ? "rank" : "step");
+  fmt::print("{:>5}{:>8}{:>11}{:>9}{:>11}{:>10}{:>12}{:>8}{:>8}{:>12}\n", "ranks", "images",
+             "cores/rank", "s/step", "predicted", "images/s", "efficiency", "data", "sync",
+             "CPU s/step");
+  bool crowded = false;
+  for (const auto& [run, predicted_s] : rows) {
+    crowded = crowded || run.ranks * parts.threads > parts.cores;
+    fmt::print(
+        "{:>5}{:>8}{:>11.2g}{:>9.3f}{:>11.3f}{:>10.2f}{:>10.0f} %{:>6.1f} %{:>6.1f} %{:>12.2f}\n",
+        run.ranks, run.images_per_step, parts.cores / run.ranks, run.step_s, predicted_s,
+        run.images_per_s(), 100 * efficiency(run, rows.front().run), 100 * run.data_share,
+        100 * run.sync_share, run.cpu_s);
+  }
+  if (crowded)
+    fmt::print(
+        "\nranks with less than a core for each thread take turns: their rows say nothing of a "
+        "machine that has the cores\n");
+}
+
+std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, ScalingParts& parts) {
+  const Session session(resolve(load_config(arguments.config, arguments.settings)));
+  const auto& recipe = session.recipe();
+  const auto data = open_train_data(recipe.data, recipe.sources);
+  parts.cores = static_cast<double>(allowed_processor_count());
+  parts.gradient_bytes =
+      4.0 *
+      static_cast<double>(session.make_detector(data.classes)->parameters().trainable_count());
+  const int most = arguments.ranks.back();
+  // The same for every number of ranks: else one alone would have all cores.
+  const auto threads = recipe.train.threads > 0 ? static_cast<int>(recipe.train.threads)
+                                                : std::max(1, static_cast<int>(parts.cores) / most);
+  parts.threads = threads;
+  parts.network = {.gpus_per_node = most,
+                   .within = {arguments.link_gbs * 1e9, arguments.link_us * 1e-6},
+                   .between = {}};
+  for (const int ranks : arguments.ranks) images_of_rank(arguments, recipe.data.batch_size, ranks);
+  std::vector<Row> rows;
+  for (const int ranks : arguments.ranks) {
+    const auto images = images_of_rank(arguments, recipe.data.batch_size, ranks);
+    Row row{train(arguments, runs, ranks, images, images * ranks, threads)};
+    const auto& first = rows.empty() ? row.run : rows.front().run;
+    row.predicted_s = predicted_step_s(first, ranks, images * ranks, parts);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{
+      "The same training with several numbers of ranks, by mpirun, beside the cost model."};
+  app.add_option("CONFIG", arguments.config)->required();
+  app.add_option("--set", arguments.settings, "of the configuration")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  app.add_option("--ranks", arguments.ranks, "numbers of ranks")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--steps", arguments.steps, "steps measured, after three to warm up")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--weak", arguments.weak, "keep the images of a rank, not of a step");
+  app.add_option("--link-gbs", arguments.link_gbs, "GB/s between ranks, for the prediction");
+  app.add_option("--link-us", arguments.link_us, "latency between ranks, for the prediction");
+  app.add_option("--out", arguments.output, "keep the run folders in this folder");
+  app.add_flag("--json", arguments.json, "print one JSON object");
+  CLI11_PARSE(app, argc, argv);
+  start_logging();
+  std::ranges::sort(arguments.ranks);
+  auto runs = arguments.output;
+  if (runs.empty()) {
+    auto name = (fs::temp_directory_path() / "millrace-scaling-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw Error(name + " cannot be made");
+    runs = name;
+  }
+  fs::create_directories(runs);
+  ScalingParts parts;
+  const auto rows = measure(arguments, runs, parts);
+  if (arguments.output.empty()) fs::remove_all(runs);
+  if (arguments.json)
+    fmt::print("{}\n", to_json(rows, parts, arguments.weak).dump());
+  else
+    print_table(rows, parts, arguments.weak);
+  return 0;
+}
+
+}  // namespace
+}  // namespace millrace::scaling
+
+int main(int argc, char** argv) try {
+  return millrace::scaling::run(argc, argv);
+} catch (const std::exception& problem) {
+  fmt::print(stderr, "bench_scaled_runs: {}\n", problem.what());
+  return 1;
+}
