@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace millrace::cli {
+namespace millrace::testing {
 
 /// The thread's current stream of a device.
 c10::Stream stream_of(at::Device device);
@@ -31,4 +31,4 @@ double device_seconds(at::Device device, const std::function<void()>& work);
 /// The host waits for all that the current stream has queued.
 void wait_for(at::Device device);
 
-}  // namespace millrace::cli
+}  // namespace millrace::testing

@@ -1,4 +1,4 @@
-// Losses and gradients of a step of each detector, on the device and on the CPU.
+// Losses and gradients of a step of each shipped recipe, on the device and on the CPU.
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "millrace/base/errors.h"
-#include "millrace/cli/check_gpu/part.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/run/session.h"
+#include "tests/gpu/on_device.h"
+#include "tests/gpu/programs.h"
+#include "tests/support/tensors.h"
 
-namespace millrace::cli {
+namespace millrace::testing {
 namespace {
 
 constexpr double kMostLossError = 1e-4, kMostGradientError = 1e-3;
@@ -78,68 +80,47 @@ Worst worst_gradient(const LossesAndGradients& found, const LossesAndGradients& 
   return worst;
 }
 
-bool same(const LossesAndGradients& a, const LossesAndGradients& b) {
-  return a.losses == b.losses &&
-         std::ranges::equal(a.gradients, b.gradients, [](const auto& one, const auto& other) {
-           return one.second.equal(other.second);
-         });
-}
+class RecipeStep : public OnDevice, public ::testing::WithParamInterface<const char*> {};
 
 /// A rounding that decides a tie otherwise (which proposal stays) changes a loss by more than the
 /// rounding: of three batches, one may.
-void check_detector(PartRun& run, const std::string& name, const Recipe& recipe) {
+TEST_P(RecipeStep, HasTheCpusLossesAndGradients) {
+  const auto settings = Words{sample_data(), "data.batch_size=2", "train.deterministic=true"} +
+                        on_tested_device() + as_small_as_asked();
+  const Session session(  // threads, determinism and precision
+      resolve(load_config(shipped(fmt::format("configs/{}.toml", GetParam())), settings)));
+  const auto& recipe = session.recipe();
   const auto data = open_train_data(recipe.data, recipe.sources);
   const auto flow = start_train_flow(recipe.data, recipe.stages, data, /*seed=*/1);
-  const auto device = run.device();
-  const int batches = run.options.small ? 1 : 3;
   std::vector<double> loss_errors, gradient_errors;
-  for (int i = 0; i < batches; ++i) {
+  for (int i = 0; i < (small_ ? 1 : 3); ++i) {
     const auto batch = flow->next()->value;
     const auto expected = step_on(at::kCPU, recipe, data.classes, batch, i);
-    const auto found = step_on(device, recipe, data.classes, batch, i);
+    const auto found = step_on(device_, recipe, data.classes, batch, i);
     const auto loss = worst_loss(found, expected), gradient = worst_gradient(found, expected);
-    run.report.row("Relative errors of a step", {{"detector", name},
-                                                 {"batch", i + 1},
-                                                 {"loss", loss.error},
-                                                 {"of", loss.name},
-                                                 {"gradient", gradient.error},
-                                                 {"of ", gradient.name}});
-    loss_errors.push_back(std::isnan(loss.error) ? HUGE_VAL : loss.error);
-    gradient_errors.push_back(std::isnan(gradient.error) ? HUGE_VAL : gradient.error);
-    if (i == 0)
-      run.report.check(name + ": the same bytes twice",
-                       same(found, step_on(device, recipe, data.classes, batch, i)),
-                       "losses and gradients of the first batch");
+    SCOPED_TRACE(fmt::format("batch {}: loss {} off by {:.2g}, gradient {} by {:.2g}", i + 1,
+                             loss.name, loss.error, gradient.name, gradient.error));
+    EXPECT_TRUE(std::isfinite(loss.error + gradient.error));
+    loss_errors.push_back(loss.error), gradient_errors.push_back(gradient.error);
+    if (i > 0) continue;
+    const auto again = step_on(device_, recipe, data.classes, batch, i);
+    EXPECT_EQ(again.losses, found.losses);
+    for (std::size_t k = 0; k < found.gradients.size(); ++k)
+      EXPECT_TRUE(same(again.gradients.at(k).second, found.gradients[k].second))
+          << found.gradients[k].first;
   }
   const auto middle = [](std::vector<double> errors) {
     std::ranges::sort(errors);
     return errors[errors.size() / 2];
   };
-  run.report.check_error(name + ": losses, the middle one of the batches", middle(loss_errors),
-                         kMostLossError);
-  run.report.check_error(name + ": gradients, the middle one of the batches",
-                         middle(gradient_errors), kMostGradientError);
+  EXPECT_LE(middle(loss_errors), kMostLossError) << ::testing::PrintToString(loss_errors);
+  EXPECT_LE(middle(gradient_errors), kMostGradientError)
+      << ::testing::PrintToString(gradient_errors);
 }
+
+INSTANTIATE_TEST_SUITE_P(Recipes, RecipeStep,
+                         ::testing::Values("maskrcnn", "fasterrcnn", "cascadercnn", "retinanet"),
+                         [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
-
-void check_steps(PartRun& run) {
-  std::vector<std::string> settings{run.sample_data(), "data.batch_size=2",
-                                    "train.deterministic=true"};
-  if (run.options.small)
-    settings.insert(settings.end(),
-                    {"data.short_side=96", "data.max_side=160", "model.backbone.width=16"});
-  const auto recipe_of = [&](const std::string& name) {
-    return run.recipe("configs/" + name + ".toml", settings);
-  };
-  const Session session(recipe_of("maskrcnn"));  // threads, determinism and precision of them all
-  for (const auto* name : {"maskrcnn", "fasterrcnn", "cascadercnn", "retinanet"}) {
-    try {
-      check_detector(run, name, recipe_of(name));
-    } catch (const std::exception& problem) {
-      run.report.check(name, false, std::string("it threw: ") + problem.what());
-    }
-  }
-}
-
-}  // namespace millrace::cli
+}  // namespace millrace::testing

@@ -1,35 +1,19 @@
-// A detector's training step on a GPU against the CPU's, and how batches come there.
+// Training steps and detections of small detectors on the device against the CPU's.
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/randn.h>
+#include <gmock/gmock.h>
 
-#include <cstring>
 #include <map>
 
-#include "millrace/dataflow/image/buffer_pool.h"
-#include "millrace/models/detector/device_pixels.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/precision.h"
 #include "millrace/trainer/run/device.h"
 #include "millrace/trainer/training_step.h"
+#include "tests/gpu/made_batches.h"
+#include "tests/gpu/on_device.h"
 #include "tests/models/small_batch.h"
-#include "tests/plugins/cuda/on_a_gpu.h"
 
 namespace millrace::testing {
 namespace {
-
-const at::Device kGpu(at::kCUDA, 0);
-
-/// Gives batches of `make`, without end.
-class Made final : public DataFlow<Batch> {
- public:
-  explicit Made(std::function<Batch()> make) : make_(std::move(make)) {}
-  std::optional<Delivery<Batch>> next() override { return Delivery<Batch>{make_(), {}, 0, 0, 1}; }
-  std::int64_t epoch_size() const override { return 2; }
-  FlowReport report() const override { return {}; }
-
- private:
-  const std::function<Batch()> make_;
-};
 
 struct Model {
   std::string kind, more, norm;
@@ -66,10 +50,10 @@ Taken take_step(const Model& of, at::Device device, at::ScalarType type = at::kF
   return taken;
 }
 
-class StepOnAGpu : public OnAGpu, public ::testing::WithParamInterface<Model> {};
+class StepOnDevice : public OnDevice, public ::testing::WithParamInterface<Model> {};
 
-TEST_P(StepOnAGpu, HasTheLossesAndGradientsOfTheCpu) {
-  const auto there = take_step(GetParam(), kGpu), here = take_step(GetParam(), at::kCPU);
+TEST_P(StepOnDevice, HasTheCpusLossesAndGradients) {
+  const auto there = take_step(GetParam(), device_), here = take_step(GetParam(), at::kCPU);
   ASSERT_EQ(there.losses.size(), here.losses.size());
   for (const auto& [name, loss] : here.losses)
     EXPECT_NEAR(there.losses.at(name), loss, 1e-4 * std::max(1.0, std::abs(loss))) << name;
@@ -78,22 +62,42 @@ TEST_P(StepOnAGpu, HasTheLossesAndGradientsOfTheCpu) {
     EXPECT_TRUE(close(there.gradients.at(name), gradient, 1e-3)) << name;
 }
 
-TEST_P(StepOnAGpu, HasTheSameBytesEachTime) {
+TEST_P(StepOnDevice, HasTheSameBytesTwice) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-  const auto first = take_step(GetParam(), kGpu), second = take_step(GetParam(), kGpu);
+  const auto first = take_step(GetParam(), device_), second = take_step(GetParam(), device_);
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/true);
   EXPECT_EQ(first.losses, second.losses);
   for (const auto& [name, gradient] : first.gradients)
     EXPECT_TRUE(same(second.gradients.at(name), gradient)) << name;
 }
 
-TEST_P(StepOnAGpu, IsFiniteInHalves) {
+TEST_P(StepOnDevice, IsFiniteInHalfPrecision) {
   for (const auto type : {at::kBFloat16, at::kHalf}) {
-    const auto taken = take_step(GetParam(), kGpu, type);
+    const auto taken = take_step(GetParam(), device_, type);
     for (const auto& [name, loss] : taken.losses)
       EXPECT_TRUE(std::isfinite(loss)) << type << " " << name;
     for (const auto& [name, gradient] : taken.gradients)
       EXPECT_TRUE(at::isfinite(gradient).all().item<bool>()) << type << " " << name;
+  }
+}
+
+/// Objects whose scores are next to equal may change places.
+TEST_P(StepOnDevice, DetectsAsTheCpuDoes) {
+  const auto& [kind, more, norm] = GetParam();
+  const auto detections = [&](at::Device device) {
+    const auto model = small_detector(kind, more + kEverything, norm, device);
+    std::vector<std::vector<float>> scores;
+    for (const auto& objects : model->detect(small_batch())) {
+      auto& own = scores.emplace_back();
+      for (const auto& object : objects) own.push_back(object.score);
+    }
+    return scores;
+  };
+  const auto there = detections(device_), here = detections(at::kCPU);
+  ASSERT_EQ(there.size(), here.size());
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    EXPECT_FALSE(here[i].empty());
+    EXPECT_THAT(there[i], ::testing::Pointwise(::testing::FloatNear(1e-3F), here[i]));
   }
 }
 
@@ -104,11 +108,12 @@ std::vector<Model> models() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Detectors, StepOnAGpu, ::testing::ValuesIn(models()), [](const auto& one) {
-  return one.param.kind + std::to_string(one.index);
-});
+INSTANTIATE_TEST_SUITE_P(Detectors, StepOnDevice, ::testing::ValuesIn(models()),
+                         [](const auto& one) {
+                           return one.param.kind + std::to_string(one.index);
+                         });
 
-TEST_F(OnAGpu, StepsGoOnAsOnTheCpu) {
+TEST_F(OnDevice, StepsGoOnAsOnTheCpu) {
   const auto train = [](at::Device device) {
     const auto model =
         small_detector("maskrcnn", kFewRegions + "mask.conv_dim = 8\n", "frozen_bn", device);
@@ -124,41 +129,10 @@ TEST_F(OnAGpu, StepsGoOnAsOnTheCpu) {
     }
     return losses;
   };
-  const auto there = train(kGpu), here = train(at::kCPU);
+  const auto there = train(device_), here = train(at::kCPU);
   ASSERT_EQ(there.size(), here.size());
   for (std::size_t i = 0; i < here.size(); ++i)
     EXPECT_NEAR(there[i], here[i], 1e-3 * here[i]) << "step " << i;
-}
-
-TEST_F(OnAGpu, BatchesComeWholeThoughTheirMemoryIsUsedAgainAtOnce) {
-  make_batches_for(kGpu);  // page-locked, so that copies do not wait
-  constexpr int kSide = 1024;
-  constexpr std::size_t kBytes = 4UL * kSide * kSide * 3;
-  std::uint8_t made = 0;
-  // Each batch overwrites memory that an earlier one has given back.
-  const auto flow = upload_ahead(std::make_unique<Made>([&] {
-                                   Batch batch{.height = kSide, .width = kSide};
-                                   batch.images.resize(4);
-                                   batch.objects.resize(4);
-                                   batch.pixels = batch_memory().acquire(kBytes);
-                                   std::memset(batch.pixels.get(), ++made, kBytes);
-                                   return batch;
-                                 }),
-                                 kGpu);
-  const auto work = at::randn({4096, 4096}, at::TensorOptions(at::kFloat).device(kGpu));
-  std::vector<at::Tensor> differ;
-  for (int i = 1; i <= 100; ++i) {
-    const auto batch = flow->next()->value;
-    auto busy = work;
-    for (int k = 0; k < 4; ++k) busy = busy.matmul(work);  // the step is behind its batches
-    const auto pixels = pixels_on(batch, kGpu);
-    EXPECT_EQ(pixels.device(), kGpu);
-    differ.push_back(pixels.ne(i).sum());
-  }
-  for (std::size_t i = 0; i < differ.size(); ++i)
-    EXPECT_EQ(differ[i].item<std::int64_t>(), 0) << "batch " << i + 1;
-  EXPECT_LT(batch_memory().bytes(), 20 * kBytes) << "it is used again";
-  set_batch_memory(BufferPool());
 }
 
 }  // namespace

@@ -9,14 +9,16 @@
 #include <string_view>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
 #include "millrace/cli/bench/ready_batches.h"
-#include "millrace/cli/check_gpu/part.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/train_state.h"
+#include "tests/bench/gpu/tables.h"
+#include "tests/gpu/on_device.h"
 
-namespace millrace::cli {
+namespace millrace::testing {
 namespace {
 
 namespace kineto = torch::autograd::profiler;
@@ -24,7 +26,7 @@ using torch::profiler::impl::ActivityType;
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
-constexpr std::size_t kKernels = 30;  // maximum number listed
+constexpr std::size_t kListed = 30;  // rows of a table
 
 struct Use {
   double seconds = 0;
@@ -94,16 +96,16 @@ class ProfileSteps final : public Callback {
   std::unique_ptr<kineto::ProfilerResult> result_;
 };
 
-void report_uses(PartRun& run, const std::string& table, const Uses& uses, double steps,
-                 double whole_s, std::size_t most) {
+void add_uses(Tables& tables, const std::string& table, const Uses& uses, double steps,
+              double whole_s) {
   std::vector<std::pair<std::string, Use>> sorted(uses.begin(), uses.end());
   std::ranges::sort(sorted, std::greater<>(), [](const auto& one) { return one.second.seconds; });
-  if (sorted.size() > most) sorted.resize(most);
+  if (sorted.size() > kListed) sorted.resize(kListed);
   for (const auto& [name, use] : sorted)
-    run.report.row(table, {{"name", name},
-                           {"ms a step", 1e3 * use.seconds / steps},
-                           {"share", use.seconds / whole_s},
-                           {"calls a step", static_cast<double>(use.calls) / steps}});
+    tables[table].push_back({{"name", name},
+                             {"ms a step", 1e3 * use.seconds / steps},
+                             {"share", use.seconds / whole_s},
+                             {"calls a step", static_cast<double>(use.calls) / steps}});
 }
 
 /// What the host asks of the device, as CUDA's interfaces are called.
@@ -117,7 +119,8 @@ std::string call_of_host(std::string_view name) {
   return name.starts_with("cuda") || name.starts_with("cuLaunch") ? "other calls of CUDA" : "";
 }
 
-void report(PartRun& run, const kineto::ProfilerResult& result, double whole_s, double steps) {
+void add_tables(Tables& tables, const kineto::ProfilerResult& result, double whole_s,
+                double steps) {
   Uses kernels, kinds, calls, waits, copies, operators;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> busy;
   const auto add = [](Uses& uses, const std::string& name, double seconds) {
@@ -145,50 +148,48 @@ void report(PartRun& run, const kineto::ProfilerResult& result, double whole_s, 
   if (const auto found = calls.find("launches"); found != calls.end())
     launches = found->second.calls;
   if (const auto found = calls.find("waits"); found != calls.end()) waited = found->second.calls;
-  run.report.row("A step", {{"ms", 1e3 * whole_s / steps},
-                            {"ms the device computes or copies", 1e3 * busy_s / steps},
-                            {"ms it has nothing to do", 1e3 * (whole_s - busy_s) / steps},
-                            {"launches", static_cast<double>(launches) / steps},
-                            {"waits of the host", static_cast<double>(waited) / steps}});
-  report_uses(run, "The device, by kind", kinds, steps, whole_s, kinds.size());
-  report_uses(run, "Kernels", kernels, steps, whole_s, kKernels);
-  report_uses(run, "Copies", copies, steps, whole_s, kKernels);
-  report_uses(run, "Calls of the host", calls, steps, whole_s, calls.size());
-  report_uses(run, "Waits of the host", waits, steps, whole_s, kKernels);
-  report_uses(run, "Operators on the host, with those that they call", operators, steps, whole_s,
-              kKernels);
-  if (run.on_cuda() && kernels.empty())
-    run.report.check("the profiler sees kernels", false,
-                     "none: this libtorch's Kineto is built without CUPTI");
+  tables["A step"].push_back({{"ms", 1e3 * whole_s / steps},
+                              {"ms the device computes or copies", 1e3 * busy_s / steps},
+                              {"ms it has nothing to do", 1e3 * (whole_s - busy_s) / steps},
+                              {"launches", static_cast<double>(launches) / steps},
+                              {"waits of the host", static_cast<double>(waited) / steps}});
+  for (const auto& [table, uses] :
+       {std::pair{"The device, by kind", &kinds},
+        {"Kernels", &kernels},
+        {"Copies in a step", &copies},
+        {"Calls of the host", &calls},
+        {"Waits of the host", &waits},
+        {"Operators on the host, with those that they call", &operators}})
+    add_uses(tables, table, *uses, steps, whole_s);
+  if (tested().on_cuda() && kernels.empty())
+    throw Error("the profiler sees no kernel: this libtorch's Kineto is built without CUPTI");
 }
 
 }  // namespace
 
-void check_profile(PartRun& run) {
-  const std::int64_t warm_up = run.options.small ? 1 : 6, steps = run.options.small ? 1 : 3;
-  const Session session(run.recipe(
-      "",
-      {"train.precision='bf16'", run.options.small ? "data.batch_size=1" : "data.batch_size=8"}));
+void profile_step(Tables& tables, const std::string& recipe, const std::string& trace) {
+  const std::int64_t warm_up = tested().small ? 1 : 6, steps = tested().small ? 1 : 3;
+  const Session session(
+      resolve(load_config(recipe, std::vector<std::string>{"plugins=['" + tested().plugin + "']",
+                                                           "train.device='" + tested().kind + "'",
+                                                           "train.precision='bf16'"})));
   const auto data = open_train_data(session.recipe().data, session.recipe().sources);
   const auto detector = session.make_initial_detector(data.classes);
-  auto plan = session.plan(*detector, data, [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
-    return std::make_unique<ReadyBatches>(*flow, run.options.small ? 1 : 4);
+  auto plan = session.plan(*detector, data, [](const std::unique_ptr<DataFlow<Batch>>& flow) {
+    return std::make_unique<cli::ReadyBatches>(*flow, tested().small ? 1 : 4);
   });
   plan.train.max_steps = warm_up + steps;
   plan.train.epochs = 1e9;
   std::set<ActivityType> what{ActivityType::CPU};
-  if (run.on_cuda()) what.insert(ActivityType::CUDA);
+  if (tested().on_cuda()) what.insert(ActivityType::CUDA);
   CallbackList callbacks;
   auto profile = std::make_unique<ProfileSteps>(warm_up + 1, warm_up + steps, what);
   auto& recorded = *profile;
   callbacks.add("profile", std::move(profile));
   Trainer trainer(std::move(plan), std::move(callbacks));
   trainer.run();
-  report(run, recorded.result(), recorded.seconds(), static_cast<double>(steps));
-  const auto trace = run.folder / "trace.json";
-  recorded.result().save(trace.string());
-  run.report.note("The timeline of these steps is in " + trace.string() +
-                  "; Perfetto and chrome://tracing show it.");
+  add_tables(tables, recorded.result(), recorded.seconds(), static_cast<double>(steps));
+  if (!trace.empty()) recorded.result().save(trace);
 }
 
-}  // namespace millrace::cli
+}  // namespace millrace::testing

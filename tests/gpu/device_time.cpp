@@ -1,8 +1,8 @@
-#include "millrace/cli/check_gpu/device_time.h"
+#include "tests/gpu/device_time.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-namespace millrace::cli {
+namespace millrace::testing {
 
 c10::Stream stream_of(at::Device device) {
   return c10::impl::getDeviceGuardImpl(device.type())->getStream(device);
@@ -31,4 +31,4 @@ void wait_for(at::Device device) {
   c10::impl::getDeviceGuardImpl(device.type())->synchronizeStream(stream_of(device));
 }
 
-}  // namespace millrace::cli
+}  // namespace millrace::testing
