@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' 'tools/report/*.js'
 
-.PHONY: help setup setup_python build all run test test-all no-unity sanitize fuzz bench deb package schema wheel format lint docs clean
+.PHONY: help setup setup_python build gpu_tests all run test test-all no-unity sanitize fuzz bench deb package schema wheel format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -29,6 +29,9 @@ setup: ## install what is missing: Debian packages, libtorch in .deps/
 build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and what it loads
 	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target programs
 	@scripts/compile_commands.py $(folder)
+
+gpu_tests: build
+	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target gpu_tests
 
 all: setup setup_python $(folder)/build.ninja ## build the tests and benchmarks too
 	@test -d $(folder)/tests/python || cmake --preset $(PRESET)
@@ -87,14 +90,14 @@ bench: all ## measure everything beside its peers, and put the tables into docs/
 wheel: ## write a wheel of the Python package into build/, for other machines
 	@scripts/wheel
 
-deb: build ## write build/millrace_VERSION_ARCH.deb for this Debian
+deb: build gpu_tests ## write build/millrace_VERSION_ARCH.deb for this Debian
 	cpack --config $(folder)/CPackConfig.cmake
 
 schema: build ## write schema/: by millrace.schema.json editors check and complete configurations, of reference.json docs are made
 	cp $(folder)/shell/trainer.schema.json schema/millrace.schema.json
 	scripts/docs/reference.py $(trainer) >schema/reference.json
 
-package: build ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs where nothing of this is installed
+package: build gpu_tests ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs where nothing of this is installed
 	scripts/package $(folder)
 
 format: setup ## put the sources into the house's format

@@ -36,8 +36,7 @@ constexpr std::array kCommands = {
     CommandDoc{"bench", "Measure the parts of a training run"},
     CommandDoc{"serve", "Make training batches for other processes and machines"},
     CommandDoc{"check-gpu",
-               "Check and measure everything that needs a GPU, in 25 minutes; a failed part does "
-               "not stop the rest"},
+               "Show the GPU, its driver and libraries, and run the tests that need a GPU"},
     CommandDoc{"status", "Tell how a run is: its ranks and data servers, also while they hang"},
     CommandDoc{"diff", "Tell what differs between two runs, and whether it decides results"},
     CommandDoc{"study",

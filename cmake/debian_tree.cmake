@@ -11,7 +11,8 @@ endif()
 
 # Where libtorch is, `trainer` says at each start.
 file(WRITE ${root}/lib/millrace/libtorch-version "${CPACK_MILLRACE_LIBTORCH}\n")
-file(GLOB objects ${root}/bin/trainer* ${root}/lib/millrace/*.so ${root}/lib/millrace/plugins/*.so)
+file(GLOB objects ${root}/bin/trainer* ${root}/bin/gpu_tests ${root}/lib/millrace/*.so
+     ${root}/lib/millrace/plugins/*.so)
 foreach(object IN LISTS objects)
   file(RPATH_REMOVE FILE ${object})
 endforeach()

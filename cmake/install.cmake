@@ -39,7 +39,6 @@ install(FILES ${shell}/trainer.1 DESTINATION share/man/man1)
 install(FILES ${shell}/trainer.bash DESTINATION share/bash-completion/completions RENAME trainer)
 install(FILES ${shell}/trainer.zsh DESTINATION share/zsh/site-functions RENAME _trainer)
 install(FILES ${shell}/trainer.fish DESTINATION share/fish/vendor_completions.d)
-install(PROGRAMS scripts/torchvision_step.py DESTINATION share/millrace/scripts)  # for check-gpu
 install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector
                   examples/predict_c
         DESTINATION share/millrace/examples

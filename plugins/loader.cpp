@@ -192,6 +192,18 @@ void load(const fs::path& file) {
   spdlog::debug("loaded the plug-in {}", file.string());
 }
 
+/// Opens what `entry` of a list, a string, names. Returns its absolute path.
+std::string load_entry(const Config& entry, const std::string& named) {
+  try {
+    const auto file = find_plugin(entry);
+    load(file);
+    return file.string();
+  } catch (const std::exception& problem) {
+    throw ConfigError(fmt::format("{}: cannot load the plug-in '{}': {}", entry.origin.text(),
+                                  named, problem.what()));
+  }
+}
+
 }  // namespace
 
 bool load_own_plugin(const std::string& name) {
@@ -215,15 +227,12 @@ void load_plugins(Config& tree) {
     auto* named = std::get_if<std::string>(&entry.data);
     if (!named)
       throw ConfigError(entry.origin.text() + ": plugins takes a list of files, each a string");
-    try {
-      const auto file = find_plugin(entry);
-      load(file);
-      *named = file.string();
-    } catch (const std::exception& problem) {
-      throw ConfigError(fmt::format("{}: cannot load the plug-in '{}': {}", entry.origin.text(),
-                                    *named, problem.what()));
-    }
+    *named = load_entry(entry, *named);
   }
+}
+
+std::string load_plugin(const std::string& file, const std::string& option) {
+  return load_entry({file, {option, 0, 0}}, file);
 }
 
 }  // namespace millrace

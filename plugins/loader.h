@@ -18,6 +18,10 @@ namespace millrace {
 /// plug-in for this very Millrace has run then.
 void load_plugins(Config& tree);
 
+/// Opens the plug-in that the command line names with `option`, such as "--plugin", in the same
+/// way. Returns its absolute path. Throws ConfigError.
+std::string load_plugin(const std::string& file, const std::string& option);
+
 /// Opens NAME.so of lib/millrace/plugins beside the program's folder, the plug-in that comes with
 /// Millrace for the detector `name`. Returns false if there is none.
 bool load_own_plugin(const std::string& name);

@@ -106,11 +106,7 @@ struct ListArguments {
 };
 
 int list(const ListArguments& arguments) {
-  Config::Array files;
-  for (const auto& plugin : arguments.plugins) files.push_back({plugin, {"--plugin", 0, 0}});
-  Config tree;
-  tree.set("plugins", {std::move(files), {}});
-  load_plugins(tree);
+  for (const auto& plugin : arguments.plugins) load_plugin(plugin, "--plugin");
   if (arguments.json) {
     print({{"tables", json_of(config_tables())},
            {"detectors", json_of(detectors())},

@@ -31,8 +31,7 @@ bool has_gpu() {
   std::error_code unknown;
   if (!fs::exists("/dev/nvidiactl", unknown)) return false;
   try {
-    auto tree = parse_config("plugins = [\"millrace_cuda.so\"]", "init");
-    load_plugins(tree);
+    load_plugin("millrace_cuda.so", "init");
     open_device("cuda", /*local_rank=*/0);
     return true;
   } catch (const std::exception&) {  // no plug-in, driver or GPU that works

@@ -25,12 +25,4 @@ std::string list_text(const std::vector<double>& values) {
   return "[" + joined(texts) + "]";
 }
 
-std::vector<std::string> size_names() {
-  std::vector<std::string> names = {fmt::format("under {:g}", kSizeBounds.front())};
-  for (std::size_t k = 1; k < kSizeBounds.size(); ++k)
-    names.push_back(fmt::format("{:g} to {:g}", kSizeBounds[k - 1], kSizeBounds[k]));
-  names.push_back(fmt::format("{:g} and more", kSizeBounds.back()));
-  return names;
-}
-
 }  // namespace millrace::cli

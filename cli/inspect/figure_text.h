@@ -29,7 +29,4 @@ std::string pixel_text(double pixels);
 /// "[16, 32.5]", as TOML has it.
 std::string list_text(const std::vector<double>& values);
 
-/// "under 16", "16 to 32", ... as kSizeBounds parts them.
-std::vector<std::string> size_names();
-
 }  // namespace millrace::cli

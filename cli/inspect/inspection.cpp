@@ -41,8 +41,9 @@ Json to_json(const Inspection& found) {
   if (found.val) json["val"] = to_json(found.val->view, distributions(found.val->view, {}));
   json["remarks"] = Json::array();
   for (const auto& one : found.remarks)
-    json["remarks"].push_back(
-        {{"name", one.name}, {"warning", one.is_warning}, {"text", one.text}});
+    json["remarks"].push_back({{"name", one.name},
+                               {"warning", one.severity == coco::Severity::warning},
+                               {"text", one.text}});
   json["notes"] = found.notes;
   return json;
 }

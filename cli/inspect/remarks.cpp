@@ -11,6 +11,8 @@
 namespace millrace::cli {
 namespace {
 
+using coco::Severity::warning;
+
 /// Sentences about one training.
 class Remarks {
  public:
@@ -36,10 +38,10 @@ class Remarks {
 
  private:
   void warn(std::string name, std::string text) {
-    all_.push_back({std::move(name), std::move(text), true});
+    all_.push_back({std::move(name), std::move(text), warning});
   }
   void note(std::string name, std::string text) {
-    all_.push_back({std::move(name), std::move(text), false});
+    all_.push_back({std::move(name), std::move(text)});
   }
 
   void anchors() {
@@ -61,17 +63,17 @@ class Remarks {
                       list_text(context_.anchor_sizes), pixel_text(quantile(missed, .5)));
     constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // shares of the objects
     const bool is_bad = 1 - below < kFewLearned || sums.all.share(Reach::nothing) > kManyLost;
-    if (context_.advice)
+    if (const auto& better = context_.better)
       all_.push_back(
           {"anchor-sizes",
            text +
                fmt::format(
                    ". With model.anchors.sizes = {}, {} would have one instead of {}. Weights that "
                    "were trained with other anchors learn these anew.",
-                   list_text(context_.advice->sizes),
-                   percent_text(context_.advice->foreground_then),
-                   percent_text(context_.advice->foreground_now)),
-           is_bad});
+                   list_text(better->sizes),
+                   percent_text(better->chosen.all.share(Reach::foreground)),
+                   percent_text(better->published.all.share(Reach::foreground))),
+           is_bad ? warning : coco::Severity::note});
     else
       note("anchor-sizes", text +
                                ". No other sizes, each twice the last, give one to more objects "
@@ -111,7 +113,7 @@ class Remarks {
                      "model.anchors.aspect_ratios = {}.",
                      percent_text(flat + tall), list_text(context_.anchor_ratios),
                      list_text(wanted)),
-         flat + tall > kMany});
+         flat + tall > kMany ? warning : coco::Severity::note});
   }
 
   void density() {

@@ -1,4 +1,4 @@
-// What `trainer check-gpu` asks of a device beyond libtorch's interfaces for all devices. The
+// What `trainer check-gpu` and the tests of a GPU ask of a device beyond libtorch's interfaces. The
 // plug-in that has the device's kernels registers it, so that no program links the device's
 // libraries.
 #pragma once

@@ -1,5 +1,5 @@
-// What `trainer check-gpu` asks of a GPU: facts, CUDA graphs, and a sum over one rank. Never run on
-// a GPU.
+// What `trainer check-gpu` and the tests of a GPU ask of it: facts, CUDA graphs, and a sum over one
+// rank. Never run on a GPU.
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/detail/CUDAHooksInterface.h>

@@ -9,17 +9,26 @@ using ::testing::Not;
 using Package = Installed;
 
 TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
-  for (const auto* file :
-       {"bin/trainer", "bin/trainer-torch", "include/millrace/trainer/callback.h",
-        "include/millrace/models/detector/detector.h",
-        "include/millrace/dataflow/detection/detection_stages.h",
-        "include/millrace/models/pyramid_detector.h", "include/millrace/plugins/build_id.h",
-        "lib/cmake/millrace/millraceConfig.cmake", "lib/cmake/millrace/millraceConfigVersion.cmake",
-        "share/millrace/configs/maskrcnn.toml", "share/millrace/examples/my_stage/my_stage.cpp",
-        "share/millrace/millrace.schema.json", "share/man/man1/trainer.1",
-        "share/bash-completion/completions/trainer", "share/zsh/site-functions/_trainer",
-        "share/fish/vendor_completions.d/trainer.fish", "share/doc/millrace/LICENSE",
-        "share/millrace/python/millrace/study/__main__.py", "share/doc/millrace/docs/plugins.md"})
+  for (const auto* file : {"bin/trainer",
+                           "bin/trainer-torch",
+                           "bin/gpu_tests",
+                           "include/millrace/trainer/callback.h",
+                           "include/millrace/models/detector/detector.h",
+                           "include/millrace/dataflow/detection/detection_stages.h",
+                           "include/millrace/models/pyramid_detector.h",
+                           "include/millrace/plugins/build_id.h",
+                           "lib/cmake/millrace/millraceConfig.cmake",
+                           "lib/cmake/millrace/millraceConfigVersion.cmake",
+                           "share/millrace/configs/maskrcnn.toml",
+                           "share/millrace/examples/my_stage/my_stage.cpp",
+                           "share/millrace/millrace.schema.json",
+                           "share/man/man1/trainer.1",
+                           "share/bash-completion/completions/trainer",
+                           "share/zsh/site-functions/_trainer",
+                           "share/fish/vendor_completions.d/trainer.fish",
+                           "share/doc/millrace/LICENSE",
+                           "share/millrace/python/millrace/study/__main__.py",
+                           "share/doc/millrace/docs/plugins.md"})
     EXPECT_TRUE(fs::exists(prefix() / file)) << file;
   for (const auto* file : {"include/millrace/cli", "include/millrace/tests", "millrace"})
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
@@ -80,6 +89,13 @@ TEST_F(Package, RunsItsCommandsInPython) {
   const auto folder = in_folder("moved/bin").string();
   expect_error(run(trainer, {"diff", folder, folder}), 1, folder + " is no run");
   expect_error(run(trainer, {"study", folder}), 2, folder + " has no study");
+}
+
+TEST_F(Package, RunsItsGpuTests) {
+  const auto end = installed({"check-gpu", "--small", "--device", "other", "--plugin",
+                              OTHER_DEVICE_PLUGIN, "--", "--gtest_filter=Tools.*"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("[       OK ] Tools.NameTheDevice"));
 }
 
 TEST_F(Package, FindsPluginsByNameInItsOwnFolder) {

@@ -1,4 +1,5 @@
 #include "millrace/models/maskrcnn/box_stages.h"
+#include "millrace/models/detector/loss_sums.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/softmax.h>
@@ -73,7 +74,7 @@ TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
   for (const std::int64_t count : {0, 10}) {
     const auto regions = drawn_from(*stages_, random_boxes(count, 40, 20, 3), nothing);
     EXPECT_EQ(regions.truth.size(0), 0);
-    const auto losses = stages_->losses(features_, regions, {nothing}, {});
+    const auto losses = means_of(stages_->losses(features_, regions, {nothing}, {}));
     ASSERT_EQ(losses.size(), 6U);
     EXPECT_EQ(losses[4].first, "loss_classifier_stage2");
     for (const auto& [name, loss] : losses) EXPECT_TRUE(loss.isfinite().item<bool>()) << name;
@@ -101,7 +102,7 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
   const auto gradient = [&](const BoxStages& stages) {
     auto features = features_;
     for (auto& map : features.maps) map = map.clone().requires_grad_();
-    const auto losses = stages.losses(features, regions, {truth}, {});
+    const auto losses = means_of(stages.losses(features, regions, {truth}, {}));
     (losses[0].second + losses[1].second).backward();
     return features.maps[0].grad();
   };

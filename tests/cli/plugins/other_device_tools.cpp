@@ -1,14 +1,10 @@
 // With tests/models/other_device.cpp, the device of the tests' own as a plug-in brings one:
-// `train.device = "other"`. MILLRACE_OTHER_DEVICE_FAULT=crash|hang|throw: so its matcher ends.
+// `train.device = "other"`.
 #include <ATen/core/Tensor.h>
-#include <torch/library.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <optional>
-#include <stdexcept>
+#include <functional>
+#include <memory>
 #include <string>
-#include <tuple>
 
 #include "millrace/models/detector/device_tools.h"
 
@@ -28,18 +24,5 @@ class OtherTools final : public DeviceTools {
 
 MILLRACE_REGISTER(device_tools().add<NoOptions>("other", "the tests' own",
                                                 [] { return std::make_unique<OtherTools>(); }));
-
-std::tuple<at::Tensor, at::Tensor> faulty_match(const at::Tensor&, const std::optional<at::Tensor>&,
-                                                const at::Tensor&, double, double, bool, double) {
-  const std::string fault = std::getenv("MILLRACE_OTHER_DEVICE_FAULT");
-  if (fault == "crash") std::abort();
-  if (fault == "hang")
-    for (;;) ::pause();
-  throw std::runtime_error("the matcher is out of order");
-}
-
-TORCH_LIBRARY_IMPL(millrace, PrivateUse1, library) {
-  if (std::getenv("MILLRACE_OTHER_DEVICE_FAULT")) library.impl("match", faulty_match);
-}
 
 }  // namespace

@@ -1,0 +1,40 @@
+#include "tests/gpu/on_device.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "millrace/base/errors.h"
+#include "millrace/models/detector/device_kinds.h"
+#include "millrace/plugins/loader.h"
+#include "millrace/trainer/run/device.h"
+
+namespace millrace::testing {
+
+void TestedDevice::add_options(CLI::App& app) {
+  app.add_option("--device", kind, "the kind of device, as train.device names it")
+      ->capture_default_str();
+  app.add_option("--plugin", plugin, "the plug-in with the device's operators")
+      ->capture_default_str();
+  app.add_flag("--small", small, "tiny models and few steps");
+}
+
+void TestedDevice::open(std::int64_t local_rank) {
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // the same bytes each time
+  plugin = load_plugin(plugin, "--plugin");
+  if (const auto kinds = device_kinds(); std::ranges::count(kinds, kind) == 0)
+    throw ConfigError(fmt::format("--device {}: {} brings no such device", kind, plugin));
+  // The ranks of the tests' own device share one.
+  device = open_device(kind, on_cuda() ? local_rank : 0);
+  at::globalContext().setAllowTF32CuBLAS(false);
+  at::globalContext().setAllowTF32CuDNN(false);
+}
+
+TestedDevice& tested() {
+  static TestedDevice one;
+  return one;
+}
+
+}  // namespace millrace::testing

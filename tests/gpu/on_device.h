@@ -1,0 +1,47 @@
+// The device that gpu_tests and bench_gpu run on, as their command line names it.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "millrace/trainer/cluster/cluster.h"
+
+namespace millrace::testing {
+
+struct TestedDevice {
+  std::string kind = "cuda";                // one of device_kinds() once the plug-in is loaded
+  std::string plugin = "millrace_cuda.so";  // with the device's kernels; absolute once open
+  bool small = false;                       // tiny models and few steps; no test of speed
+
+  void add_options(CLI::App& app);
+
+  /// Loads the plug-in and opens the device of the host's process `local_rank`, with products of
+  /// fp32 in fp32. Throws ConfigError.
+  void open(std::int64_t local_rank);
+
+  bool on_cuda() const { return kind == "cuda"; }
+
+  at::Device device = at::kCPU;
+  std::string missing;                         // a sentence why it could not be opened
+  const Cluster* cluster = &Cluster::alone();  // the ranks that run the tests
+};
+
+/// The only one.
+TestedDevice& tested();
+
+/// A test that is skipped where the device is missing.
+class OnDevice : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!tested().missing.empty()) GTEST_SKIP() << tested().missing;
+  }
+
+  const at::Device device_ = tested().device;
+  const bool small_ = tested().small;
+};
+
+}  // namespace millrace::testing

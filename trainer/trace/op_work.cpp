@@ -1,0 +1,98 @@
+#include "millrace/trainer/trace/op_work.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <string_view>
+
+namespace millrace {
+namespace {
+
+using Values = c10::ArrayRef<const c10::IValue>;
+
+/// Of a tensor, or of all tensors of a list: the sum of count(tensor).
+template <class Count>
+double sum_over(const c10::IValue& value, const Count& count) {
+  double sum = 0;
+  if (value.isTensor() && value.toTensor().defined())
+    sum = static_cast<double>(count(value.toTensor()));
+  if (value.isTensorList())
+    for (const at::Tensor& tensor : value.toTensorVector())
+      sum += static_cast<double>(count(tensor));
+  return sum;
+}
+
+double bytes_in(const c10::IValue& value) {
+  return sum_over(value, [](const at::Tensor& tensor) { return tensor.nbytes(); });
+}
+
+double values_in(const c10::IValue& value) {
+  return sum_over(value, [](const at::Tensor& tensor) { return tensor.numel(); });
+}
+
+bool is_tensor(Values inputs, std::size_t i) {
+  return i < inputs.size() && inputs[i].isTensor() && inputs[i].toTensor().defined();
+}
+
+/// Products that a value takes part in: on the side of a convolution that has the weight's first
+/// dimension as channels.
+double products_per_value(const at::Tensor& weight) {
+  return static_cast<double>(c10::multiply_integers(weight.sizes().slice(1)));
+}
+
+/// Of each value of the output; 0 for operators that are not known.
+double flops_per_value(std::string_view name, Values inputs) {
+  const auto side = [&](std::size_t input, std::int64_t dim) {
+    return is_tensor(inputs, input) ? static_cast<double>(inputs[input].toTensor().size(dim)) : 0;
+  };
+  if (name == "mkldnn::_linear_pointwise") return 2 * side(0, -1);
+  if (name == "aten::mm") return 2 * side(0, 1);
+  if (name == "aten::addmm") return 2 * side(1, 1);
+  if (name == "aten::bmm") return 2 * side(0, 2);
+  if ((name == "millrace::winograd" || name == "mkldnn::_convolution_pointwise" ||
+       name == "aten::mkldnn_convolution" || name == "aten::cudnn_convolution" ||
+       name == "aten::_slow_conv2d_forward") &&
+      is_tensor(inputs, 1))
+    return 2 * products_per_value(inputs[1].toTensor());
+  return 0;
+}
+
+/// Of the call, known from its inputs.
+double flops_of_call(std::string_view name, Values inputs) {
+  // Counted as if it were the direct sum, of which it needs a quarter.
+  const bool winograd = name == "millrace::winograd_backward";
+  const bool backward = winograd || name == "aten::convolution_backward";
+  // Of others an operator inside counts.
+  const bool transposed =
+      name == "aten::_convolution" && inputs.size() > 6 && inputs[6].isBool() && inputs[6].toBool();
+  if (!backward && !transposed) return 0;
+  const std::size_t x = backward ? 1 : 0, weight = x + 1;
+  if (!is_tensor(inputs, weight)) return 0;
+  const auto per_value = 2 * products_per_value(inputs[weight].toTensor());
+  if (transposed) return per_value * values_in(inputs[x]);
+  const std::size_t last = winograd ? 3 : 10;
+  if (inputs.size() <= last || !inputs[last].isBoolList()) return 0;
+  const bool of_transposed = !winograd && inputs[7].isBool() && inputs[7].toBool();
+  const auto wanted = inputs[last].toBoolList();  // gradients of input, weight, bias
+  return per_value * values_in(inputs[of_transposed ? x : 0]) *
+         (int{wanted.get(0)} + int{wanted.get(1)});
+}
+
+}  // namespace
+
+OpWorkCount::OpWorkCount(const at::RecordFunction& call)
+    : flops_per_value_(flops_per_value(call.name(), call.inputs())) {
+  of_inputs_.flops = flops_of_call(call.name(), call.inputs());
+  for (const auto& input : call.inputs()) of_inputs_.bytes += bytes_in(input);
+}
+
+OpWork OpWorkCount::with_outputs(const at::RecordFunction& call) const {
+  auto work = of_inputs_;
+  const Values outputs(call.outputs().data(), call.outputs().size());
+  for (const auto& output : outputs) work.bytes += bytes_in(output);
+  if (flops_per_value_ > 0 && !outputs.empty())
+    work.flops += flops_per_value_ * values_in(outputs[0]);
+  return work;
+}
+
+}  // namespace millrace
