@@ -35,7 +35,7 @@ at::Tensor pair(double a, double b) { return at::tensor({a, b}); }
 void give(at::Tensor& value, double a, double b) { value.mutable_grad() = pair(a, b); }
 
 /// The value after two steps, of a parameter and gradients that lie like `format` in memory.
-at::Tensor stepped(const std::string& type, at::MemoryFormat format) {
+at::Tensor stepped(OptimizerType type, at::MemoryFormat format) {
   const auto counted = [&](double scale) {
     return (at::arange(2 * 3 * 2 * 2, at::kFloat).view({2, 3, 2, 2}) * scale).contiguous(format);
   };
