@@ -35,7 +35,7 @@ at::Tensor pair(double a, double b) { return at::tensor({a, b}); }
 void give(at::Tensor& value, double a, double b) { value.mutable_grad() = pair(a, b); }
 
 /// The value after two steps, of a parameter and gradients that lie like `format` in memory.
-at::Tensor stepped(const std::string& type, at::MemoryFormat format) {
+at::Tensor stepped(OptimizerType type, at::MemoryFormat format) {
   const auto counted = [&](double scale) {
     return (at::arange(2 * 3 * 2 * 2, at::kFloat).view({2, 3, 2, 2}) * scale).contiguous(format);
   };
@@ -50,10 +50,10 @@ at::Tensor stepped(const std::string& type, at::MemoryFormat format) {
 }
 
 TEST(Optimizer, TakesTheSameStepsInEveryLayoutOfMemory) {
-  for (const std::string type : {"sgd", "adamw"})
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw})
     EXPECT_TRUE(at::equal(stepped(type, at::MemoryFormat::Contiguous),
                           stepped(type, at::MemoryFormat::ChannelsLast)))
-        << type;
+        << value_name(type);
 }
 
 // The figures are torch.optim.SGD's, worked by hand.
@@ -153,7 +153,7 @@ TEST(ParameterGroups, GiveBiasesOfNormsTheRateOfBiases) {
 TEST(Sgd, GivesEachWeightItsRateByTrust) {
   const double norm = std::sqrt(5.0), decay = 0.1, most = 0.02 * norm;
   const double ratio = most / (5 + decay * norm);
-  const auto after_one_step = [&](const char* trust, double lr, ParameterKind kind) {
+  const auto after_one_step = [&](Trust trust, double lr, ParameterKind kind) {
     OneParameter p(kind);
     const auto sgd = make_optimizer(p.parameters, {.momentum = 0.9,
                                                    .weight_decay = decay,
@@ -166,11 +166,11 @@ TEST(Sgd, GivesEachWeightItsRateByTrust) {
   };
   const auto moved = [&](double rate) { return pair(1 - rate * 3.1, -2 - rate * 3.8); };
   const auto weight = ParameterKind::weight;
-  EXPECT_TRUE(close(after_one_step("lars", 2, weight), moved(2 * ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step("larc", 2, weight), moved(ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step("larc", 0.001, weight), moved(0.001), 1e-12));
+  EXPECT_TRUE(close(after_one_step(Trust::lars, 2, weight), moved(2 * ratio), 1e-12));
+  EXPECT_TRUE(close(after_one_step(Trust::larc, 2, weight), moved(ratio), 1e-12));
+  EXPECT_TRUE(close(after_one_step(Trust::larc, 0.001, weight), moved(0.001), 1e-12));
   for (const auto kind : {ParameterKind::bias, ParameterKind::norm})
-    EXPECT_TRUE(close(after_one_step("lars", 0.1, kind), moved(0.1), 1e-12));
+    EXPECT_TRUE(close(after_one_step(Trust::lars, 0.1, kind), moved(0.1), 1e-12));
 }
 
 TEST(Sgd, TrustLetsWeightsOfZeroGo) {
@@ -221,7 +221,7 @@ TEST(Sgd, RefusesMomentumOfAnotherModel) {
 }
 
 TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
-  for (const std::string type : {"sgd", "adamw"}) {
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     Parameters parameters;
     auto a = parameters.add("a", pair(1, 2), ParameterKind::weight);
     auto b = parameters.add("b", pair(3, 4), ParameterKind::weight);
