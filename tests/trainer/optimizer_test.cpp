@@ -241,7 +241,7 @@ TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
     for (const auto& [name, tensor] : second->state()) {
       EXPECT_FALSE(name.starts_with("a"));
       EXPECT_TRUE(same(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
-          << type << ", " << name;
+          << value_name(type) << ", " << name;
     }
     b.set_requires_grad(false);  // another part altogether
     trained(false, true)->load(saved);
@@ -313,8 +313,8 @@ TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
 TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
   Parameters parameters;
   const auto empty = parameters.add("empty", at::zeros({0}), ParameterKind::weight);
-  for (const auto* kind : {"sgd", "adamw"}) {
-    const auto optimizer = make_optimizer(parameters, {.type = kind});
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
+    const auto optimizer = make_optimizer(parameters, {.type = type});
     EXPECT_EQ(optimizer->step(0.1).gradient_norm, 0);
     empty.mutable_grad() = at::zeros({0});
     EXPECT_EQ(optimizer->step(0.1).not_finite, "");
@@ -322,11 +322,11 @@ TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
 }
 
 TEST(Optimizer, OfGroupsChangesNothingWhereOneOfThemIsNotFinite) {
-  for (const auto* kind : {"sgd", "adamw"}) {
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     OneParameter p;
     const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::bias);
     const auto optimizer =
-        make_optimizer(p.parameters, {.type = kind, .groups = {{.match = "q", .lr_factor = 2}}});
+        make_optimizer(p.parameters, {.type = type, .groups = {{.match = "q", .lr_factor = 2}}});
     give(p.value, 1, 1);
     other.mutable_grad() = at::tensor({std::numeric_limits<double>::quiet_NaN()});
     EXPECT_EQ(optimizer->step(0.1).not_finite, "q");
