@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "millrace/models/layers/convolution.h"
 #include "tests/models/operators.h"
 #include "tests/support/tensors.h"
 
