@@ -48,7 +48,7 @@ std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& mod
   auto table = model;
   const auto replace = [&](std::string_view path, const std::vector<double>& numbers) {
     Config::Array values;
-    for (const double number : numbers) values.emplace_back(number, Origin{});
+    for (const double number : numbers) values.push_back(Config(number, Origin{}));
     if (!numbers.empty()) table.set_path(path, Config(std::move(values), Origin{}));
   };
   replace("anchors.sizes", sizes);
