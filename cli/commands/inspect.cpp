@@ -179,7 +179,7 @@ class Inspector {
       found_.notes.push_back(
           fmt::format("The detector '{}' has no anchors that are known here.", recipe_.model_type));
     }
-    found_.distributions = distributions(found_.learned(), context);
+    found_.distributions = distributions(found_.learned());
     found_.remarks = remarks(found_.learned(), found_.train ? found_.train->view : found_.learned(),
                              found_.val ? &found_.val->view : nullptr, context);
   }
