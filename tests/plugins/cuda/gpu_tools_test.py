@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRAINER = os.path.abspath(sys.argv.pop(1))
 CHECKS = ("memcheck", "racecheck", "initcheck", "synccheck")
 

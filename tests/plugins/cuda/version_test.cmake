@@ -1,6 +1,6 @@
 # Which CUDA a libtorch is for, and which nvcc fits it: cmake -DFOLDER=DIR -P version_test.cmake
 cmake_minimum_required(VERSION 3.21)
-include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/cuda_version.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/cuda_version.cmake)
 
 function(expect what is wanted)
   if(NOT "${is}" STREQUAL "${wanted}")

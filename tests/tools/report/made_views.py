@@ -7,7 +7,7 @@ import random
 import subprocess
 from typing import Any
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 Json = dict[str, Any]
 CLASSES = ["cup", "bowl", "fork", "</script><b>knife"]
 KINDS = ["class", "location", "both", "duplicate", "background", "missed"]
