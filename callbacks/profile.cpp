@@ -13,7 +13,7 @@
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/op_trace.h"
+#include "millrace/trainer/trace/op_trace.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

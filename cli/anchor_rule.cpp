@@ -43,14 +43,16 @@ AnchorRule rule_of_retinanet(const Config& model) {
 }  // namespace
 
 std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& model,
-                                      std::int64_t divisor, const std::vector<double>& sizes) {
+                                      std::int64_t divisor, const std::vector<double>& sizes,
+                                      const std::vector<double>& ratios) {
   auto table = model;
-  if (!sizes.empty()) {
-    Config list;
-    auto& values = list.data.emplace<Config::Array>(sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i) values[i].data = sizes[i];
-    table.set_path("anchors.sizes", std::move(list));
-  }
+  const auto replace = [&](std::string_view path, const std::vector<double>& numbers) {
+    Config::Array values;
+    for (const double number : numbers) values.push_back(Config(number, Origin{}));
+    if (!numbers.empty()) table.set_path(path, Config(std::move(values), Origin{}));
+  };
+  replace("anchors.sizes", sizes);
+  replace("anchors.aspect_ratios", ratios);
   std::optional<AnchorRule> rule;
   if (type == "maskrcnn") rule = rule_of_stages<MaskRcnnOptions>(table);
   if (type == "fasterrcnn") rule = rule_of_stages<FasterRcnnOptions>(table);

@@ -12,10 +12,12 @@
 namespace millrace::cli {
 
 /// The anchors of the detector `type` with the options `model`, a complete [model] table, over
-/// inputs of multiples of `divisor` pixels. With `sizes`, with these instead of anchors.sizes.
-/// Nothing for a detector that is not built in or has no anchors. Throws ConfigError.
+/// inputs of multiples of `divisor` pixels, with these sizes and ratios instead of the configured
+/// ones unless they are empty. nullopt for a detector that is not built in or has no anchors.
+/// Throws ConfigError.
 std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& model,
-                                      std::int64_t divisor, const std::vector<double>& sizes = {});
+                                      std::int64_t divisor, const std::vector<double>& sizes = {},
+                                      const std::vector<double>& ratios = {});
 
 /// The list of numbers at a path of a [model] table, "anchors.sizes"; empty: it has none.
 std::vector<double> numbers(const Config& model, std::string_view path);

@@ -8,12 +8,12 @@
 
 namespace millrace::cli {
 
-struct CommandDoc {
+struct CommandSummary {
   const char *name, *doc;
 };
 
 /// In the order of --help.
-std::span<const CommandDoc> command_docs();
+std::span<const CommandSummary> command_docs();
 
 /// REQUIRES: there is such a command.
 std::string doc_of(std::string_view command);

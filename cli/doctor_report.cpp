@@ -8,6 +8,7 @@
 
 #include "millrace/base/text.h"
 #include "millrace/cli/findings_text.h"
+#include "millrace/tools/data/object_statistics.h"
 
 namespace millrace::cli {
 namespace {
@@ -23,10 +24,9 @@ std::string sizes_text(const SizeCounts& sizes) {
   if (all == 0) return "";
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    parts.push_back(fmt::format(
-        "{:.1f} % {}", 100. * static_cast<double>(sizes[i]) / static_cast<double>(all),
-        i < kSizeBounds.size() ? fmt::format("{} {}", i == 0 ? "under" : "to", kSizeBounds[i])
-                               : "above"));
+    parts.push_back(fmt::format("{:.1f} % {}",
+                                100. * static_cast<double>(sizes[i]) / static_cast<double>(all),
+                                size_names()[i]));
   return fmt::format("  objects in pixels, resized: {}\n", joined(parts));
 }
 
@@ -53,12 +53,6 @@ std::string table_text(const DoctorReport& report) {
     for (const auto& count : report.table[k])
       text += fmt::format("  {:>20}  {:>8}", count.objects, count.images);
     text += '\n';
-  }
-  if (const auto found = extreme_classes(report.table)) {
-    const auto [most, least] = *found;
-    text += fmt::format("most and fewest in {}: {} of '{}', {} of '{}'\n", report.table_splits[0],
-                        report.table[most][0].objects, report.classes[most],
-                        report.table[least][0].objects, report.classes[least]);
   }
   return text;
 }

@@ -33,7 +33,6 @@ set(public_headers
   millrace/trainer/cluster/cluster.h
   millrace/models/detector/detected_object.h
   millrace/models/detector/detector.h
-  millrace/models/detector/knows_totals.h
   millrace/trainer/checkpoint/position.h
   millrace/trainer/metrics.h
   millrace/trainer/optimizer/hyper_parameters.h

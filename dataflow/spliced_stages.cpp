@@ -34,8 +34,9 @@ std::ptrdiff_t place_of(const std::vector<Placed>& list, const Config& table, co
     places.push_back(one.table.origin.text());
   }
   if (places.empty())
-    throw ConfigError(fmt::format("{}: {} = \"{}\", but the list has no such stage{}; it has {}",
-                                  where.text(), key, name, suggestion(name, types), joined(types)));
+    throw ConfigError(fmt::format(
+        "{}: {} = \"{}\" is not a stage of the list ({}){}", where.text(), key, name, joined(types),
+        nearest_name(name, types).empty() ? "" : suggestion(name, types)));
   if (places.size() > 1)
     throw ConfigError(
         fmt::format("{}: {} = \"{}\" is ambiguous: the list has {} such stages ({}); name a stage "

@@ -86,7 +86,7 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
   return features;
 }
 
-Losses PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
+LossSums PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
   const auto features = this->features(batch, pass, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);

@@ -111,7 +111,7 @@ class PyramidDetector : public Detector {
   std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
 
  private:
-  Losses compute_losses(const Batch& batch, const StepInfo& step) final;
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) final;
 
   /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
   /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
@@ -123,8 +123,8 @@ class PyramidDetector : public Detector {
 
   void on_parameters_changed() final { parameters_.mark_changed(); }
 
-  virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                             const StepInfo& step) = 0;
+  virtual LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
+                               const StepInfo& step) = 0;
 
   /// What the heads find in each image.
   virtual std::vector<Found> find(const Features& features) = 0;

@@ -8,13 +8,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/models/weights/safetensors.h"
-#include "millrace/trainer/activity.h"
+#include "millrace/trainer/phase.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -120,10 +118,7 @@ void CallbackList::tell_what_never_came(const TrainState& state) const {
 void CallbackList::call(Named& named, const char* hook, TrainState& state,
                         const std::function<void()>& work, std::exception_ptr& failure) {
   if (!state.is_chief && named.callback->chief_only()) return;
-  const auto began = Clock::now();
-  const double cpu_s = cpu_seconds();
-  state.activity->begin("callback " + named.name,
-                        fmt::format("callback '{}' in {}", named.name, hook));
+  const Phase phase(state, named.name, hook);
   state.may_publish_ = &named.publishes;
   const auto failed = [&](const auto& error) {
     if (failure)
@@ -139,12 +134,6 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
     failed(Error(failure_text(named.title(), hook, what_is_thrown())));
   }
   state.may_publish_ = nullptr;
-  const auto took = seconds_since(began);
-  state.spent.by_callback[named.name] += took;
-  state.spent.callbacks_s += took;
-  const auto took_cpu_s = cpu_seconds() - cpu_s;
-  state.spent_cpu.by_callback[named.name] += took_cpu_s;
-  state.spent_cpu.callbacks_s += took_cpu_s;
 }
 
 void CallbackList::trigger(TrainState& state) {

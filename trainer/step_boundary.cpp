@@ -8,7 +8,7 @@
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
-#include "millrace/trainer/timed_part.h"
+#include "millrace/trainer/phase.h"
 
 namespace millrace {
 
@@ -56,8 +56,8 @@ void StepBoundary::hand_out_scalars() {
 
 void StepBoundary::hand_out_checkpoint(bool wait) {
   const auto folder = [&] {
-    const TimedPart timed(state_, &Spent::checkpoints_s);
-    if (wait) state_.activity->begin("checkpoint", "waits for the checkpoint to be written");
+    const Phase phase(state_, &Spent::checkpoints_s, wait ? "checkpoint" : "",
+                      "waits for the checkpoint to be written");
     return writer_->collect(wait);
   }();
   if (!folder) return;
@@ -76,16 +76,14 @@ void StepBoundary::save_if_asked() {
 void StepBoundary::save() {
   hand_out_checkpoint(/*wait=*/true);
   saved_step_ = state_.at.step;
-  const TimedPart timed(state_, &Spent::checkpoints_s);
-  state_.activity->begin("checkpoint", "copies a checkpoint");
+  const Phase phase(state_, &Spent::checkpoints_s, "checkpoint", "copies a checkpoint");
   writer_->write(checkpoint());
   state_.checkpoint_holds->taken();
 }
 
 void StepBoundary::save_in_memory_if_asked() {
   if (!std::exchange(state_.memory_asked_, false)) return;
-  const TimedPart timed(state_, &Spent::checkpoints_s);
-  state_.activity->begin("checkpoint", "copies a checkpoint into memory");
+  const Phase phase(state_, &Spent::checkpoints_s, "checkpoint", "copies a checkpoint into memory");
   state_.memory_checkpoints->save(checkpoint());
 }
 

@@ -1,4 +1,4 @@
-// How long the forward and backward passes of a training step take.
+// How long the parts of a training step take.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace millrace {
 /// Of one step, whose micro-batches may run side by side.
 class StepPasses {
  public:
-  enum Kind : std::size_t { forward, backward };
+  enum Kind : std::size_t { forward, backward, sync };
 
   StepPasses(std::size_t micro_batches, at::DeviceType device)
       : all_(micro_batches), device_(device) {}
@@ -46,7 +46,7 @@ class StepPasses {
     DeviceSpan span_;
   };
 
-  /// No pass follows.
+  /// No forward or backward pass follows.
   void end() {
     wall_s_ = seconds_since(began_);
     cpu_s_ = cpu_seconds() - cpu_s_;
@@ -54,13 +54,13 @@ class StepPasses {
 
   /// Waits for the device. Passes side by side get their shares of the time.
   void tell(StepEnd& of) {
-    double wall[2] = {}, cpu[2] = {};
+    double wall[3] = {}, cpu[3] = {};
     for (auto& passes : all_)
       for (auto& pass : passes) {
         wall[pass.kind] += pass.span.seconds();
         cpu[pass.kind] += pass.cpu_s;
       }
-    const auto share = [](double whole, const double(&parts)[2]) {
+    const auto share = [](double whole, const double(&parts)[3]) {
       const double sum = parts[forward] + parts[backward];
       return sum > whole ? whole / sum : 1;
     };
@@ -68,6 +68,7 @@ class StepPasses {
     const double of_cpu = share(cpu_s_, cpu);
     of.forward_s = wall[forward] * of_wall;
     of.backward_s = wall[backward] * of_wall;
+    of.sync_s = wall[sync];
     of.forward_cpu_s = cpu[forward] * of_cpu;
     of.backward_cpu_s = cpu[backward] * of_cpu;
   }

@@ -17,14 +17,13 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/engine/count_steps.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 #include "millrace/trainer/failed_steps.h"
 #include "millrace/trainer/memory/out_of_memory.h"
-#include "millrace/trainer/timed_part.h"
+#include "millrace/trainer/phase.h"
 #include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
@@ -77,7 +76,7 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
       boundary_(state_, callbacks_, [this] { return checkpoint(); }),
-      memory_(plan_.largest_batch, device_of(plan_.model), plan_.cluster.local_size()) {
+      memory_(plan_.largest_batch, plan_.model.device(), plan_.cluster.local_size()) {
   set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
@@ -284,8 +283,7 @@ void Trainer::tell_of_skipped() const {
 
 std::vector<Batch> Trainer::next_batches(Position& at) {
   const auto asked = Clock::now();
-  const TimedPart timed(state_, &Spent::data_s);
-  state_.activity->begin("data", "waits for data");
+  const Phase phase(state_, &Spent::data_s, "data", "waits for data");
   std::vector<Batch> batches;
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
     while (!data_->is_ready(kSignalPeriod)) {
@@ -315,7 +313,6 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
     return alone.places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
-  state_.activity->begin("exchange", "agrees with the other ranks on the next step");
   const StepWish wish = {.stop = state_.stop_reason(),
                          .signal = StopSignals::number(),
                          .figures = state_.figures_asked_,
@@ -326,7 +323,8 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
                          .hyper = state_.hyper.values(),
                          .batches = sizes_of(batches, state_.lists_images_)};
   auto agreed = [&] {
-    const TimedPart timed(state_, &Spent::exchange_s);
+    const Phase phase(state_, &Spent::exchange_s, "exchange",
+                      "agrees with the other ranks on the next step");
     return agree_on_step(cluster, wish);
   }();
   agreed_ = Clock::now();
@@ -360,12 +358,11 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                       .step = at.step,
                       .progress = at.progress,
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
-  state_.activity->begin("step",
-                         fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
   memory_.before_step();
   auto end = [&] {
-    const TimedPart timed(state_, &Spent::step_s);
+    const Phase phase(state_, &Spent::step_s, "step",
+                      fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
     try {
       return training_step_(batches, places, info, state_.lr, at.loss_scale);
     } catch (const std::exception& problem) {

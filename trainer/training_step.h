@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/gradient_buckets.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
+#include "millrace/trainer/cluster/micro_batch.h"
 #include "millrace/trainer/cluster/step_agreement.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/optimizer.h"
@@ -23,8 +25,9 @@
 
 namespace millrace {
 
+class MicroBatches;
+class StepNumbers;
 class StepPasses;
-class StepSums;
 
 struct StepEnd {
   StepFigures scalars;    // losses, their sum, norm of the gradients, figures asked for
@@ -50,19 +53,19 @@ class TrainingStep {
   /// Throws Error naming rank and tensor if the ranks no longer have the same model.
   void check_alike() const;
 
-  /// One step at rate `lr` over all `batches` of every rank; of several batches all but the first
-  /// take a pass without gradients before, for the totals that losses are divided by (LossTotals),
-  /// unless the detector knows these without (KnowsTotals).
-  /// With train.micro_batch each is computed in micro-batches of that size (MicroBatches), the last
-  /// of a batch smaller if it has lost images. Their losses, figures, gradients and statistics are
-  /// added as one balanced tree over all ranks, whose numbers of micro-batches may differ then.
-  /// With train.passes each batch is several parts that follow each other, as batches do. Every
-  /// rank gets the same scalars, decisions and values, bit for bit. A step whose losses or
-  /// gradients are not finite changes only `scale`. Fields of `info` that differ between batches
-  /// are set here. A device is waited for once: for losses, figures and norms of gradients
-  /// together. Of one rank, the new values are queued before that (except with LARS and LARC), and
-  /// the device leaves them out itself if the step is bad. `places`: of these batches, as agreed.
-  /// REQUIRES: every batch has an image, as Partial::wrap sees to.
+  /// One step at rate `lr` over all `batches` of every rank, cut into micro-batches
+  /// (cut_into_micro_batches). Each is computed alone; gradients are summed in the order that
+  /// MicroBatchGroup says, and with train.micro_batch over the ranks as the same tree, else in the
+  /// fastest order. Losses and figures are summed likewise, and losses are divided by what all have
+  /// together (StepTotals): micro-batches after the first group take a pass without gradients
+  /// before, unless the detector knows its counts without.
+  ///
+  /// Every rank gets the same scalars, decisions and values, bit for bit. A step whose losses or
+  /// gradients are not finite changes only `scale`. Fields of `info` that differ between
+  /// micro-batches are set here. A device is waited for once: for losses, figures and norms of
+  /// gradients together. Of one rank, the new values are queued before that (except with LARS and
+  /// LARC), and the device leaves them out itself if the step is bad. `places`: of these batches,
+  /// as agreed. REQUIRES: every batch has an image, as Partial::wrap sees to.
   StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
                      const StepInfo& info, double lr, LossScale& scale);
 
@@ -74,18 +77,24 @@ class TrainingStep {
   const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
-  struct MicroBatch;
-  struct Part;
+  using Groups = std::vector<MicroBatchGroup>;
 
-  std::vector<Part> parts_of(std::span<const Batch> batches, std::span<const StepPlace> places,
-                             const StepInfo& info) const;
-  void add_parts(const Batch& batch, const StepPlace& place, StepInfo info,
-                 std::vector<Part>& parts) const;
-  std::size_t at_once() const;
-  /// Losses and gradients; on a device, queued.
-  void descend(const std::vector<Part>& parts, double factor, StepSums& sums, StepPasses& passes);
   /// As operator(), except that a rejected step has changed buffers.
-  void take(const std::vector<Part>& parts, double lr, LossScale& scale, StepEnd& end);
+  StepEnd take(const Groups& groups, double lr, LossScale& scale);
+  /// Losses and gradients of all micro-batches; on a device, queued.
+  void add_gradients(const Groups& groups, double factor, StepNumbers& numbers, StepPasses& passes);
+  /// Computes the members of a group side by side: `compute` gets the place of each among them, and
+  /// what it is to compute with.
+  void run(const MicroBatchGroup& group,
+           const std::function<void(MicroBatches& side_by_side, std::size_t member,
+                                    const StepInfo& info)>& compute);
+  /// Counts of the group's losses, without gradients.
+  std::vector<Counts> count(const MicroBatchGroup& group, StepPasses& passes);
+  /// How many members of a group are computed at the same time.
+  std::size_t at_once() const;
+  /// Waits for the sums of gradients over the ranks and makes them the parameters' gradients, all
+  /// of them to be measured. Which parameters have one on this rank.
+  std::string sum_gradients(StepPasses& passes);
   /// Of all micro-batches of all ranks, which get the chief's statistics and agree on the
   /// parameters with a gradient.
   StepReport shared(std::vector<StepReport> mine, bool moved);
@@ -95,15 +104,14 @@ class TrainingStep {
   std::unique_ptr<Optimizer> optimizer_;
   at::ScalarType type_;  // of convolutions and matrix products
   at::Device device_;
-  double static_scale_;                 // of the losses in fp16; 0: looked for
-  std::size_t micro_batch_;             // images; 0: the batch
-  std::size_t passes_;                  // of a batch
+  double static_scale_;  // of the losses in fp16; 0: looked for
+  MicroBatchCut cut_;
   RunningStatistics statistics_;        // which losses() changes
   SumOrder order_;                      // over the ranks
   std::unique_ptr<GradientSync> sync_;  // for several ranks or micro-batches, as the next
   std::optional<GradientBuckets> buckets_;
-  mutable ClusterSum rank_sum_;
-  bool takes_sums_ = true;  // the step's running statistics follow sums over all micro-batches
+  ClusterSum rank_sum_;
+  bool moves_sums_ = false;  // the step's running statistics follow sums over all micro-batches
 };
 
 }  // namespace millrace

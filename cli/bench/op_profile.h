@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "millrace/trainer/op_trace.h"
+#include "millrace/trainer/trace/op_trace.h"
 
 namespace millrace::cli {
 

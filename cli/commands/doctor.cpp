@@ -100,26 +100,27 @@ class Doctor {
       if (classes_.empty())  // those of the first split that can be read
         for (const auto& category : data->categories)
           classes_.emplace_back(data->text(category.name));
-      const DataSplit split{data, paths.images, classes_, find_categories(*data, classes_)};
-      const auto usable = coco::check_objects(*data, split.category_ids, learns_shapes(), findings);
+      NamedSplit named{name, {data, paths.images, classes_, find_categories(*data, classes_)}};
+      const auto& split = named.data;
+      ImageProgress progress(name, data->images.size());
+      const auto usable = check_split(named, checks(), findings, std::ref(progress));
       const bool is_empty = (recipe_.data.filter_empty ? usable : data->images.size()) == 0;
       if (trains && is_empty)
         findings.add(kNothing, {.what = "see data.classes and data.filter_empty"});
       report_.splits.push_back(facts(name, split, trains, findings));
       if (trains && !is_empty)
         train_objects_ = count_objects(DetectionSource(split, /*filter_empty=*/false));
-      splits_.push_back({name, split});
-      check_categories(splits_.back(), findings);
       if (name == recipe_.data.val) check_limit(split, findings);
-      if (arguments_.images != "none") {
-        check_file_names(split, findings);
-        const auto how = arguments_.images == "all" ? ImageCheck::decode : ImageCheck::heads;
-        ImageProgress progress(name, data->images.size());
-        marked_.push_back(
-            {name, split, check_images(split, how, findings, std::ref(progress), recipe_.data)});
-      }
+      splits_.push_back(std::move(named));
     }
     report_.add(name, findings);
+  }
+
+  SplitChecks checks() const {
+    SplitChecks checks{learns_shapes(), ImageCheck::decode, recipe_.data};
+    if (arguments_.images == "headers") checks.images = ImageCheck::heads;
+    if (arguments_.images == "none") checks.images.reset();
+    return checks;
   }
 
   /// What a perfect model would score on the split that is evaluated on.
@@ -219,7 +220,7 @@ class Doctor {
     for (const auto& split : splits_) report_.table_splits.push_back(split.name);
     if (recipe_.sources.empty() && !splits_.empty() && splits_.front().name == recipe_.data.train)
       check_classes(splits_, report_.table, across_);
-    check_copies(marked_, across_);
+    check_copies(splits_, across_);
     report_.add("all splits", across_);
   }
 
@@ -229,7 +230,6 @@ class Doctor {
   std::vector<std::string> classes_;
   std::optional<ObjectCounts> train_objects_;  // nothing where there is nothing to train on
   std::vector<NamedSplit> splits_;
-  std::vector<MarkedSplit> marked_;
   Findings across_;
 };
 

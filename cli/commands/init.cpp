@@ -19,8 +19,7 @@
 #include "millrace/cli/init/machine.h"
 #include "millrace/cli/init/source_data.h"
 #include "millrace/cli/init/step_time.h"
-#include "millrace/tools/data/advice/config_text.h"
-#include "millrace/tools/data/percent_text.h"
+#include "millrace/tools/data/first_config.h"
 
 namespace millrace::cli {
 namespace {
@@ -139,10 +138,9 @@ class Init {
                                          draft_.network.what));
     } else {
       draft_.network = advice::network_from_nothing(machine_);
-      report_.say(
-          "weights",
-          "none were given or found: it starts from random values, which takes many images "
-          "and long; the head of the configuration says what to fetch, and where to put it");
+      report_.say("weights",
+                  "none were given or found: it starts from random values, which takes many images "
+                  "and long; base.toml says what to fetch, and where to put it");
     }
   }
 
@@ -167,39 +165,11 @@ class Init {
     return text;
   }
 
-  void say_choices() {
-    const auto& sides = draft_.sides;
-    const auto classes = draft_.classes.size();
-    report_.say("model",
-                fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
-                            classes == 1 ? "1 class" : fmt::format("{} classes", classes)));
-    report_.say(
-        "sizes",
-        fmt::format("short side {} of {} pixels: a quarter of the objects is under {:.0f}{}",
-                    sides.largest(), sides.own_side, sides.small_object,
-                    sides.too_small ? ", which is learned badly: larger images need a "
-                                      "larger machine, or cut the photos into tiles"
-                                    : ""));
-    const auto& anchors = draft_.anchors;
-    if (draft_.network.start != advice::Start::detector)
-      report_.say("anchors",
-                  fmt::format("from {} pixels on: {} of the objects overlap none by half, with the "
-                              "published ones {}",
-                              anchors.sizes.front(), percent_text(1 - anchors.chosen.all.recall(0)),
-                              percent_text(1 - anchors.published.all.recall(0))));
-    if (!draft_.limited.empty())
-      report_.say("limit", fmt::format("on '{}', {} with COCO's limit; callbacks.evaluate."
-                                       "max_detections is set to count all",
-                                       draft_.val.name, draft_.limited));
-    say_schedule();
-  }
-
-  void say_schedule() {
-    report_.say("schedule",
-                fmt::format("{}, {} of {}",
-                            number_of(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),
-                            number_of(static_cast<std::size_t>(draft_.plan.steps), "step"),
-                            number_of(static_cast<std::size_t>(draft_.batch), "image")));
+  /// Those of one topic, or of all.
+  void say_choices(std::string_view topic = "") {
+    for (const auto& choice : advice::choices(draft_))
+      if (!choice.topic.empty() && (topic.empty() || topic == choice.topic))
+        report_.say(choice.topic, choice.why);
   }
 
   void write() {
@@ -234,7 +204,7 @@ class Init {
                                       "a step",
                                       byte_text(bytes), byte_text(machine_.memory),
                                       number_of(static_cast<std::size_t>(batch), "image")));
-    say_schedule();
+    say_choices("schedule");
   }
 
   void measure() {

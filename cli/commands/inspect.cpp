@@ -11,6 +11,7 @@
 #include "millrace/cli/anchor_rule.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/findings_text.h"
 #include "millrace/cli/inspect/histogram_pictures.h"
 #include "millrace/cli/inspect/inspection.h"
 #include "millrace/cli/inspect/split_gallery.h"
@@ -75,8 +76,8 @@ class Inspector {
  private:
   bool has_root() const { return fs::is_directory(recipe_.data.root); }
 
-  std::optional<AnchorRule> rule(const std::vector<double>& sizes = {}) const {
-    return anchor_rule(recipe_.model_type, recipe_.model, recipe_.data.divisor, sizes);
+  std::optional<AnchorRule> rule() const {
+    return anchor_rule(recipe_.model_type, recipe_.model, recipe_.data.divisor);
   }
 
   /// Gives the view its coverage, if anchors are known.
@@ -169,13 +170,16 @@ class Inspector {
       context.foreground = anchors->foreground;
       context.foreground_key = model.find_path("rpn.fg_iou_thresh") ? "model.rpn.fg_iou_thresh"
                                                                     : "model.head.fg_iou_thresh";
-      context.advice = better_sizes(found_.learned().data, context.anchor_sizes,
-                                    [&](const std::vector<double>& sizes) { return *rule(sizes); });
+      context.better = advice::better_sizes(
+          found_.learned().data, {.sizes = context.anchor_sizes, .ratios = context.anchor_ratios},
+          [&](const auto& sizes, const auto& ratios) {
+            return *anchor_rule(recipe_.model_type, model, recipe_.data.divisor, sizes, ratios);
+          });
     } else {
       found_.notes.push_back(
           fmt::format("The detector '{}' has no anchors that are known here.", recipe_.model_type));
     }
-    found_.distributions = distributions(found_.learned(), context);
+    found_.distributions = distributions(found_.learned());
     found_.remarks = remarks(found_.learned(), found_.train ? found_.train->view : found_.learned(),
                              found_.val ? &found_.val->view : nullptr, context);
   }
@@ -195,8 +199,8 @@ Json json_of(const Inspection& found, const fs::path& out) {
   return json;
 }
 
-void print_remark(const char* kind, const std::string& text) {
-  print_lines(fmt::format("{:9}{}\n", kind, text), std::string(9, ' '));
+void print_remark(coco::Severity severity, const std::string& text) {
+  print_lines(fmt::format("{:9}{}\n", severity_name(severity), text), std::string(9, ' '));
 }
 
 void print_findings(const Inspection& found, const fs::path& out) {
@@ -209,8 +213,8 @@ void print_findings(const Inspection& found, const fs::path& out) {
   };
   if (found.train) line(found.train->view);
   if (found.val) line(found.val->view);
-  for (const auto& one : found.remarks) print_remark(one.is_warning ? "warning" : "note", one.text);
-  for (const auto& note : found.notes) print_remark("note", note);
+  for (const auto& one : found.remarks) print_remark(one.severity, one.text);
+  for (const auto& note : found.notes) print_remark(coco::Severity::note, note);
   print_lines(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
                           (out / "index.html").string()));
   suggest_next(fmt::format("open {}; trainer run {}", (out / "index.html").string(), found.config));

@@ -38,7 +38,7 @@ advice::SplitText text_of_split(const formats::Split& split, std::size_t images)
 
 /// The configuration as it stands, complete.
 Recipe recipe(const advice::Draft& draft) {
-  auto tree = parse_config(config_text(draft), draft.file);
+  auto tree = first_config(draft);
   if (auto* plugins = tree.find("plugins")) plugins->data = Config::Array{};
   return resolve(std::move(tree));
 }
@@ -47,11 +47,7 @@ advice::RuleOf rule_of(const advice::Draft& draft) {
   auto whole = recipe(draft);
   return [type = draft.type, model = whole.model, divisor = whole.data.divisor](
              const std::vector<double>& sizes, const std::vector<double>& ratios) {
-    auto changed = model;
-    Config::Array values;
-    for (const double ratio : ratios) values.emplace_back(ratio, Origin{});
-    changed.set_path("anchors.aspect_ratios", Config(std::move(values), Origin{}));
-    const auto rule = anchor_rule(type, changed, divisor, sizes);
+    const auto rule = anchor_rule(type, model, divisor, sizes, ratios);
     if (!rule) throw ConfigError(fmt::format("--model {}: it has no anchors", type));
     return *rule;
   };

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "millrace/cli/init/source_data.h"
-#include "millrace/tools/data/advice/config_text.h"
-#include "millrace/tools/data/advice/network.h"
+#include "millrace/tools/data/first_config.h"
+#include "millrace/tools/data/network.h"
 
 namespace millrace::cli {
 

@@ -99,6 +99,7 @@ std::size_t write_folder(const fs::path& out, const SourceData& data, advice::Dr
     if (!is_same && !data.is_ready) copies += write_split(*split, root, final_root);
   }
   if (copies > 0) draft.about_root = "the images are copies";
+  write_file_atomically(folder.path() / "base.toml", advice::base_text(draft));
   write_file_atomically(folder.path() / "config.toml", config_text(draft));
   sync_file_system(folder.path());
   folder.publish();

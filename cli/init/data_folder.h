@@ -5,13 +5,13 @@
 #include <filesystem>
 
 #include "millrace/cli/init/source_data.h"
-#include "millrace/tools/data/advice/config_text.h"
+#include "millrace/tools/data/first_config.h"
 
 namespace millrace::cli {
 
-/// Writes `out`, complete or not at all: config.toml, and data/ with both splits unless they are
-/// read where they lie. Images are links; on a file system without links copies, and `draft` says
-/// so. Returns how many are copies. Throws Error.
+/// Writes `out`, complete or not at all: config.toml, its base.toml, and data/ with both splits
+/// unless they are read where they lie. Images are links; on a file system without links copies,
+/// and `draft` says so. Returns how many are copies. Throws Error.
 std::size_t write_folder(const std::filesystem::path& out, const SourceData& data,
                          advice::Draft& draft);
 

@@ -65,7 +65,8 @@ void add_options(const ModelCard& card, advice::WeightFacts& facts) {
   facts.type = std::get<std::string>(type->data);
   const auto plain =
       resolve(parse_config(fmt::format("[model]\ntype = {}", value_text(*type)), "card"));
-  for (const auto& [key, value] : leaves(of_weights(card.model))) {
+  const auto trained = of_weights(card.model);
+  for (const auto& [key, value] : leaves(trained)) {
     const auto* usual = plain.model.find_path(key);
     if (key != "type" && key != "weights" && (!usual || value_text(*usual) != value_text(*value)))
       facts.options.emplace_back(key, value_text(*value));

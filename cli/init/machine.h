@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "millrace/tools/data/advice/network.h"
+#include "millrace/tools/data/network.h"
 
 namespace millrace::cli {
 

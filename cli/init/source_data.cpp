@@ -14,8 +14,8 @@
 #include "millrace/cli/findings_text.h"
 #include "millrace/cli/image_progress.h"
 #include "millrace/coco/data/subset.h"
-#include "millrace/tools/data/advice/likeness.h"
 #include "millrace/tools/data/checks.h"
+#include "millrace/tools/data/likeness.h"
 
 namespace millrace::cli {
 namespace {
@@ -68,12 +68,6 @@ void add_used_names(const formats::Split& split, std::set<std::string>& names) {
   for (const auto& object : split.data->annotations)
     if (const auto k = split.data->category_index(object.category_id); k >= 0)
       names.emplace(split.data->text(split.data->categories[static_cast<std::size_t>(k)].name));
-}
-
-std::vector<std::size_t> all_positions(const coco::Dataset& data) {
-  std::vector<std::size_t> positions(data.images.size());
-  for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = i;
-  return positions;
 }
 
 std::vector<std::string> file_names(const formats::Split& split) {
@@ -142,29 +136,23 @@ void examine(SourceData& data, bool masks) {
   add_used_names(data.train, used);
   if (data.val) add_used_names(*data.val, used);
   std::vector<NamedSplit> named;
-  std::vector<MarkedSplit> marked;
   const auto look = [&](formats::Split& split) {
-    auto seen = as_data_split(split);
+    NamedSplit seen{split.name, as_data_split(split)};
     auto found = data.findings.none();
-    check_categories({split.name, seen}, found);
-    coco::check_objects(*split.data, seen.category_ids, masks, found);
     const auto how = split.data->images.size() > kDecoded ? ImageCheck::heads : ImageCheck::decode;
-    check_file_names(seen, found);
     ImageProgress progress("examining " + split.name, split.data->images.size());
-    auto marks = check_images(seen, how, found, std::ref(progress));
+    check_split(seen, {.shapes = masks, .images = how}, found, std::ref(progress));
     const auto skipped = skipped_images(found);
     data.findings.append(found);
     std::vector<std::size_t> kept;
-    std::vector<FileMark> kept_marks;
-    for (const auto i : all_positions(*split.data))
+    std::vector<FileMark> marks;
+    for (std::size_t i = 0; i < seen.marks.size(); ++i)
       if (!skipped.contains(split.data->images[i].id)) {
         kept.push_back(i);
-        kept_marks.push_back(marks[i]);
+        marks.push_back(seen.marks[i]);
       }
     split.data = coco::subset(*split.data, kept, used_categories(split, used));
-    seen = as_data_split(split);
-    named.push_back({split.name, seen});
-    marked.push_back({split.name, seen, std::move(kept_marks)});
+    named.push_back({split.name, as_data_split(split), std::move(marks)});
   };
   look(data.train);
   if (data.val) look(*data.val);
@@ -175,7 +163,7 @@ void examine(SourceData& data, bool masks) {
   for (const auto& one : data.findings.sorted())
     data.is_ready = data.is_ready && one.kind.severity != coco::Severity::error;
   check_classes(named, count_classes(named), data.findings);
-  check_copies(marked, data.findings);
+  check_copies(named, data.findings);
   if (data.train.data->images.empty())
     throw ConfigError(fmt::format("{}: no image can be read; the first: {}",
                                   data.train.images.string(), sentences(data.findings).front()));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "millrace/coco/data/findings.h"
-#include "millrace/tools/data/advice/split.h"
+#include "millrace/tools/data/split.h"
 #include "millrace/tools/formats/format.h"
 
 namespace millrace::cli {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "millrace/tools/data/advice/choices.h"
+#include "millrace/tools/data/adviser.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace::cli {

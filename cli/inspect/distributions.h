@@ -1,4 +1,4 @@
-// How the figures of a split are distributed, and what that means for a training.
+// How the figures of a split are distributed.
 #pragma once
 
 #include <string>
@@ -17,11 +17,11 @@ struct Distribution {
   Histogram histogram;
   double most = 0;  // the highest value, which ends the last bin
   double median = 0;
-  std::string meaning;  // a sentence or two
+  std::string meaning;  // its quantiles, in a sentence
 };
 
 /// Distributions of a split, those that the data can give: object_size, object_ratio,
 /// objects_per_image, image_size, anchor_iou.
-std::vector<Distribution> distributions(const SplitView& split, const DataContext& context);
+std::vector<Distribution> distributions(const SplitView& split);
 
 }  // namespace millrace::cli

@@ -3,10 +3,46 @@
 #include <utility>
 
 #include "millrace/cli/inspect/histogram_pictures.h"
-#include "millrace/cli/inspect/split_json.h"
 
 namespace millrace::cli {
 namespace {
+
+/// Figures of a split.
+Json split_json(const SplitView& split, const std::vector<Distribution>& all) {
+  const auto& data = split.data;
+  const auto crowds = crowd_count(data);
+  Json json = {{"name", split.name},
+               {"seen", split.seen},
+               {"from_batches", split.is_sampled},
+               {"images", data.images.size()},
+               {"objects", data.objects.size() - crowds},
+               {"crowds", crowds}};
+  const auto counts = class_counts(data);
+  for (std::size_t k = 0; k < counts.size(); ++k)
+    json["classes"].push_back(
+        {{"name", data.classes[k]}, {"objects", counts[k].objects}, {"images", counts[k].images}});
+  for (const auto& one : all)
+    json["histograms"][one.id] = {{"edges", one.histogram.edges},
+                                  {"counts", one.histogram.counts},
+                                  {"median", one.median},
+                                  {"most", one.most}};
+  if (split.coverage.empty()) return json;
+  const auto sums = summary(data, split.coverage);
+  const auto of_kind = [](const std::string& name, const CoverageCounts& counted) -> Json {
+    return {{"size", name},
+            {"objects", counted.objects},
+            {"foreground", counted.reached[0]},
+            {"low_quality", counted.reached[1]},
+            {"none", counted.reached[2]},
+            {"recall50", counted.recall(0)},
+            {"recall70", counted.recall(1)}};
+  };
+  json["anchors"].push_back(of_kind("all", sums.all));
+  const auto names = size_names();
+  for (std::size_t k = 0; k < names.size(); ++k)
+    json["anchors"].push_back(of_kind(names[k], sums.by_size[k]));
+  return json;
+}
 
 /// Adds what a chart needs of its distribution.
 void add_charts(Json& histograms, const std::vector<Distribution>& all) {
@@ -36,13 +72,14 @@ Json to_json(const Inspection& found) {
                      {"images", found.batches.seen.images.size()},
                      {"padding_share", found.batches.padding_share()},
                      {"skipped", found.batches.skipped}};
-  json["learned"] = to_json(found.learned(), found.distributions);
-  if (found.sampled && found.train) json["train"] = to_json(found.train->view, {});
-  if (found.val) json["val"] = to_json(found.val->view, distributions(found.val->view, {}));
+  json["learned"] = split_json(found.learned(), found.distributions);
+  if (found.sampled && found.train) json["train"] = split_json(found.train->view, {});
+  if (found.val) json["val"] = split_json(found.val->view, distributions(found.val->view));
   json["remarks"] = Json::array();
   for (const auto& one : found.remarks)
-    json["remarks"].push_back(
-        {{"name", one.name}, {"warning", one.is_warning}, {"text", one.text}});
+    json["remarks"].push_back({{"name", one.name},
+                               {"warning", one.severity == coco::Severity::warning},
+                               {"text", one.text}});
   json["notes"] = found.notes;
   return json;
 }

@@ -3,13 +3,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "millrace/base/text.h"
-#include "millrace/cli/inspect/figure_text.h"
+#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::cli {
 namespace {
+
+using coco::Severity::warning;
+
+constexpr double kTinyPixels = kSizeBounds[0];  // objects with a smaller side are found badly
+
+/// The share of the values for which `holds`; 0 of none.
+double share_if(const std::vector<double>& values, const auto& holds) {
+  if (values.empty()) return 0;
+  return static_cast<double>(std::ranges::count_if(values, holds)) /
+         static_cast<double>(values.size());
+}
+
+/// The median of how many times its size each image is seen at.
+double median_scale(const SeenData& data) {
+  std::vector<double> scales;
+  for (const auto& image : data.images)
+    scales.push_back(std::sqrt(double{1} * image.seen.area() / std::max(1, image.original.area())));
+  return quantile(scales, .5);
+}
+
+/// "32", "4.5"
+std::string pixel_text(double pixels) {
+  return fmt::format("{:.{}f}", pixels, pixels < 10 ? 1 : 0);
+}
+
+/// "[16, 32.5]"
+std::string list_text(const std::vector<double>& values) {
+  return fmt::format("[{:.4g}]", fmt::join(values, ", "));
+}
 
 /// Sentences about one training.
 class Remarks {
@@ -36,10 +66,10 @@ class Remarks {
 
  private:
   void warn(std::string name, std::string text) {
-    all_.push_back({std::move(name), std::move(text), true});
+    all_.push_back({std::move(name), std::move(text), warning});
   }
   void note(std::string name, std::string text) {
-    all_.push_back({std::move(name), std::move(text), false});
+    all_.push_back({std::move(name), std::move(text)});
   }
 
   void anchors() {
@@ -61,17 +91,17 @@ class Remarks {
                       list_text(context_.anchor_sizes), pixel_text(quantile(missed, .5)));
     constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // shares of the objects
     const bool is_bad = 1 - below < kFewLearned || sums.all.share(Reach::nothing) > kManyLost;
-    if (context_.advice)
+    if (const auto& better = context_.better)
       all_.push_back(
           {"anchor-sizes",
            text +
                fmt::format(
                    ". With model.anchors.sizes = {}, {} would have one instead of {}. Weights that "
                    "were trained with other anchors learn these anew.",
-                   list_text(context_.advice->sizes),
-                   percent_text(context_.advice->foreground_then),
-                   percent_text(context_.advice->foreground_now)),
-           is_bad});
+                   list_text(better->sizes),
+                   percent_text(better->chosen.all.share(Reach::foreground)),
+                   percent_text(better->published.all.share(Reach::foreground))),
+           is_bad ? warning : coco::Severity::note});
     else
       note("anchor-sizes", text +
                                ". No other sizes, each twice the last, give one to more objects "
@@ -111,7 +141,7 @@ class Remarks {
                      "model.anchors.aspect_ratios = {}.",
                      percent_text(flat + tall), list_text(context_.anchor_ratios),
                      list_text(wanted)),
-         flat + tall > kMany});
+         flat + tall > kMany ? warning : coco::Severity::note});
   }
 
   void density() {
@@ -133,7 +163,7 @@ class Remarks {
 
   void scales() {
     if (train_.is_sampled || context_.short_side == 0) return;
-    const double median = quantile(image_scales(train_.data), .5);
+    const double median = median_scale(train_.data);
     if (median > 1.3)
       note("enlarged",
            fmt::format("Half of the images are enlarged {:.1f} times or more. That helps to find "

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "millrace/cli/inspect/split_view.h"
+#include "millrace/coco/data/findings.h"
 
 namespace millrace::cli {
 
 /// Something to know or to change. `name` is stable, for scripts: "anchors-too-large".
 struct Remark {
   std::string name, text;
-  bool is_warning = false;
+  coco::Severity severity = coco::Severity::note;
 };
 
 /// What to know before training. `learned` is what the detector gets, `photos` what there is: the

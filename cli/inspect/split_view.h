@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "millrace/tools/data/adviser.h"
 #include "millrace/tools/data/anchor_coverage.h"
 #include "millrace/tools/data/object_statistics.h"
 
@@ -22,13 +23,13 @@ struct SplitView {
 
 /// What else the sentences go by.
 struct DataContext {
-  std::int64_t most_detections = 0;    // that the detector keeps in an image; 0: not known
-  std::vector<double> anchor_ratios;   // empty: not known
-  std::vector<double> anchor_sizes;    // likewise
-  std::optional<AnchorAdvice> advice;  // better sizes, if there are any
-  double foreground = 0;               // IoU from which an anchor learns an object
-  std::string foreground_key;          // the option that says so
-  std::int64_t short_side = 0;         // data.short_side that `seen` is of; 0: not known
+  std::int64_t most_detections = 0;       // that the detector keeps in an image; 0: not known
+  std::vector<double> anchor_ratios;      // empty: not known
+  std::vector<double> anchor_sizes;       // likewise
+  std::optional<advice::Anchors> better;  // with other sizes, if such are better
+  double foreground = 0;                  // IoU from which an anchor learns an object
+  std::string foreground_key;             // the option that says so
+  std::int64_t short_side = 0;            // data.short_side that `seen` is of; 0: not known
 };
 
 }  // namespace millrace::cli

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using report::Standing;
 
-constexpr std::chrono::milliseconds kReadEvery{50};
+constexpr std::chrono::milliseconds kReadStatusEvery{50};
 constexpr double kPeriods = 3;       // without a file, before a rank is silent
 constexpr double kGoneAfterS = 600;  // without a file, a process of another machine
 
@@ -62,7 +62,7 @@ std::vector<std::pair<Json, Life>> watch(const fs::path& run, std::int64_t start
   const auto began = Clock::now();
   const auto is_silent = [](const auto& one) { return one.second == Life::silent; };
   while (std::ranges::any_of(all, is_silent) && seconds_since(began) < timeout_s) {
-    std::this_thread::sleep_for(kReadEvery);
+    std::this_thread::sleep_for(kReadStatusEvery);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       auto& [file, life] = all[rank];
       if (life != Life::silent) continue;

@@ -137,28 +137,25 @@ class Centers final : public PyramidDetector {
   bool gives_masks() const override { return false; }
 
  private:
-  /// Named losses; training descends their sum.
-  Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                     const StepInfo& step) override {
+  /// Losses as sums over the objects; the trainer divides, and descends the sum of all losses.
+  LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
+                       const StepInfo&) override {
     const auto& map = features.maps.front();
     const auto logits = centers_(map), sides = sides_(map);
     const auto targets = targets_of(truths, classes_, map.size(2), map.size(3));
-    // Of all images of the step, of which this batch may be a part (optimizer.accumulate).
-    const double objects =
-        std::max(1.0, step.total("objects", static_cast<double>(targets.boxes.size(0))));
+    const Count objects{"objects", static_cast<double>(targets.boxes.size(0))};
 
     // Focal loss with less weight on what lies near a centre.
     const auto p = at::sigmoid(logits);
     const auto is_centre = targets.heat == 1;
     const auto found = (1 - p).square() * at::log_sigmoid(logits);
     const auto quiet = (1 - targets.heat).pow(4) * p.square() * at::log_sigmoid(-logits);
-    const auto heat = -at::where(is_centre, found, quiet).sum() / objects;
+    const auto heat = -at::where(is_centre, found, quiet).sum();
 
     const auto flat = sides.flatten(2).transpose(1, 2);  // (N, H W, 4)
     const auto chosen = flat.index({targets.image, targets.place});
-    const auto box =
-        giou_loss_sum(boxes_at(targets.place, chosen, map.size(3)), targets.boxes) / objects;
-    return {{"loss_centers", heat}, {"loss_sides", options_.box_weight * box}};
+    const auto box = giou_loss_sum(boxes_at(targets.place, chosen, map.size(3)), targets.boxes);
+    return {{"loss_centers", heat, objects}, {"loss_sides", options_.box_weight * box, objects}};
   }
 
   /// Peaks of the class maps, best first, in the network's pixels.

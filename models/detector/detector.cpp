@@ -11,7 +11,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/models/detector/device_pixels.h"
-#include "millrace/models/detector/knows_totals.h"
+#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/onnx/detection.h"
 
@@ -30,10 +30,11 @@ auto named(const std::string& title, const char* where, Work work) {
 }
 
 /// Throws Error for losses that cannot be trained with.
-void check(const Losses& losses) {
+void check(const LossSums& losses) {
   if (losses.empty()) throw Error("it gave none");
+  counts_of(losses);
   bool descends = false;
-  for (const auto& [name, loss] : losses) {
+  for (const auto& [name, loss, over] : losses) {
     if (!loss.defined()) throw Error(fmt::format("'{}' is an undefined tensor", name));
     if (loss.numel() != 1 || !loss.is_floating_point())
       throw Error(fmt::format("'{}' must be one floating point number, not {} of shape ({})", name,
@@ -43,7 +44,7 @@ void check(const Losses& losses) {
   }
   if (descends || !c10::GradMode::is_enabled()) return;
   std::vector<std::string> names;
-  for (const auto& [name, loss] : losses) names.push_back(name);
+  for (const auto& loss : losses) names.push_back(loss.name);
   throw Error(
       fmt::format("no trained parameter has a part in any of them ('{}'): there is no gradient to "
                   "descend",
@@ -82,7 +83,7 @@ void check(const std::vector<std::vector<DetectedObject>>& found, const Batch& b
 
 }  // namespace
 
-Losses Detector::losses(const Batch& batch, const StepInfo& step) {
+LossSums Detector::loss_sums(const Batch& batch, const StepInfo& step) {
   return named(title_, "losses", [&] {
     auto losses = compute_losses(batch, step);
     check(losses);
@@ -90,11 +91,13 @@ Losses Detector::losses(const Batch& batch, const StepInfo& step) {
   });
 }
 
-void ask_totals_of(Detector& detector, const Batch& batch, const StepInfo& step) {
-  if (auto* one = dynamic_cast<KnowsTotals*>(&detector))
-    named(detector.title(), "ask_totals", [&] { one->ask_totals(batch, step); });
-  else
-    detector.losses(batch, step);
+Counts Detector::counts(const Batch& batch, const StepInfo& step) {
+  auto counts = named(title_, "counts", [&] { return compute_counts(batch, step); });
+  return counts.empty() ? counts_of(loss_sums(batch, step)) : counts;
+}
+
+Losses Detector::losses(const Batch& batch, const StepInfo& step) {
+  return means_of(loss_sums(batch, step));
 }
 
 std::vector<std::vector<DetectedObject>> Detector::detect(const Batch& batch,

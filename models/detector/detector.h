@@ -30,24 +30,29 @@ struct FigureSums;  // figures.h
 class RankSum;
 struct ModelContext;
 
-/// Scalars by name in a fixed order; training descends their sum.
-using Losses = std::vector<std::pair<std::string, at::Tensor>>;
-
-/// Sums over the parts of a step: its micro-batches (optimizer.accumulate) and its ranks. A mean
-/// over samples is then a sum over the part's samples divided by the total of the step, so that the
-/// losses of the parts add up to that of the whole batch, and their gradients to its gradient.
-class LossTotals {
- public:
-  virtual ~LossTotals() = default;
-
-  /// `local`, this part's share, summed over all parts. Every part asks for the same names in the
-  /// same order, even if its share is 0. A number on the host, so that nothing waits for the
-  /// device.
-  virtual double sum(std::string_view name, double local) = 0;
-
-  /// The largest share of all parts, likewise; names are those of `sum`, too.
-  virtual double largest(std::string_view name, double local) = 0;
+/// What the sum of a loss is to be divided by, e.g. the objects of a batch. Not negative.
+struct Count {
+  std::string name;
+  double number = 0;
 };
+using Counts = std::vector<Count>;
+
+/// A loss of a batch as a sum, and what it is a mean over. The batch may be a part of the step: a
+/// micro-batch or a rank's. The trainer adds up the counts of all parts and divides each sum by the
+/// total (or by 1 if that is 0), so that the losses and gradients of the parts add up to those of
+/// the whole batch.
+struct LossSum {
+  std::string name;
+  at::Tensor sum;  // one number
+  Count over;      // the same name with the same number may stand for several losses
+};
+
+/// In a fixed order, the same names for every batch: a batch without objects gives sums and counts
+/// of 0. Training descends the sum of all losses.
+using LossSums = std::vector<LossSum>;
+
+/// Losses by name, divided.
+using Losses = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// Accuracies and the like: quotients by name, both halves summed over a step's micro-batches and
 /// ranks before they are divided. Tensors stay on their device until the losses are read.
@@ -78,8 +83,11 @@ struct StepInfo {
   /// Width and height to pad the batch to: the largest of all ranks, so that they compute what one
   /// process would; 0: its own.
   cv::Size padded = {};
+  /// Of all images of the step, without crowd regions: the most objects of an image, and how many
+  /// objects have a shape; 0: those of the batch. For what must have one size, or be computed or
+  /// left out, in all parts alike.
+  std::int64_t most_objects = 0, objects_with_shape = 0;
   std::int64_t first_image = 0;  // place of the batch's first image in the step
-  LossTotals* totals = nullptr;  // nullptr: the batch is the whole step
   RankSum* ranks = nullptr;      // sums over the step's parts; nullptr: the batch is all of it
   Figures* figures = nullptr;    // nullptr: nobody asks
 
@@ -87,16 +95,6 @@ struct StepInfo {
   Rng rng(std::uint64_t stream, std::size_t image) const {
     return {seed, static_cast<std::uint64_t>(step), stream,
             static_cast<std::uint64_t>(first_image) + image};
-  }
-
-  /// `local` summed over all parts of the step, for losses to be divided by.
-  double total(std::string_view name, double local) const {
-    return totals ? totals->sum(name, local) : local;
-  }
-
-  /// The largest `local` of all parts of the step, for what must have one size in each.
-  double largest(std::string_view name, double local) const {
-    return totals ? totals->largest(name, local) : local;
   }
 };
 
@@ -123,9 +121,16 @@ class Detector {
  public:
   virtual ~Detector() = default;
 
-  /// Losses of a batch, with gradients: its share of the losses of the step. Throws Error for
-  /// losses that cannot be trained with: none at all, undefined tensors, more than one number, or
-  /// (with gradients enabled) none that a trained parameter has a part in.
+  /// Losses of a batch as sums, with gradients. Throws Error for losses that cannot be trained
+  /// with: none at all, undefined tensors, more than one number, counts that contradict each other,
+  /// or (with gradients enabled) none that a trained parameter has a part in.
+  LossSums loss_sums(const Batch& batch, const StepInfo& step);
+
+  /// The counts of these losses, each once; by `compute_counts` if the detector has it, else by
+  /// computing the losses.
+  Counts counts(const Batch& batch, const StepInfo& step);
+
+  /// The losses of a batch that is the whole step.
   Losses losses(const Batch& batch, const StepInfo& step);
 
   /// Objects of each image, best score first, computed as `detect_in` says. The detector is given
@@ -171,9 +176,18 @@ class Detector {
   friend std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
                                                  const ModelContext& context);
 
-  /// See `losses`. Under at::NoGradGuard the call changes nothing in the model. With
+  /// See `loss_sums`. Under at::NoGradGuard the call changes nothing in the model. With
   /// train.micro_batch several threads call it at once, each for a part of the step.
-  virtual Losses compute_losses(const Batch& batch, const StepInfo& step) = 0;
+  virtual LossSums compute_losses(const Batch& batch, const StepInfo& step) = 0;
+
+  /// The counts of `compute_losses`, the same names in the same order with the same numbers, for a
+  /// detector that knows them without running its network; empty: it does not. Saves steps of
+  /// several batches (optimizer.accumulate) the forward pass that would count. Called as
+  /// `compute_losses` is.
+  virtual Counts compute_counts(const Batch& batch, const StepInfo& step) const {
+    static_cast<void>(batch), static_cast<void>(step);
+    return {};
+  }
 
   /// See `detect`. Draws nothing at random and keeps no gradients. `notes`: to be filled; nullptr =
   /// not asked for, as always without gives_notes().

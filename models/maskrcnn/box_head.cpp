@@ -89,16 +89,20 @@ BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormPass& pa
   return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }
 
-BoxHead::Loss BoxHead::loss(const Output& output, const SampledRegions& regions,
-                            const std::vector<Truth>& truths, const StepInfo& step,
-                            const std::string& number) const {
-  const auto count_here = output.logits.size(0);
-  const double total = step.total("box regions" + number, static_cast<double>(count_here));
-  if (count_here == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
+LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
+                         const std::vector<Truth>& truths, const StepInfo& step,
+                         const std::string& number) const {
+  const auto count = output.logits.size(0);
+  const auto given = [&](const at::Tensor& classification, const at::Tensor& regression) {
+    const Count over{"box regions" + number, static_cast<double>(count)};
+    return LossSums{{"loss_classifier" + number, classification, over},
+                    {"loss_box_reg" + number, regression, over}};
+  };
+  if (count == 0) return given(output.logits.sum(), output.deltas.sum());  // with gradients of 0
   const auto pack = pack_of(truths);
   const auto& foreground = regions.drawn.foreground;
   const auto own = pack->labels.index_select(0, regions.truth) + first_;  // (F)
-  const auto labels = at::full({count_here}, background(), own.options());
+  const auto labels = at::full({count}, background(), own.options());
   labels.index_copy_(0, foreground, own);
   const auto groups = output.deltas.size(1);
   const auto group =
@@ -107,12 +111,10 @@ BoxHead::Loss BoxHead::loss(const Output& output, const SampledRegions& regions,
   if (step.figures)
     add_figures(output.logits, labels, foreground, static_cast<double>(truths.size()),
                 *step.figures, number);
-  return {at::cross_entropy_loss(output.logits, labels, /*weight=*/{}, at::Reduction::Sum,
-                                 /*ignore_index=*/-100, options_.label_smoothing) /
-              total,
-          options_.loss.sum(coder_, regions.rois.narrow(1, 1, 4).index_select(0, foreground),
-                            predicted, pack->boxes.index_select(0, regions.truth)) /
-              total};
+  return given(at::cross_entropy_loss(output.logits, labels, /*weight=*/{}, at::Reduction::Sum,
+                                      /*ignore_index=*/-100, options_.label_smoothing),
+               options_.loss.sum(coder_, regions.rois.narrow(1, 1, 4).index_select(0, foreground),
+                                 predicted, pack->boxes.index_select(0, regions.truth)));
 }
 
 void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,

@@ -62,13 +62,11 @@ class BoxHead {
   onnx::Value scores(const Nodes& output) const;
   onnx::Value boxes(const onnx::Value& deltas, const onnx::Value& regions) const;
 
-  struct Loss {
-    at::Tensor classification, regression;
-  };
-  /// Over all regions of the batch. `number` of the stage is appended
-  /// to the names of totals and figures.
-  Loss loss(const Output& output, const SampledRegions& regions, const std::vector<Truth>& truths,
-            const StepInfo& step, const std::string& number) const;
+  /// "loss_classifier" and "loss_box_reg" over all regions of the batch. `number` of the stage is
+  /// appended to the names of losses, counts and figures.
+  LossSums losses(const Output& output, const SampledRegions& regions,
+                  const std::vector<Truth>& truths, const StepInfo& step,
+                  const std::string& number) const;
 
   /// Probabilities of the K classes, (R, K).
   at::Tensor scores(const Output& output) const;

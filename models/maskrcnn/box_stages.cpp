@@ -151,17 +151,16 @@ SampledRegions BoxStages::refined(std::size_t stage, const at::Tensor& deltas,
               draw({{candidates.matches.label, all, all, [](std::size_t) { return Rng{0}; }}})[0]);
 }
 
-Losses BoxStages::losses(const Features& features, SampledRegions regions,
-                         const std::vector<Truth>& truths, const StepInfo& step) const {
-  Losses losses;
+LossSums BoxStages::losses(const Features& features, SampledRegions regions,
+                           const std::vector<Truth>& truths, const StepInfo& step) const {
+  LossSums losses;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     const auto found = regions.pooled.defined()
                            ? heads_[stage](regions.pooled, features.pass)
                            : output(features, regions.rois, stage, features.pass);
     const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
-    const auto loss = heads_[stage].loss(found, regions, truths, step, number);
-    losses.emplace_back("loss_classifier" + number, loss.classification);
-    losses.emplace_back("loss_box_reg" + number, loss.regression);
+    for (auto& loss : heads_[stage].losses(found, regions, truths, step, number))
+      losses.push_back(std::move(loss));
     if (stage + 1 < heads_.size()) regions = refined(stage, found.deltas, regions, truths);
   }
   return losses;

@@ -61,8 +61,8 @@ class BoxStages {
 
   /// "loss_classifier" and "loss_box_reg" over the batch, in a cascade followed by "_stage0",
   /// "_stage1" ...
-  Losses losses(const Features& features, SampledRegions regions, const std::vector<Truth>& truths,
-                const StepInfo& step) const;
+  LossSums losses(const Features& features, SampledRegions regions,
+                  const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages'
   /// probabilities. Adds to `features.noted` what there is before NMS.

@@ -123,8 +123,8 @@ at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois
   return logits(pool_(features.maps, rois, options_.pooler_resolution, pass), channels, pass);
 }
 
-at::Tensor MaskHead::loss(const Features& features, const SampledRegions& regions,
-                          const std::vector<Truth>& truths, const StepInfo& step) const {
+LossSum MaskHead::loss(const Features& features, const SampledRegions& regions,
+                       const std::vector<Truth>& truths, const StepInfo& step) const {
   const auto pack = pack_of(truths);
   auto rows = regions.drawn.foreground, objects = regions.truth;
   if (const auto shaped = with_shape(*pack, objects)) {
@@ -132,19 +132,22 @@ at::Tensor MaskHead::loss(const Features& features, const SampledRegions& region
     objects = objects.index_select(0, *shaped);
   }
   const auto count = rows.size(0);
-  const double total = step.total("mask regions", static_cast<double>(count));
-  if (total == 0) return features.maps[0].sum() * 0;
+  const auto given = [&](const at::Tensor& sum) {
+    const auto pixels = static_cast<double>(count * cells() * cells());
+    return LossSum{"loss_mask", sum, {"mask pixels", pixels}};
+  };
+  if (count == 0 && step.objects_with_shape == 0) return given(features.maps[0].sum() * 0);
   const auto rois = regions.rois.index_select(0, rows);
   const auto pooled = regions.pooled.defined()
                           ? regions.pooled.index_select(0, rows)
                           : pool_(features.maps, rois, options_.pooler_resolution, features.pass);
   const auto channels = pack->labels.index_select(0, objects) + first_;
   const auto own = logits(pooled, channels.unsqueeze(1), features.pass).squeeze(1);
-  if (count == 0) return own.sum();  // 0, with gradients of 0: other parts of the step have regions
+  if (count == 0) return given(own.sum());  // with gradients of 0, as other parts may have regions
   const auto target =
       mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
   if (step.figures) add_figures(own.detach(), target, *step.figures);
-  return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
+  return given(binary_cross_entropy_sum(own, target));
 }
 
 at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,

@@ -34,10 +34,10 @@ class MaskHead {
   MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
            RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// "loss_mask" over the foreground regions of the batch. Objects without a shape do not take
-  /// part.
-  at::Tensor loss(const Features& features, const SampledRegions& regions,
-                  const std::vector<Truth>& truths, const StepInfo& step) const;
+  /// "loss_mask" over the pixels of the foreground regions of the batch. Objects without a shape do
+  /// not take part; if no object of the step has one, the head is not computed.
+  LossSum loss(const Features& features, const SampledRegions& regions,
+               const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images
   /// together.

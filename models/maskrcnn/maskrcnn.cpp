@@ -76,8 +76,8 @@ class MaskRcnn final : public PyramidDetector {
     return options_.pyramid.has_pyramid() ? pyramid().channels() : pyramid().resnet().channels()[3];
   }
 
-  Losses head_losses(const Features& given, const std::vector<Truth>& truths,
-                     const StepInfo& step) override {
+  LossSums head_losses(const Features& given, const std::vector<Truth>& truths,
+                       const StepInfo& step) override {
     auto features = given;
     features.maps = with_shared_gradients(given.maps);
     const auto rpn = rpn_(features);
@@ -91,8 +91,7 @@ class MaskRcnn final : public PyramidDetector {
     const auto regions = box_stages_.with_shared(take(candidates, drawn[1]), features);
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
-    if (mask_head_)
-      losses.emplace_back("loss_mask", mask_head_->loss(features, regions, truths, step));
+    if (mask_head_) losses.push_back(mask_head_->loss(features, regions, truths, step));
     return losses;
   }
 

@@ -85,6 +85,8 @@ at::Tensor surroundings(const std::vector<at::Tensor>& maps, const AnchorPlaces&
          is_inside.unsqueeze(1);
 }
 
+bool predicts_once_more(const Features& features) { return features.maps[0].is_cpu(); }
+
 }  // namespace
 
 void RpnOptions::describe(Options& o) {
@@ -130,7 +132,8 @@ Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
 }
 
 Rpn::Output Rpn::operator()(const Features& features) const {
-  const at::NoGradGuard no_grad;
+  const at::AutoGradMode with_gradients(at::GradMode::is_enabled() &&
+                                        !predicts_once_more(features));
   // One convolution for both, which reads the maps once.
   auto predict = logits_;
   predict.weight = at::cat({logits_.weight, deltas_.weight});
@@ -148,7 +151,15 @@ Rpn::Output Rpn::operator()(const Features& features) const {
           .level_counts = std::move(grid.counts)};
 }
 
-Rpn::Predicted Rpn::predict(const Features& features, const Drawn& drawn) const {
+Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& output,
+                                        const Drawn& drawn) const {
+  if (predicts_once_more(features)) return predict_once_more(features, drawn);
+  return {
+      output.logits.flatten().index_select(0, drawn.rows),
+      output.deltas.reshape({-1, 4}).index_select(0, drawn.rows.index_select(0, drawn.foreground))};
+}
+
+Rpn::Predicted Rpn::predict_once_more(const Features& features, const Drawn& drawn) const {
   const auto cells = logits_.weight.size(0);
   const auto places = places_of(drawn.rows, features.maps, cells);
   const auto rows = [](const at::Tensor& values) {  // (R, C, H, W) -> (R, H W C)
@@ -172,7 +183,7 @@ Rpn::Predicted Rpn::predict(const Features& features, const Drawn& drawn) const 
 Proposals Rpn::proposals(const Output& output, const std::vector<ImageSize>& sizes,
                          bool training) const {
   return millrace::proposals(
-      output.logits, output.deltas, output.anchors, output.level_counts, sizes,
+      output.logits.detach(), output.deltas.detach(), output.anchors, output.level_counts, sizes,
       {.before = training ? options_.pre_nms_top_n_train : options_.pre_nms_top_n_test,
        .after = training ? options_.post_nms_top_n_train : options_.post_nms_top_n_test,
        .threshold = options_.nms_thresh,
@@ -252,26 +263,26 @@ Lot Rpn::lot(const Matches& matches, const StepInfo& step) const {
                 [&step](std::size_t image) { return step.rng(kAnchorStream, image); });
 }
 
-Losses Rpn::losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
-                   const Matches& matches, const Drawn& drawn, const StepInfo& step) const {
+LossSums Rpn::losses(const Features& features, const Output& output,
+                     const std::vector<Truth>& truths, const Matches& matches, const Drawn& drawn,
+                     const StepInfo& step) const {
   const auto sampled = drawn.rows.size(0), foreground = drawn.foreground.size(0);
-  const auto predicted = predict(features, drawn);
+  const auto predicted = sampled_predictions(features, output, drawn);
   const auto &logits = predicted.logits, &deltas = predicted.deltas;
   const auto all_targets =
       at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
   const auto images = static_cast<double>(truths.size());
-  const double divisor =
-      options_.loss_normalizer == RpnOptions::Normalizer::batch
-          ? static_cast<double>(options_.batch_size_per_image) * step.total("images", images)
-          : std::max(1.0, step.total("rpn anchors", static_cast<double>(sampled)));
-  const auto objectness = binary_cross_entropy_sum(logits, all_targets) / divisor;
+  const Count over{"rpn anchors", options_.loss_normalizer == RpnOptions::Normalizer::batch
+                                      ? static_cast<double>(options_.batch_size_per_image) * images
+                                      : static_cast<double>(sampled)};
+  const auto objectness = binary_cross_entropy_sum(logits, all_targets);
   const auto regression = [&] {
     const auto rows = drawn.rows.index_select(0, drawn.foreground);
     const auto truth = matches.truth.view(-1).index_select(0, rows);
     const auto targets =
         coder_.encode(output.anchors.index_select(0, rows.remainder(output.anchors.size(0))),
                       pack_of(truths)->boxes.index_select(0, truth));
-    return smooth_l1_sum(deltas, targets, options_.smooth_l1_beta) / divisor;
+    return smooth_l1_sum(deltas, targets, options_.smooth_l1_beta);
   };
   const auto box = foreground == 0 ? deltas.sum() : regression();
   if (step.figures) {
@@ -280,7 +291,7 @@ Losses Rpn::losses(const Features& features, const Output& output, const std::ve
     step.figures->add("rpn/fg", static_cast<double>(foreground), images);
     step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);
   }
-  return {{"loss_objectness", objectness}, {"loss_rpn_box_reg", box}};
+  return {{"loss_objectness", objectness, over}, {"loss_rpn_box_reg", box, over}};
 }
 
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,

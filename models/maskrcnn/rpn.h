@@ -65,7 +65,7 @@ class Rpn {
   Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes, std::int64_t channels,
       std::int64_t first_stride = 4);
 
-  /// Of all anchors, without gradients.
+  /// Of all anchors. On a CPU without gradients, see `sampled_predictions`.
   Output operator()(const Features& features) const;
 
   Proposals proposals(const Output& output, const std::vector<ImageSize>& sizes,
@@ -82,18 +82,22 @@ class Rpn {
   /// The anchors to draw from.
   Lot lot(const Matches& matches, const StepInfo& step) const;
 
-  /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn, which are predicted once more
-  /// for it, from the 3 x 3 pixels around each alone: the output of the other anchors has no
-  /// gradient, so its maps need not be kept, nor passed back through.
-  Losses losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
-                const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
+  /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn.
+  LossSums losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
+                  const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
 
  private:
   struct Predicted {
     at::Tensor logits;  // (R) of the anchors drawn
     at::Tensor deltas;  // (F, 4) of those in the foreground
   };
-  Predicted predict(const Features& features, const Drawn& drawn) const;
+  /// The anchors drawn, with gradients. On a GPU they are taken from the output of all. On a CPU
+  /// they are predicted once more, from the 3 x 3 pixels around each: the other anchors have no
+  /// gradient, so that maps of hidden values are neither kept nor passed back through (decision
+  /// 0037).
+  Predicted sampled_predictions(const Features& features, const Output& output,
+                                const Drawn& drawn) const;
+  Predicted predict_once_more(const Features& features, const Drawn& drawn) const;
 
   RpnOptions options_;
   BoxCoder coder_;

@@ -10,7 +10,6 @@
 #include <cmath>
 
 #include "millrace/models/backbones/pyramid.h"
-#include "millrace/models/detector/knows_totals.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/truth_pack.h"
 #include "millrace/models/onnx/operations.h"
@@ -67,7 +66,7 @@ class DenseHead {
   std::int64_t values_;
 };
 
-class RetinaNet final : public PyramidDetector, public KnowsTotals {
+class RetinaNet final : public PyramidDetector {
  public:
   using Options = RetinaNetOptions;
 
@@ -89,8 +88,9 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
 
   bool gives_masks() const override { return false; }
 
+ private:
   /// The network is asked for the maps of no image, whose sides tell where the anchors are.
-  void ask_totals(const Batch& batch, const StepInfo& step) override {
+  Counts compute_counts(const Batch& batch, const StepInfo& step) const override {
     std::int64_t foreground = 0;
     if (is_by_batch()) {
       const auto [height, width] = std::pair(std::max(batch.height, step.padded.height),
@@ -99,18 +99,17 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
       const auto anchors = anchors_(maps, {height, width}).anchors;
       foreground = targets(anchors, truths_of(batch, maps[0].device())).foreground.rows.size(0);
     }
-    total(std::ssize(batch.images), foreground, step);
+    return {count_of(std::ssize(batch.images), foreground)};
   }
 
- private:
   bool is_by_batch() const {
     return options_.loss_normalizer == RetinaNetOptions::Normalizer::batch;
   }
 
-  /// Of the step, what its losses are divided by.
-  double total(std::int64_t images, std::int64_t foreground, const StepInfo& step) const {
-    return is_by_batch() ? step.total("foreground anchors", static_cast<double>(foreground))
-                         : step.total("images", static_cast<double>(images));
+  /// What the losses are over.
+  Count count_of(std::int64_t images, std::int64_t foreground) const {
+    return is_by_batch() ? Count{"foreground anchors", static_cast<double>(foreground)}
+                         : Count{"images", static_cast<double>(images)};
   }
 
   /// What the anchors of a batch are trained to be.
@@ -135,15 +134,14 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
     return {classes, pack->boxes.index_select(0, own), std::move(foreground)};
   }
 
-  Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                     const StepInfo& step) override {
+  LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
+                       const StepInfo& step) override {
     const auto logits = classes_(features.maps), deltas = deltas_(features.maps);
     const auto anchors = anchors_(features.maps, features.padded).anchors;
     const auto targets = this->targets(anchors, truths);
     const auto& rows = targets.foreground.rows;
     const auto images = static_cast<double>(truths.size());
     const auto foreground = static_cast<double>(rows.size(0));
-    const double total = this->total(std::ssize(truths), rows.size(0), step);
     if (step.figures) {
       step.figures->add("anchors/fg", foreground, images);
       add_figures(logits.detach(), targets, *step.figures);
@@ -156,17 +154,20 @@ class RetinaNet final : public PyramidDetector, public KnowsTotals {
     for (std::size_t i = 0; i < truths.size(); ++i) {
       const auto count = targets.foreground.counts[i].foreground;
       const auto of_image = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
-      const double divisor =
-          is_by_batch() ? std::max(1.0, total) : std::max(1.0, static_cast<double>(count)) * total;
-      const auto focal = focal_loss_sum(logits_of[i], classes_of[i], options_.focal) / divisor;
-      const auto box = options_.loss.sum(coder_, of_image(references), of_image(own_deltas),
-                                         of_image(targets.boxes)) /
-                       divisor;
+      auto focal = focal_loss_sum(logits_of[i], classes_of[i], options_.focal);
+      auto box = options_.loss.sum(coder_, of_image(references), of_image(own_deltas),
+                                   of_image(targets.boxes));
+      if (!is_by_batch()) {
+        const double divisor = std::max(1.0, static_cast<double>(count));
+        focal = focal / divisor;
+        box = box / divisor;
+      }
       classification = i > 0 ? classification + focal : focal;
       regression = i > 0 ? regression + box : box;
       first += count;
     }
-    return {{"loss_cls", classification}, {"loss_box_reg", regression}};
+    const auto over = count_of(std::ssize(truths), rows.size(0));
+    return {{"loss_cls", classification, over}, {"loss_box_reg", regression, over}};
   }
 
   /// Accuracies of the logits (N, T, K): an anchor predicts a class of probability > 1/2.

@@ -22,7 +22,8 @@ namespace {
 
 using millrace::Batch;
 using millrace::ConfigError;
-using millrace::Losses;
+using millrace::Count;
+using millrace::LossSums;
 using millrace::StepInfo;
 
 at::Device only_cpu(at::Device device) {
@@ -44,18 +45,20 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
 
-/// The largest number of objects that an image of the step has.
-std::int64_t most_objects(const std::vector<Target>& targets, const StepInfo& step) {
-  std::int64_t most = 0;
+/// The queries of denoising, the same in all parts of the step.
+DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step,
+                        const RtDetrOptions& options) {
+  auto most = step.most_objects;
   for (const auto& target : targets) most = std::max(most, target.labels.size(0));
-  return static_cast<std::int64_t>(step.largest("objects of an image", static_cast<double>(most)));
+  return {std::min(most, options.decoder.num_queries), options.denoising};
 }
 
-/// The objects of the step.
-double count_objects(const std::vector<Target>& targets, const StepInfo& step) {
+/// What the losses are over; the second are those of denoising, if there is any.
+std::pair<Count, Count> counts_in(const std::vector<Target>& targets, const DenoisingShape& shape) {
   std::int64_t objects = 0;
   for (const auto& target : targets) objects += target.labels.size(0);
-  return step.total("objects", static_cast<double>(objects));
+  return {{"objects", static_cast<double>(objects)},
+          {"denoised objects", static_cast<double>(objects * shape.groups)}};
 }
 
 }  // namespace
@@ -76,10 +79,9 @@ std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
   return targets;
 }
 
-Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
-                 const std::vector<Target>& denoised, const DenoisingShape& shape,
-                 const RtDetrOptions& options, const StepInfo& step) {
-  const double all = std::max(1.0, count_objects(targets, step));
+LossSums losses_of(const Network::Output& output, const std::vector<Target>& targets,
+                   const std::vector<Target>& denoised, const DenoisingShape& shape,
+                   const RtDetrOptions& options) {
   const auto extra = shape.queries(), queries = output.selection.logits.size(1);
 
   SetLosses last, others, denoising;
@@ -95,30 +97,32 @@ Losses losses_of(const Network::Output& output, const std::vector<Target>& targe
       denoising += set_losses(narrowed(layer, 0, extra), pairs, options.loss);
   }
 
-  Losses losses;
-  const auto name = [&](const SetLosses& sums, const std::string& end, double divisor) {
-    losses.emplace_back("loss_vfl" + end, sums.classes / divisor);
-    losses.emplace_back("loss_bbox" + end, sums.l1 / divisor);
-    losses.emplace_back("loss_giou" + end, sums.giou / divisor);
+  LossSums losses;
+  const auto name = [&](const SetLosses& sums, const std::string& end, const Count& over) {
+    losses.push_back({"loss_vfl" + end, sums.classes, over});
+    losses.push_back({"loss_bbox" + end, sums.l1, over});
+    losses.push_back({"loss_giou" + end, sums.giou, over});
   };
-  name(last, "", all);
-  name(others, "_aux", all);
-  if (extra > 0) name(denoising, "_dn", all * static_cast<double>(shape.groups));
+  const auto [objects, of_denoising] = counts_in(targets, shape);
+  name(last, "", objects);
+  name(others, "_aux", objects);
+  if (extra > 0) name(denoising, "_dn", of_denoising);
   return losses;
 }
 
-void RtDetr::ask_totals(const Batch& batch, const StepInfo& step) {
+millrace::Counts RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
   const auto targets = targets_of(batch, padded_size(batch, step.padded));
-  most_objects(targets, step);
-  count_objects(targets, step);
+  const auto shape = shape_of(targets, step, options_);
+  const auto [objects, of_denoising] = counts_in(targets, shape);
+  if (shape.queries() == 0) return {objects};
+  return {objects, of_denoising};
 }
 
-Losses RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
+LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
-  const DenoisingShape shape(std::min(most_objects(targets, step), options_.decoder.num_queries),
-                             options_.denoising);
+  const auto shape = shape_of(targets, step, options_);
   const auto denoised = denoised_of(targets, shape.most, step);
 
   const auto memory = network_.encode(pixels, {.training = !step.measured_only,
@@ -130,7 +134,7 @@ Losses RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
         draw_noise(denoised, shape, options_.denoising, network_.classes(), step));
   const auto output =
       network_.decode(memory, shape.groups > 0 ? &denoising : nullptr, shape, /*last_only=*/false);
-  return losses_of(output, targets, denoised, shape, options_, step);
+  return losses_of(output, targets, denoised, shape, options_);
 }
 
 std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Batch& batch,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <millrace/models/detector/detector.h>
-#include <millrace/models/detector/knows_totals.h>
 #include <millrace/models/onnx/detection.h>
 #include <string>
 #include <vector>
@@ -13,22 +12,22 @@
 
 namespace rtdetr {
 
-class RtDetr final : public millrace::Detector, public millrace::KnowsTotals {
+class RtDetr final : public millrace::Detector {
  public:
   using Options = RtDetrOptions;
 
   /// Throws ConfigError for a device other than the CPU.
   RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context);
 
-  void ask_totals(const millrace::Batch& batch, const millrace::StepInfo& step) override;
-
   const millrace::Parameters& parameters() const override { return parameters_; }
   bool gives_masks() const override { return false; }
 
  private:
-  /// Divided by the objects of the step; those of denoising by them and the groups.
-  millrace::Losses compute_losses(const millrace::Batch& batch,
-                                  const millrace::StepInfo& step) override;
+  /// Over the objects; those of denoising over the objects of all groups.
+  millrace::LossSums compute_losses(const millrace::Batch& batch,
+                                    const millrace::StepInfo& step) override;
+  millrace::Counts compute_counts(const millrace::Batch& batch,
+                                  const millrace::StepInfo& step) const override;
   std::vector<std::vector<millrace::DetectedObject>> find_objects(
       const millrace::Batch& batch, millrace::DetectionNotes*) override;
   onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const override;
@@ -43,11 +42,11 @@ class RtDetr final : public millrace::Detector, public millrace::KnowsTotals {
 /// The ground truth of a batch whose pixels are padded to width x height.
 std::vector<Target> targets_of(const millrace::Batch& batch, cv::Size padded);
 
-/// The losses of a pass over all queries, weighted and divided: `loss_vfl`, `loss_bbox` and
-/// `loss_giou` of the last layer, with "_aux" those of the other layers and of the choice of
-/// queries, with "_dn" those of denoising the objects `denoised`.
-millrace::Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
-                           const std::vector<Target>& denoised, const DenoisingShape& shape,
-                           const RtDetrOptions& options, const millrace::StepInfo& step);
+/// The weighted losses of a pass over all queries: `loss_vfl`, `loss_bbox` and `loss_giou` of the
+/// last layer, with "_aux" those of the other layers and of the choice of queries, with "_dn" those
+/// of denoising the objects `denoised`.
+millrace::LossSums losses_of(const Network::Output& output, const std::vector<Target>& targets,
+                             const std::vector<Target>& denoised, const DenoisingShape& shape,
+                             const RtDetrOptions& options);
 
 }  // namespace rtdetr

@@ -36,7 +36,7 @@ constexpr std::uint64_t kSizeStream = 0x59584F;
 
 /// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
 /// is added again: exactly, as levels are whole numbers.
-const PixelOptions kPixels{"bgr", {kPadding, kPadding, kPadding}, {1, 1, 1}};
+const PixelOptions kPixels{ChannelOrder::bgr, {kPadding, kPadding, kPadding}, {1, 1, 1}};
 
 NetworkOptions network_of(const YoloxOptions& options) {
   return {options.depth,
@@ -96,7 +96,7 @@ Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
   return {all(boxes), all(objects), all(classes)};
 }
 
-Losses Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
+LossSums Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
   auto pixels = pixels_of(batch, step.padded);
   auto truths = truths_of(batch);
   if (!options_.random_size.empty() && !step.measured_only) {
@@ -111,8 +111,8 @@ Losses Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
   return losses_of(pixels, truths, step);
 }
 
-Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
-                        const StepInfo& step) const {
+LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
+                          const StepInfo& step) const {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
   const auto all = outputs(pixels, pass);
   const auto device = pixels.device();
@@ -130,7 +130,7 @@ Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& trut
                           all.objects.detach(), all.classes.detach()};
   const auto [rows, objects, ious] = assign(predicted, grid, own_boxes, own_labels, counts);
   const auto count = static_cast<double>(rows.size(0));
-  const double total = std::max(1.0, step.total("foreground cells", count));
+  const Count over{"foreground cells", count};
   if (step.figures)
     step.figures->add("cells/object", count, static_cast<double>(own_labels.size(0)));
 
@@ -147,15 +147,16 @@ Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& trut
   const auto class_target = at::zeros_like(logits.detach())
                                 .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
 
-  Losses losses{
-      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets) / total},
-      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object) / total},
-      {"loss_cls", binary_cross_entropy_sum(logits, class_target) / total}};
+  LossSums losses{
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets), over},
+      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), over},
+      {"loss_cls", binary_cross_entropy_sum(logits, class_target), over}};
   if (options_.l1_from < 0) return losses;
   const bool with_l1 = step.progress >= options_.l1_from;
-  losses.emplace_back("loss_l1",
-                      with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0) / total
-                              : at::zeros({}, said.options().requires_grad(false)));
+  losses.push_back({"loss_l1",
+                    with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0)
+                            : at::zeros({}, said.options().requires_grad(false)),
+                    over});
   return losses;
 }
 

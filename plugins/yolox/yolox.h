@@ -31,13 +31,13 @@ class Yolox final : public Detector {
   /// Raw outputs: `boxes` as in Predictions.
   Outputs outputs(const at::Tensor& pixels, const NormPass& pass) const;
   /// Of pixels with the objects of `truths`, whose boxes are in these pixels, on the host.
-  Losses losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
-                   const StepInfo& step) const;
+  LossSums losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
+                     const StepInfo& step) const;
   /// Best first, in these pixels.
   std::vector<Found> find(const at::Tensor& pixels) const;
 
  private:
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override;
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override;
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override;
   onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const override;

@@ -324,11 +324,11 @@ TEST(Ranks, StopTogetherAtTargets) {
 TEST(Ranks, MeasureTheValidationLossOfAllImages) {
   const Scratch scratch;
   struct Known final : LineDetector {
-    Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+    LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
       if (!step.measured_only) return LineDetector::compute_losses(batch, step);
       float sum = 0;
       for (const auto& image : batch.images) sum += static_cast<float>(image.image_id);
-      return {{"id", at::tensor(sum / static_cast<float>(batch.size()))}};
+      return {{"id", at::tensor(sum), {"images", static_cast<double>(batch.size())}}};
     }
   };
   auto run = training(scratch / "run", {{"validation_loss", ""}});

@@ -11,14 +11,14 @@ using ::testing::ElementsAre;
 
 /// Its validation losses are known; says what it was asked.
 struct Measured final : LineDetector {
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     auto losses = LineDetector::compute_losses(batch, step);
     if (!step.measured_only) return losses;
-    EXPECT_FALSE(losses[0].second.requires_grad());
+    EXPECT_FALSE(losses[0].sum.requires_grad());
     EXPECT_EQ(step.step, asked++ % 5);
     if (signal_at == asked) std::raise(SIGTERM);
-    return {{"a", at::tensor(static_cast<float>(batch.images[0].image_id))},
-            {"b", at::tensor(2.F)}};
+    return {{"a", at::tensor(static_cast<float>(batch.images[0].image_id)), {"batches", 1}},
+            {"b", at::tensor(2.F), {"batches", 1}}};
   }
   std::int64_t asked = 0;
   std::int64_t signal_at = -1;
@@ -89,7 +89,7 @@ TEST(ValidationLoss, TakesAsManyImagesAsItIsTold) {
   auto run = measuring_training(scratch / "run", "images = 3");
   struct Counting final : LineDetector {
     explicit Counting(std::int64_t& number) : last(number) {}
-    Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+    LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
       if (step.measured_only) last = std::max(last, step.step);
       return LineDetector::compute_losses(batch, step);
     }

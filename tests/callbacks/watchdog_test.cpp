@@ -126,7 +126,7 @@ TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
 /// Does not end its fifth step before the log says that it takes long.
 struct SlowDetector final : LineDetector {
   explicit SlowDetector(const Log& to_watch) : log(to_watch) {}
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     if (step.step == 4) {
       EXPECT_TRUE(log.comes_to_say("takes step 5 with images "));
     }

@@ -98,7 +98,9 @@ TEST(ReduceOnPlateau, TakesTheStateOfOlderCheckpoints) {
   LineDetector model;
   TrainState state(model, {});
   const auto callback =
-      callbacks().at("reduce_on_plateau").create(parse_config("metric = 'score'", "test.toml"));
+      callbacks()
+          .at("reduce_on_plateau")
+          .create(parse_config("metric = 'score'", "test.toml"), "reduce_on_plateau");
   auto& saver = dynamic_cast<SavesState&>(*callback);
   const nlohmann::json stall = {{"bad", 2}, {"best", 0.5}, {"best_step", 4}};
   saver.load_state(state, {{"stall", stall.dump()}, {"cooldown", 1}});

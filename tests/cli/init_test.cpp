@@ -116,6 +116,17 @@ TEST_F(InitTest, WritesAConfigurationThatIsAcceptedAndTrains) {
   successful(trainer({"doctor", config}));
 }
 
+TEST_F(TrainerOnData, InitTakesTheModelOfWeights) {
+  successful(trainer(on(data_, {"run", "--out", in_folder("runs")},
+                        kTrainOnly + Words{"train.max_steps=1", "model.roi.sampling_ratio=3"})));
+  const auto weights =
+      in_folder("runs") / "maskrcnn-1" / "checkpoints" / "step-000001" / "model.safetensors";
+  const auto out = in_folder("given");
+  successful(trainer({"init", out, "--data", data_, "--weights", weights}));
+  EXPECT_THAT(successful(trainer({"config", out / "config.toml"})).out,
+              AllOf(HasSubstr("sampling_ratio = 3"), HasSubstr("width = 32")));
+}
+
 TEST_F(TrainerOnData, InitReadsAFolderInCocosLayoutAsItIs) {
   const auto out = in_folder("as_it_is");
   const auto outcome = successful(trainer({"init", out, "--data", data_}));

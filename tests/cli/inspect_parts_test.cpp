@@ -127,7 +127,7 @@ TEST(Distributions, CountEachObjectAndImage) {
   const auto view = view_of(made(
       60, [](int i) { return i % 4; }, [](int i) { return 5 + 10 * i; }));
   const auto objects = view.data.objects.size() - crowd_count(view.data);
-  for (const auto& one : distributions(view, {})) {
+  for (const auto& one : distributions(view)) {
     const bool of_objects = one.id.starts_with("object_");
     EXPECT_EQ(one.histogram.total(), of_objects ? objects : 60U) << one.id;
     EXPECT_EQ(one.histogram.counts[0], 0U) << one.id << ": below its first edge";
@@ -139,7 +139,7 @@ TEST(Distributions, CountEachObjectAndImage) {
 }
 
 TEST(Distributions, OfNothingAreNone) {
-  EXPECT_TRUE(distributions({}, {}).empty());
+  EXPECT_TRUE(distributions({}).empty());
   EXPECT_FALSE(histogram_picture({}).empty());
 }
 

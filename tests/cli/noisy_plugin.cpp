@@ -5,12 +5,12 @@ namespace {
 
 class Noisy final : public millrace::testing::LineDetector {
  public:
-  millrace::Losses compute_losses(const millrace::Batch& batch,
-                                  const millrace::StepInfo& step) override {
+  millrace::LossSums compute_losses(const millrace::Batch& batch,
+                                    const millrace::StepInfo& step) override {
     static int calls = 0;
     auto losses = LineDetector::compute_losses(batch, step);
-    if (++calls > 1) losses[0].second = losses[0].second * static_cast<double>(calls);
-    if (step.step == 0) losses[0].second = losses[0].second * 0.0;
+    if (++calls > 1) losses[0].sum = losses[0].sum * static_cast<double>(calls);
+    if (step.step == 0) losses[0].sum = losses[0].sum * 0.0;
     return losses;
   }
 };

@@ -173,6 +173,7 @@ TEST_F(Status, TellsOfTheDataServers) {
                   in_folder("log"));
   ASSERT_TRUE(comes_to_train()) << last_ << training.log();
   EXPECT_GT(last_["ranks"][0]["status"]["received_bytes"], 0);
+  EXPECT_EQ(last_["ranks"][0]["status"]["stages"][0]["stage"], endpoint);
   ASSERT_EQ(last_["servers"].size(), 1);
   const auto served = last_["servers"][0];
   EXPECT_EQ(served["name"], endpoint);

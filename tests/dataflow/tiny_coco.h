@@ -13,12 +13,19 @@
 #include "millrace/base/config.h"
 #include "millrace/base/random.h"
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "tests/support/data.h"
 #include "tests/support/pictures.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::testing {
+
+/// As programs that run flows do.
+inline const bool opencv_is_prepared = [] {
+  prepare_opencv();
+  return true;
+}();
 
 /// `count` JPEGs of several sizes under `train2017` and their annotations: a polygon each, a crowd
 /// in every third, categories "cat" and "dog" by turns; the last image has no object. With options.

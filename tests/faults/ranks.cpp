@@ -37,7 +37,7 @@ struct Fault {
 
 struct FaultyDetector final : testing::LineDetector {
   explicit FaultyDetector(const Fault& happening) : fault(happening) {}
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     if (fault.is("step")) throw Error("the losses cannot be had");
     return LineDetector::compute_losses(batch, step);
   }

@@ -9,7 +9,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/training_step.h"
-#include "tests/models/asked_totals.h"
+#include "tests/models/known_counts.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/data.h"
 
@@ -128,8 +128,8 @@ TEST_P(MicroBatches, FrozenByRuleTakePartInNoGraph) {
 class Silent final : public Detector {
  public:
   explicit Silent(Detector& known) : known_(known) {}
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
-    return known_.losses(batch, step);
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
+    return known_.loss_sums(batch, step);
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -142,7 +142,7 @@ class Silent final : public Detector {
   Detector& known_;
 };
 
-TEST(KnownTotals, GiveTheBytesOfAPassThatCounts) {
+TEST(KnownCounts, GiveTheBytesOfAPassThatCounts) {
   for (const auto* norm : {"frozen_bn", "bn"}) {
     const auto model = small_detector("retinanet", "", norm),
                other = small_detector("retinanet", "", norm);
@@ -157,7 +157,7 @@ TEST(KnownTotals, GiveTheBytesOfAPassThatCounts) {
   }
 }
 
-TEST(KnownTotals, OfRetinaNetAreThoseOfItsLosses) {
+TEST(KnownCounts, OfRetinaNetAreThoseOfItsLosses) {
   const auto batch = four_images();
   for (const auto* more :
        {"", "style = 'torchvision'\n", "anchors.stride = 'grid'\nfpn.p6_from = 'p5'\n",
@@ -165,8 +165,8 @@ TEST(KnownTotals, OfRetinaNetAreThoseOfItsLosses) {
     for (const cv::Size padded : {cv::Size(), cv::Size(131, 87)}) {
       SCOPED_TRACE(more);
       const auto model = small_detector("retinanet", more, "sync_bn");
-      expect_knows_totals(*model, batch, {.padded = padded});
-      expect_knows_totals(*model, part_of(batch, 2, 1), {.padded = padded});  // no object
+      expect_known_counts(*model, batch, {.padded = padded});
+      expect_known_counts(*model, part_of(batch, 2, 1), {.padded = padded});  // no object
     }
 }
 

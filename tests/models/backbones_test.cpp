@@ -16,8 +16,10 @@ std::vector<at::Tensor> maps_of(const PyramidOptions& options, Parameters& param
 }
 
 TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
-  for (const auto& [type, widen] :
-       {std::pair{"resnet18", 1}, {"resnet34", 1}, {"resnet50", 4}, {"resnet101", 4}})
+  for (const auto& [type, widen] : {std::pair{BackboneType::resnet18, 1},
+                                    {BackboneType::resnet34, 1},
+                                    {BackboneType::resnet50, 4},
+                                    {BackboneType::resnet101, 4}})
     for (const bool deep : {false, true}) {
       Parameters parameters;
       const auto maps =
@@ -25,7 +27,7 @@ TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
       ASSERT_EQ(maps.size(), 4U);
       for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, (16 * widen) << i, 16 >> i, 24 >> i}))
-            << type << (deep ? "d" : "");
+            << value_name(type) << (deep ? "d" : "");
       }
     }
 }

@@ -1,4 +1,5 @@
 #include "millrace/models/maskrcnn/box_stages.h"
+#include "millrace/models/detector/loss_sums.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/softmax.h>
@@ -73,7 +74,7 @@ TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
   for (const std::int64_t count : {0, 10}) {
     const auto regions = drawn_from(*stages_, random_boxes(count, 40, 20, 3), nothing);
     EXPECT_EQ(regions.truth.size(0), 0);
-    const auto losses = stages_->losses(features_, regions, {nothing}, {});
+    const auto losses = means_of(stages_->losses(features_, regions, {nothing}, {}));
     ASSERT_EQ(losses.size(), 6U);
     EXPECT_EQ(losses[4].first, "loss_classifier_stage2");
     for (const auto& [name, loss] : losses) EXPECT_TRUE(loss.isfinite().item<bool>()) << name;
@@ -84,8 +85,8 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
   const Truth truth{.boxes = boxes_of({5, 5, 30, 30}), .labels = at::zeros({1}, at::kLong)};
   // A single stage, with the first stage's tensors.
   auto single = options_;
-  single.iou = {0.5};
-  single.weights = {10, 10, 5, 5};
+  single.fg_iou_thresh = {0.5};
+  single.bbox_reg_weights = {10, 10, 5, 5};
   Parameters parameters;
   const BoxStages alone(Scope(parameters, 1) / "roi_heads", single, BoxOptions{}, PoolOptions{},
                         kChannels, kClasses, 0);
@@ -101,7 +102,7 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
   const auto gradient = [&](const BoxStages& stages) {
     auto features = features_;
     for (auto& map : features.maps) map = map.clone().requires_grad_();
-    const auto losses = stages.losses(features, regions, {truth}, {});
+    const auto losses = means_of(stages.losses(features, regions, {truth}, {}));
     (losses[0].second + losses[1].second).backward();
     return features.maps[0].grad();
   };

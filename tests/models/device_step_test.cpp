@@ -37,7 +37,7 @@ class Plane final : public Detector {
     seen_ = add("seen", {0, 0}, ParameterKind::buffer);
   }
 
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     const auto id = static_cast<double>(batch.images[0].image_id);
     const auto x = at::tensor({id, 1.0, -id, 0.5}, at::kFloat).to(device_);
     auto error = ((w_ * x).sum() - id).square() * 0.1;
@@ -51,8 +51,7 @@ class Plane final : public Detector {
       step.figures->add("on the device again", at::full({}, 3.0).to(device_),
                         at::full({}, 4.0).to(device_));
     }
-    const double share = 1 / step.total("images", 1);
-    return {{"fit", error * share}, {"bias", b_.sum() * share}};
+    return {{"fit", error, {"images", 1}}, {"bias", b_.sum(), {"images", 1}}};
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return {};

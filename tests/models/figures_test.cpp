@@ -58,7 +58,7 @@ std::map<std::string, double> box_figures(const std::vector<std::int64_t>& said)
        .slots = longs({0, 1, 2, 3}),
        .foreground = longs({0, 1})}};
   Figures figures;
-  head.loss({logits, at::zeros({4, 3, 4})}, regions, {two_objects()}, {.figures = &figures}, "");
+  head.losses({logits, at::zeros({4, 3, 4})}, regions, {two_objects()}, {.figures = &figures}, "");
   return values_of(figures);
 }
 

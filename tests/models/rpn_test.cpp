@@ -1,5 +1,6 @@
 // The RPN's losses, which predict the anchors drawn alone, are those of its whole maps.
 #include "millrace/models/maskrcnn/rpn.h"
+#include "millrace/models/detector/loss_sums.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -102,7 +103,7 @@ TEST_F(RpnLosses, AreThoseOfTheWholeMapsAndSoAreTheGradients) {
   const auto box =
       (deltas.view({-1, 4}).index_select(0, drawn.foreground) - encoded).abs().sum() / divisor;
 
-  const auto losses = rpn_.losses(features_, output, truths_, matches, drawn, {});
+  const auto losses = means_of(rpn_.losses(features_, output, truths_, matches, drawn, {}));
   ASSERT_EQ(losses.size(), 2U);
   EXPECT_TRUE(close(losses[0].second.detach(), objectness.detach(), 1e-5));
   EXPECT_TRUE(close(losses[1].second.detach(), box.detach(), 1e-5));
@@ -114,7 +115,7 @@ TEST_F(RpnLosses, AreThoseOfTheWholeMapsAndSoAreTheGradients) {
 TEST_F(RpnLosses, OfNoAnchorAreZeroWithGradients) {
   const auto output = rpn_(features_);
   const Drawn none{.rows = at::zeros({0}, at::kLong), .foreground = at::zeros({0}, at::kLong)};
-  const auto losses = rpn_.losses(features_, output, truths_, {}, none, {});
+  const auto losses = means_of(rpn_.losses(features_, output, truths_, {}, none, {}));
   const auto sum = losses[0].second + losses[1].second;
   EXPECT_EQ(sum.item<float>(), 0);
   for (const auto& gradient : gradients(sum)) EXPECT_EQ(gradient.abs().sum().item<float>(), 0);

@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/layers/objects.h"
 #include "millrace/models/maskrcnn/mask_head.h"
@@ -47,12 +48,12 @@ TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
     const BoxHead head(root / "head", root / "predictor", options.box_stages.head, coder,
                        /*in=*/1, classes - 1, options.first_class());
     const auto logits = leaf(golden["class_logits"]), deltas = leaf(golden["box_deltas"]);
-    const auto loss = head.loss(
+    const auto losses = means_of(head.losses(
         {logits.index_select(0, order), deltas.view({rows, classes, 4}).index_select(0, order)},
-        sampled, truths, {}, "");
-    EXPECT_TRUE(close(loss.classification, golden["loss_classifier"], kRounding));
-    EXPECT_TRUE(close(loss.regression, golden["loss_box_reg"], kRounding));
-    (loss.classification + loss.regression).backward();
+        sampled, truths, {}, ""));
+    EXPECT_TRUE(close(losses[0].second, golden["loss_classifier"], kRounding));
+    EXPECT_TRUE(close(losses[1].second, golden["loss_box_reg"], kRounding));
+    (losses[0].second + losses[1].second).backward();
     EXPECT_TRUE(close(logits.grad(), golden["grad_class_logits"], kRounding));
     EXPECT_TRUE(close(deltas.grad(), golden["grad_box_deltas"], 1e-5));  // targets have been round
   });

@@ -26,7 +26,7 @@ class LineDetector : public Detector {
       : weight_(parameters_.add("line.weight", at::zeros({3}), ParameterKind::weight)),
         bias_(parameters_.add("line.bias", at::zeros({1}), ParameterKind::bias)) {}
 
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     Rng rng{step.seed, static_cast<std::uint64_t>(step.step)};
     const auto id = static_cast<float>(batch.images[0].image_id);
     const auto x = at::tensor({id * 0.1F, id * id * 0.01F, 1.0F});
@@ -34,9 +34,9 @@ class LineDetector : public Detector {
     auto fit = error.square().sum() * 0.01;
     if (step.step >= bad_from && step.step < bad_until) fit = fit / 0.0;
     if (step.figures) step.figures->add("line/error", error.abs().sum(), at::tensor({2.0F}));
-    const auto images = static_cast<double>(batch.size());
-    const double share = images / step.total("images", images);
-    return {{"fit", fit * share}, {"size", weight_.square().sum() * 1e-3 * share}};
+    const Count images{"images", static_cast<double>(batch.size())};
+    return {{"fit", fit * images.number, images},
+            {"size", weight_.square().sum() * 1e-3 * images.number, images}};
   }
 
   /// Finds every image's one object with a confidence that grows with training.

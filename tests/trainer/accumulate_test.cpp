@@ -25,7 +25,7 @@ class MeanDetector final : public Detector {
  public:
   MeanDetector() { w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::weight); }
 
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     ++passes;
     auto sum = w_.sum() * 0;
     double count = 0;
@@ -36,15 +36,13 @@ class MeanDetector final : public Detector {
       count += 1;
     }
     if (step.figures) step.figures->add("counted", count, static_cast<double>(batch.size()));
-    if (asks_for_totals) count = step.total("images that count", count);
-    return {{"fit", sum / std::max(count, 1.0)}};
+    return {{"fit", sum, {"images that count", count}}};
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return {};
   }
   const Parameters& parameters() const override { return parameters_; }
 
-  bool asks_for_totals = true;
   std::atomic<int> passes = 0;  // micro-batches are computed side by side
 
  private:
@@ -191,76 +189,34 @@ TEST(Accumulate, FindsTheLossScaleOfFp16) {
   EXPECT_GT(model.parameters().find("w")->value.item<double>(), 1);
 }
 
-TEST(Accumulate, ADetectorThatDividesByNoTotalIsRefused) {
-  MeanDetector model;
-  model.asks_for_totals = false;
-  TrainingStep step(model, {}, {});
-  LossScale scale;
-  const std::vector<Batch> batches = {batch_of({1}), batch_of({2})};
-  EXPECT_THAT(message_of([&] { step(batches, {}, 0.1, scale); }),
-              HasSubstr("set optimizer.accumulate = 1"));
-}
-
-TEST(LossTotals, AreCompletedByTheFirstPartAndKnownAfterIt) {
-  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/3);
-  totals.begin(1);
-  EXPECT_EQ(totals.sum("a", 2), 2);
-  totals.begin(2);
-  EXPECT_EQ(totals.sum("a", 3), 3);
-  EXPECT_THROW(totals.sum("b", 1), Error);
-  totals.begin(0);
-  EXPECT_EQ(totals.sum("a", 7), 12);
-  EXPECT_THROW(totals.sum("b", 1), Error);
-  totals.complete();
-  totals.begin(2);
-  EXPECT_EQ(totals.sum("a", 3), 12);
-  EXPECT_THROW(totals.sum("b", 1), Error);
-}
-
-TEST(LossTotals, OfOnePartAreItsOwn) {
-  StepTotals totals(Cluster::alone());
-  EXPECT_THROW(totals.complete(), Error);
-  EXPECT_EQ(totals.sum("a", 2), 2);
-  totals.complete();
-}
-
-TEST(LossTotals, CountAShareOnceHoweverOftenItIsAskedFor) {
-  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/2);
-  for (int pass = 0; pass < 2; ++pass) {
-    totals.begin(1);
-    for (int time = 0; time < 2; ++time) EXPECT_EQ(totals.sum("a", 2), pass == 0 ? 2 : 7);
-    totals.begin(0);
-    for (int time = 0; time < 2; ++time) EXPECT_EQ(totals.sum("a", 5), 7);
-    if (pass == 0) {
-      EXPECT_THAT(message_of([&] { totals.sum("a", 6); }),
-                  HasSubstr("asks for the total 'a' of 5 and of 6 in one batch"));
-    }
-    totals.complete();
-  }
+/// What a loss of 1 over this count is divided by.
+double total_of(const StepTotals& totals, const std::string& name) {
+  return 1 / totals.means({{"loss", at::full({1}, 1.0, at::kDouble), {name, 0}}})[0]
+                 .second.item<double>();
 }
 
 // 0.1 + 0.2 + 0.3 and 0.3 + 0.1 + 0.2 differ in a bit.
-TEST(LossTotals, AddPartsInTheirOrder) {
-  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/3);
-  totals.begin(1);
-  totals.sum("a", 0.2);
-  totals.begin(2);
-  totals.sum("a", 0.3);
-  totals.begin(0);
-  EXPECT_EQ(totals.sum("a", 0.1), 0.1 + 0.2 + 0.3);
+TEST(StepTotals, AddGroupsInTheirOrder) {
+  StepTotals totals(Cluster::alone());
+  totals.add({{{"a", 0.2}, {"b", 1}}});
+  totals.add({{{"a", 0.3}, {"b", 2}}});
+  totals.complete({{{"a", 0.1}, {"b", 4}}});
+  EXPECT_EQ(total_of(totals, "a"), 1 / (1 / (0.1 + 0.2 + 0.3)));
+  EXPECT_EQ(total_of(totals, "b"), 7);
+  EXPECT_THROW(total_of(totals, "c"), Error);
 }
 
-TEST(LossTotals, KnowTheLargestShareOfAllParts) {
-  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/3);
-  totals.begin(1);
-  EXPECT_EQ(totals.largest("most", 5), 5);
-  totals.begin(2);
-  EXPECT_EQ(totals.largest("most", 2), 2);
-  totals.begin(0);
-  EXPECT_EQ(totals.largest("most", 3), 5);
-  totals.complete();
-  totals.begin(2);
-  EXPECT_EQ(totals.largest("most", 2), 5);
+TEST(StepTotals, AddMicroBatchesOfAGroupAsATree) {
+  StepTotals totals(Cluster::alone());
+  totals.complete({{{"a", 0.1}}, {{"a", 0.2}}, {{"a", 0.3}}, {{"a", 0.4}}});
+  EXPECT_EQ(total_of(totals, "a"), 1 / (1 / ((0.1 + 0.2) + (0.3 + 0.4))));
+}
+
+TEST(StepTotals, RejectOtherCountsInOtherBatches) {
+  StepTotals members(Cluster::alone()), groups(Cluster::alone());
+  EXPECT_THROW(members.add({{{"a", 1}}, {{"b", 1}}}), Error);
+  groups.add({{{"a", 1}}});
+  EXPECT_THROW(groups.complete({{{"a", 1}, {"b", 1}}}), Error);
 }
 
 TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {

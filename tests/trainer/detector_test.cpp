@@ -25,13 +25,13 @@ using ::testing::ThrowsMessage;
 /// Gives what it is told to.
 class Told final : public Detector {
  public:
-  Losses compute_losses(const Batch&, const StepInfo&) override { return given; }
+  LossSums compute_losses(const Batch&, const StepInfo&) override { return given; }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return found;
   }
   const Parameters& parameters() const override { return parameters_; }
 
-  Losses given;
+  LossSums given;
   std::vector<std::vector<DetectedObject>> found;
 
  private:
@@ -53,7 +53,7 @@ class DetectorContract : public ::testing::Test {
   }
 
   /// The step ends with this sentence.
-  void expect_loss_error(const Losses& given, const std::string& part) {
+  void expect_loss_error(const LossSums& given, const std::string& part) {
     model_.given = given;
     TrainingStep step(model_, {}, {});
     LossScale scale;
@@ -87,19 +87,37 @@ class DetectorContract : public ::testing::Test {
 
 TEST_F(DetectorContract, LossesAreNumbersThatSomethingTrainedHasAPartIn) {
   const auto& w = model_.w;
+  const Count one{"images", 1};
   expect_loss_error({}, "it gave none");
-  expect_loss_error({{"fit", w * 2}},
+  expect_loss_error({{"fit", w * 2, one}},
                     "'fit' must be one floating point number, not Float of shape (2)");
-  expect_loss_error({{"fit", w.sum() > 1}},
+  expect_loss_error({{"fit", w.sum() > 1, one}},
                     "'fit' must be one floating point number, not Bool of shape ()");
-  expect_loss_error({{"fit", w.sum()}, {"size", at::Tensor()}}, "'size' is an undefined tensor");
-  expect_loss_error({{"fit", w.detach().sum()}, {"size", at::zeros({})}},
+  expect_loss_error({{"fit", w.sum(), one}, {"size", at::Tensor(), one}},
+                    "'size' is an undefined tensor");
+  expect_loss_error({{"fit", w.detach().sum(), one}, {"size", at::zeros({}), one}},
                     "no trained parameter has a part in any of them ('fit', 'size')");
+}
+
+TEST_F(DetectorContract, RejectsCountsThatContradictEachOther) {
+  const auto sum = model_.w.sum();
+  expect_loss_error({{"fit", sum, {"images", 1}}, {"size", sum, {"images", 2}}}, "'images'");
+  expect_loss_error({{"fit", sum, {"images", -1}}}, "'images'");
+  expect_loss_error({{"fit", sum, {"images", std::numeric_limits<double>::quiet_NaN()}}},
+                    "'images'");
+}
+
+TEST_F(DetectorContract, DividesByTheCountOrByOne) {
+  const auto w = model_.w;  // of ones
+  model_.given = {{"four", w.sum(), {"objects", 4}}, {"none", w.sum() * 3, {"regions", 0}}};
+  const auto losses = model_.losses(batch_, {});
+  EXPECT_EQ(losses[0].second.item<double>(), 0.5);
+  EXPECT_EQ(losses[1].second.item<double>(), 6);
 }
 
 TEST_F(DetectorContract, LossesThatNobodyTrainsWithNeedNoGradient) {
   const c10::NoGradGuard no_graph;
-  model_.given = {{"fit", model_.w.sum()}};
+  model_.given = {{"fit", model_.w.sum(), {"images", 1}}};
   EXPECT_EQ(model_.losses(batch_, {}).size(), 1U);
 }
 

@@ -23,7 +23,7 @@ at::Tensor bias_of(const Detector& model) {
 
 /// Has infinite losses from the seventh step on, once its bias is large.
 struct PoisonedDetector final : LineDetector {
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     const bool is_poisoned = bias_of(*this).item<float>() > 1e5F;
     bad_from = is_poisoned ? 6 : 1 << 20;
     bad_until = 1 << 30;

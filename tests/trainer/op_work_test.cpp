@@ -1,5 +1,5 @@
 // The work of operators, counted by hand.
-#include "millrace/trainer/op_work.h"
+#include "millrace/trainer/trace/op_work.h"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/convolution_backward.h>
@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-#include "millrace/trainer/op_trace.h"
+#include "millrace/trainer/trace/op_trace.h"
 
 namespace millrace::testing {
 namespace {

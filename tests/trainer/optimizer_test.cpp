@@ -35,7 +35,7 @@ at::Tensor pair(double a, double b) { return at::tensor({a, b}); }
 void give(at::Tensor& value, double a, double b) { value.mutable_grad() = pair(a, b); }
 
 /// The value after two steps, of a parameter and gradients that lie like `format` in memory.
-at::Tensor stepped(const std::string& type, at::MemoryFormat format) {
+at::Tensor stepped(OptimizerType type, at::MemoryFormat format) {
   const auto counted = [&](double scale) {
     return (at::arange(2 * 3 * 2 * 2, at::kFloat).view({2, 3, 2, 2}) * scale).contiguous(format);
   };
@@ -50,10 +50,10 @@ at::Tensor stepped(const std::string& type, at::MemoryFormat format) {
 }
 
 TEST(Optimizer, TakesTheSameStepsInEveryLayoutOfMemory) {
-  for (const std::string type : {"sgd", "adamw"})
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw})
     EXPECT_TRUE(at::equal(stepped(type, at::MemoryFormat::Contiguous),
                           stepped(type, at::MemoryFormat::ChannelsLast)))
-        << type;
+        << value_name(type);
 }
 
 // The figures are torch.optim.SGD's, worked by hand.
@@ -153,7 +153,7 @@ TEST(ParameterGroups, GiveBiasesOfNormsTheRateOfBiases) {
 TEST(Sgd, GivesEachWeightItsRateByTrust) {
   const double norm = std::sqrt(5.0), decay = 0.1, most = 0.02 * norm;
   const double ratio = most / (5 + decay * norm);
-  const auto after_one_step = [&](const char* trust, double lr, ParameterKind kind) {
+  const auto after_one_step = [&](Trust trust, double lr, ParameterKind kind) {
     OneParameter p(kind);
     const auto sgd = make_optimizer(p.parameters, {.momentum = 0.9,
                                                    .weight_decay = decay,
@@ -166,11 +166,11 @@ TEST(Sgd, GivesEachWeightItsRateByTrust) {
   };
   const auto moved = [&](double rate) { return pair(1 - rate * 3.1, -2 - rate * 3.8); };
   const auto weight = ParameterKind::weight;
-  EXPECT_TRUE(close(after_one_step("lars", 2, weight), moved(2 * ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step("larc", 2, weight), moved(ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step("larc", 0.001, weight), moved(0.001), 1e-12));
+  EXPECT_TRUE(close(after_one_step(Trust::lars, 2, weight), moved(2 * ratio), 1e-12));
+  EXPECT_TRUE(close(after_one_step(Trust::larc, 2, weight), moved(ratio), 1e-12));
+  EXPECT_TRUE(close(after_one_step(Trust::larc, 0.001, weight), moved(0.001), 1e-12));
   for (const auto kind : {ParameterKind::bias, ParameterKind::norm})
-    EXPECT_TRUE(close(after_one_step("lars", 0.1, kind), moved(0.1), 1e-12));
+    EXPECT_TRUE(close(after_one_step(Trust::lars, 0.1, kind), moved(0.1), 1e-12));
 }
 
 TEST(Sgd, TrustLetsWeightsOfZeroGo) {
@@ -221,7 +221,7 @@ TEST(Sgd, RefusesMomentumOfAnotherModel) {
 }
 
 TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
-  for (const std::string type : {"sgd", "adamw"}) {
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     Parameters parameters;
     auto a = parameters.add("a", pair(1, 2), ParameterKind::weight);
     auto b = parameters.add("b", pair(3, 4), ParameterKind::weight);
@@ -241,7 +241,7 @@ TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
     for (const auto& [name, tensor] : second->state()) {
       EXPECT_FALSE(name.starts_with("a"));
       EXPECT_TRUE(same(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
-          << type << ", " << name;
+          << value_name(type) << ", " << name;
     }
     b.set_requires_grad(false);  // another part altogether
     trained(false, true)->load(saved);
@@ -313,8 +313,8 @@ TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
 TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
   Parameters parameters;
   const auto empty = parameters.add("empty", at::zeros({0}), ParameterKind::weight);
-  for (const auto* kind : {"sgd", "adamw"}) {
-    const auto optimizer = make_optimizer(parameters, {.type = kind});
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
+    const auto optimizer = make_optimizer(parameters, {.type = type});
     EXPECT_EQ(optimizer->step(0.1).gradient_norm, 0);
     empty.mutable_grad() = at::zeros({0});
     EXPECT_EQ(optimizer->step(0.1).not_finite, "");
@@ -322,11 +322,11 @@ TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
 }
 
 TEST(Optimizer, OfGroupsChangesNothingWhereOneOfThemIsNotFinite) {
-  for (const auto* kind : {"sgd", "adamw"}) {
+  for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     OneParameter p;
     const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::bias);
     const auto optimizer =
-        make_optimizer(p.parameters, {.type = kind, .groups = {{.match = "q", .lr_factor = 2}}});
+        make_optimizer(p.parameters, {.type = type, .groups = {{.match = "q", .lr_factor = 2}}});
     give(p.value, 1, 1);
     other.mutable_grad() = at::tensor({std::numeric_limits<double>::quiet_NaN()});
     EXPECT_EQ(optimizer->step(0.1).not_finite, "q");

@@ -27,8 +27,8 @@ class HalfDetector final : public Detector {
   explicit HalfDetector(double slope) : slope_(slope) {
     w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::bias);
   }
-  Losses compute_losses(const Batch&, const StepInfo&) override {
-    return {{"fit", (w_.to(at::kHalf) * slope_).to(at::kFloat).sum()}};
+  LossSums compute_losses(const Batch&, const StepInfo&) override {
+    return {{"fit", (w_.to(at::kHalf) * slope_).to(at::kFloat).sum(), {"images", 1}}};
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return {};
@@ -165,10 +165,10 @@ TEST(LossScale, OverflowsOfAStaticOneOrOfLossesAreBadSteps) {
 class LinearDetector final : public Detector {
  public:
   LinearDetector() { w_ = parameters_.add("w", at::full({1, 1}, 1.0), ParameterKind::weight); }
-  Losses compute_losses(const Batch&, const StepInfo&) override {
+  LossSums compute_losses(const Batch&, const StepInfo&) override {
     const auto y = at::linear(at::full({1, 1}, 1.0), w_);
     EXPECT_EQ(y.scalar_type(), at::kBFloat16);
-    return {{"fit", y.to(at::kFloat).sum()}};
+    return {{"fit", y.to(at::kFloat).sum(), {"images", 1}}};
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return {};

@@ -40,7 +40,7 @@ class SomeDetector final : public Detector {
     seen_ = parameters_.add("seen", at::zeros({1}), ParameterKind::buffer);
   }
 
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     auto fit = w_.sum() * 0, odd = w_.sum() * 0;
     double count = 0, odds = 0;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -64,9 +64,8 @@ class SomeDetector final : public Detector {
     }
     if (step.figures) step.figures->add("odd/share", odds, count);
     if (step.figures && odds > 0) step.figures->add("odd/loss", odd.detach().item<double>(), odds);
-    if (!asks_for_totals) return {{"fit", fit}};
-    return {{"fit", fit / step.total("images", count)},
-            {"odd", odd / std::max(1.0, step.total("odd images", odds))}};
+    if (leaves_out_odd && odds == 0) return {{"fit", fit, {"images", count}}};
+    return {{"fit", fit, {"images", count}}, {"odd", odd, {"odd images", odds}}};
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return {};
@@ -78,7 +77,7 @@ class SomeDetector final : public Detector {
   }
 
   double bad_image = -1, factor = 1;
-  bool asks_for_totals = true, normalises = false, keeps_last = true;
+  bool leaves_out_odd = false, normalises = false, keeps_last = true;
   std::vector<std::pair<int, int>> sizes;  // the sizes to pad batches to
 
  private:
@@ -199,11 +198,16 @@ TEST(RanksStep, TakesTheChiefsRunningStatisticsAndPadsToTheLargestBatchOfAllRank
   EXPECT_EQ(steps.model.sizes, (std::vector{std::pair(9, 2 + last)}));
 }
 
-TEST(RanksStep, RefusesADetectorThatDividesByNoTotal) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank needs none";
-  Steps steps;
-  steps.model.asks_for_totals = false;
-  EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("cannot be trained in parts"));
+TEST(RanksStep, DoesWithoutObjectsOnOneRank) {
+  const std::set<std::int64_t> lost{1, 3};  // the first rank has even images alone
+  expect_steps_of_one_process({.lost = lost}, {.all = Cluster::alone(), .lost = lost});
+}
+
+TEST(RanksStep, RejectsALossThatOneRankLeavesOut) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has all images";
+  Steps steps{.lost = {1, 3}};
+  steps.model.leaves_out_odd = true;
+  EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("[images, odd images]"));
 }
 
 /// Whether every figure of every step and every value at the end have the same bits.
@@ -305,7 +309,7 @@ TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
         if (i != 3 && i != cluster->rank())
           loss = loss + values[static_cast<std::size_t>(i)].sum() *
                             static_cast<double>(10 * cluster->rank() + i);
-      buckets.collect();
+      buckets.begin_group(0, /*is_last=*/true);
       loss.backward();
       const auto present = buckets.finish();
       EXPECT_EQ(present[3], '0');

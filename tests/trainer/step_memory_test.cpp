@@ -1,5 +1,6 @@
 #include "millrace/trainer/memory/step_memory.h"
 
+#include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,8 +21,7 @@ void take_step(StepMemory& memory, std::int64_t number) {
   std::vector<Batch> batches(1);
   batches[0].images.resize(2);
   memory.before_step();
-  const auto below_peak = static_cast<std::size_t>(peak_rss_bytes() - rss_bytes());
-  const std::vector<char> taken(below_peak + (std::size_t{32} << 20), 1);
+  const auto taken = at::ones({peak_rss_bytes() - rss_bytes() + (32 << 20)}, at::kByte);
   memory.after_step(number, batches, std::vector<StepPlace>{{.width = 100, .height = 100}});
 }
 

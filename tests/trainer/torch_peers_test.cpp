@@ -50,7 +50,7 @@ void expect_rates(const nlohmann::json& expected, const ScheduleOptions& options
   for (std::int64_t epoch = 0; epoch < 12; ++epoch)
     EXPECT_NEAR(schedule.rate({static_cast<double>(epoch), epoch, epoch}),
                 expected.at(static_cast<std::size_t>(epoch)).get<double>(), 1e-12)
-        << options.type << " " << epoch;
+        << value_name(options.type) << " " << epoch;
 }
 
 TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {

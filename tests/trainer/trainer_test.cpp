@@ -54,7 +54,7 @@ TEST(Trainer, LearnsTheLine) {
 
 TEST(Trainer, CallsAfterTrainWhereTheDetectorThrowsSomethingThatIsNoException) {
   struct Odd final : LineDetector {
-    Losses compute_losses(const Batch&, const StepInfo&) override { throw 7; }
+    LossSums compute_losses(const Batch&, const StepInfo&) override { throw 7; }
   } model;
   Fixture f;
   bool called = false;
@@ -229,9 +229,9 @@ class RunningDetector final : public LineDetector {
       all_.add(parameter.name, parameter.value, parameter.kind);
     mean_ = all_.add("line.mean", at::zeros({1}), ParameterKind::buffer);
   }
-  Losses compute_losses(const Batch& batch, const StepInfo& step) override {
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     auto losses = LineDetector::compute_losses(batch, step);
-    mean_.lerp_(losses[0].second.detach().reshape({1}), 0.5);
+    mean_.lerp_(losses[0].sum.detach().reshape({1}), 0.5);
     return losses;
   }
   const Parameters& parameters() const override { return all_; }

@@ -269,31 +269,4 @@ CoverageSummary summary(const SeenData& data, const std::vector<ObjectCoverage>&
   return result;
 }
 
-std::optional<AnchorAdvice> better_sizes(
-    const SeenData& data, const std::vector<double>& sizes,
-    const std::function<AnchorRule(const std::vector<double>&)>& rule_of) {
-  constexpr std::size_t kEnough = 4000;  // images
-  constexpr double kWorthIt = 0.01;      // of the objects
-  const auto part = thinned(data, kEnough);
-  const auto counts = [&](const std::vector<double>& of) {
-    return summary(part, anchor_coverage(part, rule_of(of))).all;
-  };
-  const auto now = counts(sizes);
-  AnchorAdvice advice{.sizes = sizes, .foreground_now = now.share(Reach::foreground)};
-  advice.foreground_then = advice.foreground_now + kWorthIt;
-  bool is_better = false;
-  for (const double first : {4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64}) {
-    std::vector<double> tried;
-    for (std::size_t l = 0; l < sizes.size(); ++l)
-      tried.push_back(std::ldexp(first, static_cast<int>(l)));
-    const auto then = counts(tried);
-    if (then.share(Reach::foreground) > advice.foreground_then && then.recall(0) >= now.recall(0)) {
-      advice.sizes = tried;
-      advice.foreground_then = then.share(Reach::foreground);
-      is_better = true;
-    }
-  }
-  return is_better ? std::optional(advice) : std::nullopt;
-}
-
 }  // namespace millrace

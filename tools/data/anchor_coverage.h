@@ -4,8 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 #include "millrace/tools/data/object_statistics.h"
@@ -67,17 +65,5 @@ struct CoverageSummary {
   std::array<CoverageCounts, std::tuple_size_v<SizeCounts>> by_size;  // as size_kind has them
 };
 CoverageSummary summary(const SeenData& data, const std::vector<ObjectCoverage>& coverage);
-
-/// Other sizes of anchors, one a level, each twice as large as the last, under which more objects
-/// have an anchor with the foreground IoU, and no fewer one that overlaps them by half. `rule_of`
-/// makes the rule of some sizes. Nothing where those in use, `sizes`, are as good to within a
-/// hundredth of the objects, or there is no object. Looks at a part of a large data set.
-struct AnchorAdvice {
-  std::vector<double> sizes;
-  double foreground_now = 0, foreground_then = 0;  // shares of the objects
-};
-std::optional<AnchorAdvice> better_sizes(
-    const SeenData& data, const std::vector<double>& sizes,
-    const std::function<AnchorRule(const std::vector<double>&)>& rule_of);
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
@@ -114,18 +115,6 @@ void check_categories(const NamedSplit& split, coco::Findings& findings) {
                                              categories.front().id, categories.back().id)});
 }
 
-std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table) {
-  std::optional<std::pair<std::size_t, std::size_t>> result;
-  const auto objects = [&](std::size_t k) { return table[k][0].objects; };
-  for (std::size_t k = 0; k < table.size(); ++k) {
-    if (objects(k) == 0) continue;
-    if (!result) result = {k, k};
-    if (objects(k) > objects(result->first)) result->first = k;
-    if (objects(k) < objects(result->second)) result->second = k;
-  }
-  return result;
-}
-
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings) {
   if (splits.empty()) return;
@@ -147,14 +136,17 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
   for (std::size_t s = 1; s < splits.size(); ++s)
     for (std::size_t k = 0; k < classes.size(); ++k)
       if (table[k][s].objects == 0) findings.add(kNothingToScore, {.what = classes[k]});
-  const auto found = extreme_classes(table);
-  if (!found) return;
-  const auto [most, least] = *found;
-  const auto larger = table[most][0].objects, smaller = table[least][0].objects;
-  if (larger > 100 * smaller)
-    findings.add(kImbalance,
-                 {.what = fmt::format("{}: {} objects of '{}', {} of '{}'", splits[0].name, larger,
-                                      classes[most], smaller, classes[least])});
+  std::vector<std::size_t> learned;  // classes with an object
+  for (std::size_t k = 0; k < trained.size(); ++k)
+    if (trained[k] > 0) learned.push_back(k);
+  if (learned.empty()) return;
+  const auto objects = [&](std::size_t k) { return trained[k]; };
+  const auto most = *std::ranges::max_element(learned, {}, objects),
+             least = *std::ranges::min_element(learned, {}, objects);
+  if (trained[most] > 100 * trained[least])
+    findings.add(kImbalance, {.what = fmt::format("{}: {} objects of '{}', {} of '{}'",
+                                                  splits[0].name, trained[most], classes[most],
+                                                  trained[least], classes[least])});
 }
 
 SizeCounts check_sizes(const DataSplit& split, std::int64_t short_side, std::int64_t max_side,

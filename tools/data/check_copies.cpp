@@ -45,15 +45,15 @@ void keep_alike(std::vector<Entry>& entries) {
 
 }  // namespace
 
-void check_copies(std::span<const MarkedSplit> splits, coco::Findings& findings) {
+void check_copies(std::span<const NamedSplit> splits, coco::Findings& findings) {
   const auto image = [&](const Entry& one) -> const coco::Image& {
-    return splits[one.split].split.annotations->images[one.image];
+    return splits[one.split].data.annotations->images[one.image];
   };
   const auto name = [&](const Entry& one) {
-    return std::string(splits[one.split].split.annotations->text(image(one).file_name));
+    return std::string(splits[one.split].data.annotations->text(image(one).file_name));
   };
   const auto path = [&](const Entry& one) {
-    return (splits[one.split].split.images / name(one)).lexically_normal();
+    return (splits[one.split].data.images / name(one)).lexically_normal();
   };
   std::vector<Entry> entries;
   for (std::size_t s = 0; s < splits.size(); ++s)

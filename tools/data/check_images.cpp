@@ -184,6 +184,18 @@ void check_file_names(const DataSplit& split, coco::Findings& findings) {
   }
 }
 
+std::size_t check_split(NamedSplit& split, const SplitChecks& checks, coco::Findings& findings,
+                        const std::function<void()>& on_image) {
+  const auto& [data, images, classes, category_ids] = split.data;
+  check_categories(split, findings);
+  if (checks.images) {
+    check_file_names(split.data, findings);
+    split.marks =
+        check_images(split.data, *checks.images, findings, on_image, checks.image_options);
+  }
+  return coco::check_objects(*data, category_ids, checks.shapes, findings);
+}
+
 void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
                    const std::function<void()>& on_sample, const ImageOptions& options) {
   const Decode decoder{.strict = options.strict_decoding,

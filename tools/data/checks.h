@@ -59,16 +59,6 @@ std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco:
 /// Files that two images share, and image files beside the split's own that no image names.
 void check_file_names(const DataSplit& split, coco::Findings& findings);
 
-/// A split and the marks of its files.
-struct MarkedSplit {
-  std::string name;
-  DataSplit split;
-  std::vector<FileMark> marks;
-};
-
-/// Files with the same bytes, in one split and across splits. Reads those with equal marks.
-void check_copies(std::span<const MarkedSplit> splits, coco::Findings& findings);
-
 /// Reads each sample of a source and may decode its image; calls `on_sample` after it, in any
 /// thread.
 void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
@@ -77,8 +67,12 @@ void check_samples(const Source<Sample>& source, bool decode, coco::Findings& fi
 /// A split as training or evaluation would see it.
 struct NamedSplit {
   std::string name;
-  DataSplit data;  // kNoCategory is the id of a class that is not there
+  DataSplit data;                    // kNoCategory is the id of a class that is not there
+  std::vector<FileMark> marks = {};  // of its files; empty: these were not checked
 };
+
+/// Files with the same bytes, in one split and across splits. Reads those with equal marks.
+void check_copies(std::span<const NamedSplit> splits, coco::Findings& findings);
 
 /// Counts of one class in one split; crowds do not count.
 struct ClassCount {
@@ -96,13 +90,22 @@ void check_categories(const NamedSplit& split, coco::Findings& findings);
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
 
+/// What `check_split` looks at.
+struct SplitChecks {
+  bool shapes = true;
+  std::optional<ImageCheck> images = ImageCheck::decode;  // nullopt: no file
+  ImageOptions image_options = {};
+};
+
+/// The categories, objects and files of a split, whose marks it sets. Calls `on_image` as
+/// check_images. Returns how many images have an object to learn.
+std::size_t check_split(NamedSplit& split, const SplitChecks& checks, coco::Findings& findings,
+                        const std::function<void()>& on_image);
+
 /// Classes that may be another's by a slip of the pen ("Dog" or "dgo" beside "dog"), by how many
 /// objects each has: names that differ in case, spaces or signs alone; in one letter, where one has
 /// a twentieth of the other's objects. `check_classes` calls it for the objects to train on.
 void check_class_names(std::span<const std::string> names, std::span<const std::uint64_t> objects,
                        coco::Findings& findings);
-
-/// The classes with the most and with the fewest objects to train on, except those without any.
-std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table);
 
 }  // namespace millrace

@@ -1,5 +1,6 @@
 #include "millrace/tools/data/object_statistics.h"
 
+#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -12,23 +13,6 @@
 
 namespace millrace {
 namespace {
-
-/// Adds what is learned of a sample. Its boxes are in pixels of `image.original`.
-void add_resized(SeenData& data, SeenImage image, const Instances& objects,
-                 const ResizeRule& resize) {
-  image.seen = resize ? resize(image.original) : image.original;
-  const auto scale = [](int seen, int original) {
-    return static_cast<float>(seen) / static_cast<float>(original);
-  };
-  const float x = scale(image.seen.width, image.original.width),
-              y = scale(image.seen.height, image.original.height);
-  Instances moved{.boxes = objects.boxes,
-                  .classes = objects.classes,
-                  .crowd = objects.crowd,
-                  .segmentations = objects.segmentations};
-  for (auto& box : moved.boxes) box = {box.x1 * x, box.y1 * y, box.x2 * x, box.y2 * y};
-  add_image(data, image, moved);
-}
 
 /// Appends the images and objects of `part`.
 void append(SeenData& data, const SeenData& part) {
@@ -46,15 +30,17 @@ void append(SeenData& data, const SeenData& part) {
 
 double SeenObject::size() const { return std::sqrt(double{box.width()} * double{box.height()}); }
 
-void add_image(SeenData& data, SeenImage image, const Instances& objects) {
+void add_image(SeenData& data, SeenImage image, const Instances& objects, float x, float y) {
   image.first = static_cast<std::uint32_t>(data.objects.size());
   image.count = static_cast<std::uint32_t>(objects.size());
-  for (std::size_t i = 0; i < objects.size(); ++i)
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const auto& box = objects.boxes[i];
     data.objects.push_back(
-        {.box = objects.boxes[i],
+        {.box = {box.x1 * x, box.y1 * y, box.x2 * x, box.y2 * y},
          .label = objects.classes[i],
          .crowd = objects.crowd[i] != 0,
          .has_shape = !std::holds_alternative<std::monostate>(objects.segmentations[i])});
+  }
   data.images.push_back(image);
 }
 
@@ -67,13 +53,16 @@ SeenData seen_data(const Source<Sample>& source, std::vector<std::string> classe
     const auto begin = static_cast<std::int64_t>(p) * kPart;
     for (auto i = begin; i < std::min(begin + kPart, source.size()); ++i) try {
         const auto sample = source.about(i);
-        if (sample.width <= 0 || sample.height <= 0)
+        if (sample.width <= 0 || sample.height <= 0) {
           ++part.without_size;
-        else
-          add_resized(
-              part,
-              {.image_id = sample.image_id, .sample = i, .original = {sample.width, sample.height}},
-              sample.objects, resize);
+          continue;
+        }
+        const cv::Size original(sample.width, sample.height),
+            seen = resize ? resize(original) : original;
+        add_image(
+            part, {.image_id = sample.image_id, .sample = i, .original = original, .seen = seen},
+            sample.objects, static_cast<float>(seen.width) / static_cast<float>(original.width),
+            static_cast<float>(seen.height) / static_cast<float>(original.height));
       } catch (const DataError&) {  // the flow tells of it, as data.on_error says
         ++part.unreadable;
       }
@@ -131,6 +120,14 @@ std::size_t crowd_count(const SeenData& data) {
 std::size_t size_kind(double size) {
   return static_cast<std::size_t>(std::ranges::upper_bound(kSizeBounds, size) -
                                   kSizeBounds.begin());
+}
+
+std::vector<std::string> size_names() {
+  std::vector<std::string> names = {fmt::format("under {:g}", kSizeBounds.front())};
+  for (std::size_t k = 1; k < kSizeBounds.size(); ++k)
+    names.push_back(fmt::format("{:g} to {:g}", kSizeBounds[k - 1], kSizeBounds[k]));
+  names.push_back(fmt::format("{:g} and more", kSizeBounds.back()));
+  return names;
 }
 
 SizeCounts size_counts(const SeenData& data) {

@@ -60,9 +60,8 @@ using ResizeRule = std::function<cv::Size(cv::Size original)>;
 SeenData seen_data(const Source<Sample>& source, std::vector<std::string> classes,
                    const ResizeRule& resize);
 
-/// Appends an image, for those who have a batch instead of a source. `objects` are in pixels of
-/// `seen`.
-void add_image(SeenData& data, SeenImage image, const Instances& objects);
+/// Appends an image and its objects, whose boxes times `x` and `y` are in pixels of `image.seen`.
+void add_image(SeenData& data, SeenImage image, const Instances& objects, float x = 1, float y = 1);
 
 /// About `most` of the images, evenly over all; all if there are no more.
 SeenData thinned(const SeenData& data, std::size_t most);
@@ -78,6 +77,8 @@ std::size_t crowd_count(const SeenData& data);
 
 /// How many objects of each size, as check_sizes counts them.
 SizeCounts size_counts(const SeenData& data);
+/// "under 16", "16 to 32", ... as kSizeBounds parts them.
+std::vector<std::string> size_names();
 /// The place of a size, in pixels, among the kinds that kSizeBounds parts.
 std::size_t size_kind(double size);
 

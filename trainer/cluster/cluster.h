@@ -51,6 +51,9 @@ class Cluster {
   /// Returns once all ranks have called it.
   void meet(std::string_view what) const { gather(what, {}); }
 
+  /// How many of the calls above there have been.
+  std::int64_t exchanges() const { return exchanges_; }
+
   /// Total seconds that this rank has waited for others in the calls above.
   double waited_s() const { return waited_s_; }
 
@@ -70,6 +73,7 @@ class Cluster {
 
   std::unique_ptr<MpiWorld> world_;
   std::int64_t rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  mutable std::int64_t exchanges_ = 0;
   mutable double waited_s_ = 0;
 };
 

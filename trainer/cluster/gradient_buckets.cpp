@@ -65,7 +65,7 @@ struct GradientBuckets::Taker final : torch::autograd::FunctionPreHook {
 struct GradientBuckets::Hook final : torch::autograd::PostAccumulateGradHook {
   Hook(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
   void operator()(const torch::autograd::Variable& value) override {
-    if (!buckets_.collects_ || buckets_.micro_batches_ > 1) return;
+    if (!buckets_.is_last_ || buckets_.numbers_ > 1) return;
     buckets_.fill(slot_, value.grad());
     buckets_.begin_sums();
   }
@@ -120,23 +120,21 @@ GradientBuckets::~GradientBuckets() {
   }
 }
 
-void GradientBuckets::begin(std::size_t micro_batches) {
-  micro_batches_ = micro_batches;
+void GradientBuckets::begin(std::size_t numbers) {
+  numbers_ = numbers;
   first_ = 0;
-  if (micro_batches == 1) return;
-  for (auto& slot : slots_) slot.tree.emplace(micro_batches);
+  if (numbers == 1) return;
+  for (auto& slot : slots_) slot.tree.emplace(numbers);
 }
-
-void GradientBuckets::collect() { collects_ = true; }
 
 void GradientBuckets::take(std::size_t index, const at::Tensor& gradient) {
   auto& slot = slots_[index];
   const auto number = first_ + MicroBatches::current();
   const std::lock_guard lock(mutex_);
   slot.tree->add(number, gradient);
-  if (!collects_) return;
+  if (!is_last_) return;
   slot.tree->complete(number);
-  for (std::size_t other = 0; other < micro_batches_; ++other)
+  for (std::size_t other = 0; other < numbers_; ++other)
     if (!slot.tree->is_complete(other)) return;
   fill(index, slot.tree->sum());
   begin_sums();
@@ -165,7 +163,7 @@ std::string GradientBuckets::finish() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& slot = slots_[i];
     if (slot.tree) {  // not every micro-batch has one
-      for (std::size_t number = 0; number < micro_batches_; ++number) slot.tree->complete(number);
+      for (std::size_t number = 0; number < numbers_; ++number) slot.tree->complete(number);
       slot.value.mutable_grad() = slot.tree->sum();
       slot.tree.reset();
     }
@@ -187,7 +185,7 @@ std::string GradientBuckets::finish() {
   }
   for (auto& slot : slots_) slot.is_filled = false;
   begun_ = 0;
-  collects_ = false;
+  is_last_ = false;
   return present;
 }
 

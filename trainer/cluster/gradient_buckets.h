@@ -55,20 +55,18 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   ~GradientBuckets();
 
-  /// A step begins, of so many micro-batches side by side (MicroBatches), whose gradients are added
-  /// as a tree; a micro-batch's own over the step's passes come before.
-  void begin(std::size_t micro_batches);
+  /// A step begins whose micro-batches have `numbers` numbers (MicroBatchGroup). Gradients of one
+  /// number are added as they come, then those of all numbers as a tree.
+  void begin(std::size_t numbers);
 
-  /// The micro-batches that follow are those from this number on, until it is called again.
-  void begin_pass(std::size_t first) { first_ = first; }
+  /// The backward passes that follow are those of a group whose numbers count from `first`. With
+  /// `is_last` nothing comes for these numbers afterwards; once all have had theirs, gradients are
+  /// summed over the ranks.
+  void begin_group(std::size_t first, bool is_last) { first_ = first, is_last_ = is_last; }
 
-  /// From now on a backward pass is the last of its micro-batches; once all have had theirs,
-  /// gradients are summed.
-  void collect();
-
-  /// After that pass: adds gradients of earlier passes alone, and zeros for parameters without, and
-  /// waits for all sums. Returns a '1' for each trained parameter with a gradient on this rank,
-  /// else '0'.
+  /// After the last group: adds gradients of earlier passes alone, and zeros for parameters
+  /// without, and waits for all sums. Returns a '1' for each trained parameter with a gradient on
+  /// this rank, else '0'.
   std::string finish();
 
   /// Makes the sums the gradients of the parameters with a '1', in place; the others get none.
@@ -84,7 +82,7 @@ class GradientBuckets {
     at::Tensor value, sum;  // the parameter, and its view of the bucket
     std::size_t bucket = 0;
     bool is_filled = false;
-    std::optional<TensorTree> tree;  // of the micro-batches, if there are several
+    std::optional<TensorTree> tree;  // of the numbers, if there are several
     const void* taker = nullptr;     // a hook of `value`
   };
   struct Bucket {
@@ -101,9 +99,9 @@ class GradientBuckets {
   std::vector<Slot> slots_;  // as the parameters
   std::vector<Bucket> buckets_;
   std::size_t begun_ = 0;  // buckets whose sum has begun
-  std::size_t micro_batches_ = 1;
-  std::size_t first_ = 0;  // of them, in this pass
-  bool collects_ = false;
+  std::size_t numbers_ = 1;
+  std::size_t first_ = 0;  // of this group
+  bool is_last_ = false;
   std::mutex mutex_;  // of all that backward passes change
 };
 

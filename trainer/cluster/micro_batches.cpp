@@ -132,6 +132,7 @@ void MicroBatchSum::operator()(const at::Tensor& values) {
         "micro-batches, each with data.batch_size = train.micro_batch, or take \"gn\" or a frozen "
         "norm",
         all_.count()));
+  if (all_.count() == 1) return over_ranks_(values);
   values.copy_(all_.join("statistics", values, [&](const std::vector<at::Tensor>& all) {
     const auto sum =
         tree_sum(all.size(), [&](std::size_t i) { return i == 0 ? all[i].clone() : all[i]; });

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -85,7 +86,7 @@ class MicroBatchSum final : public RankSum {
  private:
   MicroBatches& all_;
   RankSum& over_ranks_;
-  bool has_moved_ = false;
+  std::atomic<bool> has_moved_ = false;
 };
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
@@ -14,8 +15,8 @@
 namespace millrace {
 namespace {
 
-using Sizes =
-    std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t, std::vector<std::int64_t>>>;
+using Sizes = std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int64_t,
+                                     std::int64_t, std::vector<std::int64_t>>>;
 
 /// A wish as it travels, sizes apart: few bytes, so that one exchange takes them all.
 using WishFields = std::tuple<std::string, int, bool, bool, std::uint64_t, double, double,
@@ -24,7 +25,8 @@ using WishFields = std::tuple<std::string, int, bool, bool, std::uint64_t, doubl
 WishFields fields_of(const StepWish& wish) {
   Sizes sizes;
   for (const auto& batch : wish.batches)
-    sizes.emplace_back(batch.images, batch.width, batch.height, batch.ids);
+    sizes.emplace_back(batch.images, batch.width, batch.height, batch.most_objects,
+                       batch.objects_with_shape, batch.ids);
   return {wish.stop,   wish.signal, wish.figures, wish.checkpoint, wish.data_place, wish.waited_s,
           wish.busy_s, wish.hyper,  sizes};
 }
@@ -34,14 +36,14 @@ void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const C
   const auto mine = static_cast<std::size_t>(cluster.rank());
   auto& places = agreement.places;
   places.resize(all[mine].size());
-  std::int64_t images = 0;
+  std::int64_t images = 0, most_objects = 0, with_shape = 0;
   for (std::size_t i = 0; i < places.size(); ++i)
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       if (all[rank].size() != places.size())
         throw Error(fmt::format("{} has {} batches in this step, {} has {}",
                                 cluster.name(static_cast<std::int64_t>(rank)), all[rank].size(),
                                 cluster.name(), places.size()));
-      const auto& [count, width, height, ids] = all[rank][i];
+      const auto& [count, width, height, objects, shapes, ids] = all[rank][i];
       if (!ids.empty()) agreement.ids.push_back(ids);
       if (rank == mine) places[i].first_image = images;
       images += count;
@@ -49,7 +51,25 @@ void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const C
       places[i].height = std::max(places[i].height, height);
       auto& fewest = places[i].fewest_images;
       fewest = rank == 0 ? count : std::min(fewest, count);
+      most_objects = std::max(most_objects, objects);
+      with_shape += shapes;
     }
+  for (auto& place : places)
+    place.most_objects = most_objects, place.objects_with_shape = with_shape;
+}
+
+/// Sets what of a batch's objects its size says.
+void count_objects(const Batch& batch, BatchSize& size) {
+  for (const auto& objects : batch.objects) {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      if (objects.crowd[i]) continue;
+      ++count;
+      if (!std::holds_alternative<std::monostate>(objects.segmentations[i]))
+        ++size.objects_with_shape;
+    }
+    size.most_objects = std::max(size.most_objects, count);
+  }
 }
 
 constexpr double kShareTold = 0.05;  // of the time
@@ -60,6 +80,7 @@ std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids) {
   std::vector<BatchSize> sizes;
   for (const auto& batch : batches) {
     auto& size = sizes.emplace_back(std::ssize(batch.images), batch.width, batch.height);
+    count_objects(batch, size);
     if (!with_ids) continue;
     for (const auto& image : batch.images) size.ids.push_back(image.image_id);
   }

@@ -18,7 +18,8 @@ namespace millrace {
 /// What the other ranks need to know of a batch.
 struct BatchSize {
   std::int64_t images = 0;
-  std::int32_t width = 0, height = 0;  // padded
+  std::int32_t width = 0, height = 0;                     // padded
+  std::int64_t most_objects = 0, objects_with_shape = 0;  // see StepInfo
   std::vector<std::int64_t> ids = {};  // of the images; empty unless they are asked for
 };
 
@@ -30,6 +31,7 @@ struct StepPlace {
   std::int64_t first_image = 0;        // among all of the step
   std::int32_t width = 0, height = 0;  // largest padding of all ranks in this micro-batch
   std::int64_t fewest_images = 0;      // that any rank has of it
+  std::int64_t most_objects = 0, objects_with_shape = 0;  // of the whole step, see StepInfo
 };
 
 /// What one rank says before a step.

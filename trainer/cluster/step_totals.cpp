@@ -4,67 +4,82 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
+#include <tuple>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/tree_sum.h"
+#include "millrace/models/detector/loss_sums.h"
+#include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
+namespace {
 
-double StepTotals::sum(std::string_view name, std::span<const double> locals) {
-  const auto tree = [](std::span<const double> all) {
-    return tree_sum(all.size(), [&](std::size_t i) { return all[i]; });
-  };
-  const auto of_ranks = [&](const std::vector<double>& own) {
-    return tree(cluster_.numbers(name, std::vector{tree(own)}));
-  };
-  return combined(name, locals, of_ranks, std::plus<>());
+using Names = std::vector<std::string>;
+
+Names names_of(const Counts& counts) {
+  Names names;
+  for (const auto& count : counts) names.push_back(count.name);
+  return names;
 }
 
-double StepTotals::largest(std::string_view name, std::span<const double> locals) {
-  const auto of_ranks = [&](const std::vector<double>& own) {
-    return std::ranges::max(cluster_.numbers(name, std::vector{std::ranges::max(own)}));
-  };
-  return combined(name, locals, of_ranks, [](double a, double b) { return std::max(a, b); });
+/// Throws Error if two batches of a step, named in the message, were counted differently.
+void check_same(const std::string& title, const Names& first, const std::string& whose_first,
+                const Names& other, const std::string& whose_other) {
+  if (first == other) return;
+  throw Error(fmt::format(
+      "{} gave losses over [{}] for {}, and over [{}] for {}: every batch of a step must have the "
+      "same losses, of 0 if it has no objects",
+      title, fmt::join(first, ", "), whose_first, fmt::join(other, ", "), whose_other));
 }
 
-double StepTotals::combined(std::string_view name, std::span<const double> locals,
-                            const std::function<double(const std::vector<double>&)>& over_ranks,
-                            const std::function<double(double, double)>& over_parts) {
-  const bool is_first_asked = part_ == std::min<std::size_t>(1, parts_ - 1);
-  auto found = shares_.find(name);
-  if (found == shares_.end()) {
-    if (are_known_ || !is_first_asked)
-      throw Error(
-          fmt::format("{} asks for the total '{}' in some micro-batches only; it must ask for the "
-                      "same ones in each",
-                      title_, name));
-    found = shares_.emplace(name, std::vector<double>(parts_)).first;
+double tree_of(std::size_t count, const auto& number_of) {
+  return tree_sum(count, [&](std::size_t i) -> double { return number_of(i); });
+}
+
+}  // namespace
+
+Counts StepTotals::sum_of(const std::vector<Counts>& group) const {
+  auto sum = group.front();
+  for (const auto& own : group)
+    check_same(title_, names_of(sum), "one micro-batch", names_of(own), "another");
+  for (std::size_t name = 0; name < sum.size(); ++name)
+    sum[name].number = tree_of(group.size(), [&](std::size_t i) { return group[i][name].number; });
+  return sum;
+}
+
+void StepTotals::complete(const std::vector<Counts>& first) {
+  groups_.front() = sum_of(first);
+  std::vector<std::tuple<Names, std::vector<double>>> mine;
+  for (const auto& group : groups_) {
+    std::vector<double> numbers;
+    for (const auto& count : group) numbers.push_back(count.number);
+    mine.emplace_back(names_of(group), numbers);
   }
-  auto& shares = found->second;
-  if (!are_known_) {
-    const std::vector<double> given(locals.begin(), locals.end());
-    const auto [own, is_first] = asked_.emplace(name, given);
-    if (is_first)
-      shares[part_] = over_ranks(given);
-    else if (own->second != given)
-      throw Error(
-          fmt::format("{} asks for the total '{}' of {} and of {} in one batch; each needs a name "
-                      "of its own",
-                      title_, name, fmt::join(own->second, ", "), fmt::join(given, ", ")));
-    if (part_ > 0) return shares[part_];
+  const auto all = gather_values(cluster_, "counts of the losses", mine);
+
+  const auto& names = std::get<0>(all[0][0]);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].size() != mine.size())
+      throw Error(title_ + ": ranks have other numbers of micro-batches in this step");
+    for (const auto& [own, numbers] : all[rank])
+      check_same(title_, names, "a batch of " + cluster_.name(0), own,
+                 "one of " + cluster_.name(static_cast<std::int64_t>(rank)));
   }
-  return std::accumulate(shares.begin() + 1, shares.end(), shares.front(), over_parts);
+  for (std::size_t name = 0; name < names.size(); ++name) {
+    double total = 0;
+    for (std::size_t group = 0; group < mine.size(); ++group) {
+      const auto of_group = tree_of(
+          all.size(), [&](std::size_t rank) { return std::get<1>(all[rank][group])[name]; });
+      total = group == 0 ? of_group : total + of_group;
+    }
+    totals_.push_back({names[name], total});
+  }
 }
 
-void StepTotals::complete() {
-  if (shares_.empty())
-    throw Error(
-        title_ +
-        " cannot be trained in parts: its losses are divided by no StepInfo::total, so those of "
-        "micro-batches and of ranks would not add up to the large batch's; set "
-        "optimizer.accumulate = 1 and start one process alone");
-  are_known_ = true;
+Losses StepTotals::means(const LossSums& sums) const try {
+  return divided(sums, totals_);
+} catch (const Error& problem) {
+  throw Error(title_ + ": " + problem.what());
 }
 
 }  // namespace millrace

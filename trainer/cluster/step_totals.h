@@ -1,90 +1,45 @@
-// What the losses of a step in several parts are divided by.
+// What the losses of a step are divided by.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <map>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "millrace/models/detector/detector.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/cluster/micro_batches.h"
 
 namespace millrace {
 
-/// Totals of a step of one batch per rank, or of several one after the other, which are added up in
-/// their order. All ranks meet in every sum of a part whose shares are not known yet. Shares of the
-/// ranks, and of the micro-batches that a rank computes side by side, are added as one tree.
+/// The counts of a step's losses, added up over the micro-batches that a rank computes side by side
+/// and over the ranks as one tree, then over the groups of micro-batches that follow each other, in
+/// their order. For one step.
 ///
-/// The shares of all parts but the first are collected before (ask_totals_of); the first part then
-/// completes the totals while its losses are computed, so that it needs one pass.
-class StepTotals final : public LossTotals {
+/// Groups after the first are counted before; the first is counted by its losses, so that its
+/// forward pass runs once.
+class StepTotals {
  public:
   /// Messages begin with the detector's `title`.
-  explicit StepTotals(const Cluster& cluster, std::string title = "the detector",
-                      std::size_t parts = 1)
-      : cluster_(cluster), title_(std::move(title)), parts_(parts) {}
+  explicit StepTotals(const Cluster& cluster, std::string title = "the detector")
+      : cluster_(cluster), title_(std::move(title)), groups_(1) {}
 
-  /// The next sums are those of this part: 1, 2, ..., then 0, then any.
-  void begin(std::size_t part) {
-    part_ = part;
-    asked_.clear();
-  }
+  /// The counts of the group after the last, the second at first; by micro-batch.
+  void add(const std::vector<Counts>& group) { groups_.push_back(sum_of(group)); }
 
-  /// Of part 0 and of any after it the total; else, in the pass that collects, the sum over the
-  /// ranks for this part; asked for again with the same share, the same. Throws Error for a name
-  /// that an earlier part did not ask for, or that this part has given another share of.
-  double sum(std::string_view name, double local) override { return sum(name, {&local, 1}); }
-  double largest(std::string_view name, double local) override {
-    return largest(name, {&local, 1});
-  }
+  /// The counts of the first group, after those of all others. COLLECTIVE, once a step: all ranks
+  /// exchange what they have counted. Throws Error, on every rank, if two batches of the step have
+  /// counts of other names.
+  void complete(const std::vector<Counts>& first);
 
-  /// The same of a rank with several micro-batches side by side, by number.
-  double sum(std::string_view name, std::span<const double> locals);
-  double largest(std::string_view name, std::span<const double> locals);
-
-  /// After the losses of part 0. Throws Error if nothing was asked for: then losses of parts would
-  /// not add up.
-  void complete();
+  /// After `complete`: each loss divided by its total.
+  Losses means(const LossSums& sums) const;
 
  private:
-  /// Shares of one name, combined over the ranks and over the parts.
-  double combined(std::string_view name, std::span<const double> locals,
-                  const std::function<double(const std::vector<double>&)>& over_ranks,
-                  const std::function<double(double, double)>& over_parts);
+  Counts sum_of(const std::vector<Counts>& group) const;
 
   const Cluster& cluster_;
   const std::string title_;
-  const std::size_t parts_;
-  std::size_t part_ = 0;
-  bool are_known_ = false;
-  std::map<std::string, std::vector<double>, std::less<>> asked_;   // this part's, of this rank
-  std::map<std::string, std::vector<double>, std::less<>> shares_;  // by part
-};
-
-/// StepTotals for one of the micro-batches that a rank computes side by side.
-class MicroBatchTotals final : public LossTotals {
- public:
-  /// Borrows both.
-  MicroBatchTotals(MicroBatches& all, StepTotals& totals) : all_(all), totals_(totals) {}
-
-  double sum(std::string_view name, double local) override {
-    return all_.join(name, local,
-                     [&](const std::vector<double>& locals) { return totals_.sum(name, locals); });
-  }
-  double largest(std::string_view name, double local) override {
-    return all_.join(name, local, [&](const std::vector<double>& locals) {
-      return totals_.largest(name, locals);
-    });
-  }
-
- private:
-  MicroBatches& all_;
-  StepTotals& totals_;
+  std::vector<Counts> groups_;  // of this rank
+  Counts totals_;
 };
 
 }  // namespace millrace

@@ -321,7 +321,7 @@ void Optimizer::load(const NamedTensors& saved) {
         "the checkpoint's optimizer kept other tensors ('{}') than optimizer.type = \"{}\" does "
         "('{}'): resume with the type that it was trained with, or start a new run with "
         "model.weights naming the checkpoint's model.safetensors",
-        fitting[0].first, options_.type, fresh[0].first));
+        fitting[0].first, value_name(options_.type), fresh[0].first));
   restore(saved.empty() ? state() : living, fitting, "the optimizer");
   for (auto& [name, tensor] : fresh) tensor.zero_();
   const auto parameters = [&](std::size_t tensors) {

@@ -30,6 +30,10 @@ ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   json["exchange"] = nullptr;
   if (waiting) json["exchange"] = {{"what", waiting->what}, {"of", waiting->place}};
   json["work"] = data ? serving::work_status(*data) : ordered_json::array();
+  json["stages"] = ordered_json::array();
+  for (const auto& stage : data ? data->stages : std::vector<StageReport>())
+    json["stages"].push_back(
+        {{"stage", stage.name}, {"items", stage.items}, {"waiting", stage.waiting}});
   json["received_bytes"] = traffic.received + serving::received_bytes();
   json["sent_bytes"] = traffic.sent;
   json["metrics"] = standing.metrics;

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::chrono::milliseconds kLookEvery{500};  // for those who ask for events
+constexpr std::chrono::milliseconds kLookEvery{500};  // for a request of events
 constexpr int kLooksPerFile = 4;
 constexpr double kWriteEveryS = std::chrono::duration<double>(kLookEvery * kLooksPerFile).count();
 

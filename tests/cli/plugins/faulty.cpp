@@ -41,7 +41,7 @@ MILLRACE_REGISTER(register_stage<FaultyStage>("cannot check its options"));
 class FaultyDetector final : public Detector {
  public:
   FaultyDetector() { parameters_.add("weight", at::zeros({1}), ParameterKind::weight); }
-  Losses compute_losses(const Batch&, const StepInfo&) override { return {}; }
+  LossSums compute_losses(const Batch&, const StepInfo&) override { return {}; }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return {};
   }

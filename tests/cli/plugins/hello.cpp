@@ -47,7 +47,7 @@ MILLRACE_REGISTER(register_stage<HelloStage>("fails with every sample"));
 class HelloDetector final : public Detector {
  public:
   HelloDetector() { parameters_.add("weight", at::zeros({1}), ParameterKind::weight); }
-  Losses compute_losses(const Batch&, const StepInfo&) override {
+  LossSums compute_losses(const Batch&, const StepInfo&) override {
     throw std::out_of_range("no loss");
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {

@@ -61,7 +61,7 @@ std::unique_ptr<DataFlow<std::string>> words_through(const std::string& toml) {
   const auto& tables = std::get<Config::Array>(config.find("stages")->data);
   const auto words = std::make_shared<const std::vector<Word>>(
       std::vector<Word>{{"mill"}, {"race"}, {"water"}, {"wheel"}});
-  return start_flow<std::string>({4, build_stages<Words>(word_stages(), tables, words)}, {});
+  return start_flow<std::string>({4, build_stages(word_stages(), tables, words)}, {});
 }
 
 std::string error_of(const std::string& toml) {

@@ -81,7 +81,7 @@ TEST(Export, SeveralScalesAreRefusedForBatches) {
 
 class Mute final : public Detector {
  public:
-  Losses compute_losses(const Batch&, const StepInfo&) override { return {}; }
+  LossSums compute_losses(const Batch&, const StepInfo&) override { return {}; }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
     return {};
   }

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "millrace/models/layers/convolution.h"
 #include "tests/models/operators.h"
 #include "tests/support/tensors.h"
 
@@ -47,8 +48,8 @@ class SparseBackwardOf : public ::testing::TestWithParam<std::array<std::int64_t
   }
 
   std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse() const {
-    const auto [dx, dw, db] =
-        sparse_backward(gradient_, {touched_pixels(gradient_)}, x_, weight_, c_, kAll);
+    const auto [dx, dw, db] = sparse_backward(gradient_, {touched_pixels(gradient_)}, x_, weight_,
+                                              c_.stride, c_.padding, kAll);
     return {dx[0], dw, db};
   }
   auto dense() const {
@@ -105,7 +106,8 @@ TEST_P(SparseBackwardOf, SeveralMapsIsTheirSum) {
   const std::vector gradients{gradient_, no_gradient.contiguous(kLast), gradient_};
   std::vector<TouchedPixels> touched;
   for (const auto& gradient : gradients) touched.push_back(touched_pixels(gradient));
-  const auto [dx, dw, db] = sparse_backward(gradients, touched, maps, weight_, c_, kAll);
+  const auto [dx, dw, db] =
+      sparse_backward(gradients, touched, maps, weight_, c_.stride, c_.padding, kAll);
   const auto [own_dx, own_dw, own_db] = sparse();
   EXPECT_TRUE(same(dx[0], own_dx));
   EXPECT_TRUE(same(dx[1], at::zeros_like(maps[1])));

@@ -8,7 +8,7 @@
 
 #include "millrace/models/weights/weights.h"
 #include "millrace/trainer/training_step.h"
-#include "tests/models/asked_totals.h"
+#include "tests/models/known_counts.h"
 #include "tests/models/small_batch.h"
 #include "tests/plugins/rtdetr/tiny.h"
 #include "tests/support/scratch.h"
@@ -130,11 +130,11 @@ TEST(RtDetr, MicroBatchesGiveTheLossesAndGradientsOfTheLargeBatch) {
   }
 }
 
-TEST(RtDetr, KnowsTheTotalsOfItsLosses) {
+TEST(RtDetr, KnowsTheCountsOfItsLosses) {
   const auto model = tiny_detector();
   for (const std::size_t size : {1U, 4U})
     for (const auto& part : parts_of(four_images(), size))
-      millrace::testing::expect_knows_totals(*model, part, {.seed = 3});
+      millrace::testing::expect_known_counts(*model, part, {.seed = 3});
 }
 
 TEST(RtDetr, StepsWithoutAnyObjectHaveLosses) {

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/layers/pixels.h"
 #include "millrace/models/weights/safetensors.h"
 #include "millrace/plugins/rtdetr/network.h"
@@ -151,7 +152,7 @@ void expect_same_forward_and_backward(const std::string& version, const Tensors&
 
   at::Tensor total;
   for (const auto& [name, loss] :
-       losses_of(output, tiny.targets, tiny.targets, tiny.shape, tiny.options, {}))
+       millrace::means_of(losses_of(output, tiny.targets, tiny.targets, tiny.shape, tiny.options)))
     total = total.defined() ? total + loss : loss;
   EXPECT_TRUE(close(total, theirs.at("totals")[0], 1e-5));
   total.backward();
@@ -168,8 +169,8 @@ void expect_same_steps(const std::string& version, const Tensors& theirs, bool w
   for (int step = 0; step < kSteps; ++step) {
     at::Tensor total;
     for (const auto& [name, loss] :
-         losses_of(tiny.decode(tiny.encode(/*training=*/true)), tiny.targets, tiny.targets,
-                   tiny.shape, tiny.options, {}))
+         millrace::means_of(losses_of(tiny.decode(tiny.encode(/*training=*/true)), tiny.targets,
+                                      tiny.targets, tiny.shape, tiny.options)))
       total = total.defined() ? total + loss : loss;
     EXPECT_TRUE(close(total, theirs.at("totals")[step], 1e-3)) << step;
     total.backward();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/onnx/detection.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/step_totals.h"
@@ -49,19 +50,13 @@ TEST(Yolox, OfImagesWithoutObjectsLearnsThatThereAreNone) {
 TEST(Yolox, LossesOfPartsAddUpToThoseOfTheBatch) {
   const auto batch = small_batch();
   const auto model = by_formula("plain");
-  StepInfo step{.measured_only = true};  // by running statistics, which no part changes
+  const StepInfo step{.measured_only = true};  // by running statistics, which no part changes
   const auto whole = sum(model->losses(batch, step));
-  StepTotals totals(Cluster::alone(), "yolox", 2);
-  step.totals = &totals;
-  double parts = 0;
-  totals.begin(1);
-  model->losses(image_of(batch, 1), step);
-  totals.begin(0);
-  parts += sum(model->losses(image_of(batch, 0), step));
-  totals.complete();
-  totals.begin(1);
-  parts += sum(model->losses(image_of(batch, 1), step));
-  EXPECT_NEAR(parts, whole, 1e-4 * whole);
+  const std::vector<LossSums> parts{model->loss_sums(image_of(batch, 0), step),
+                                    model->loss_sums(image_of(batch, 1), step)};
+  StepTotals totals(Cluster::alone());
+  totals.complete({counts_of(parts[0]), counts_of(parts[1])});
+  EXPECT_NEAR(sum(totals.means(parts[0])) + sum(totals.means(parts[1])), whole, 1e-4 * whole);
 }
 
 TEST(Yolox, TrainsInAnotherSizeEveryTenSteps) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "millrace/models/detector/loss_sums.h"
 #include "millrace/models/weights/safetensors.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/plugins/yolox/reference.h"
@@ -167,7 +168,8 @@ TEST_P(Yolox030, GivesTheSameCellsToEachObject) {
 TEST_P(Yolox030, HasTheSameLossesGradientsAndStatistics) {
   for (const bool l1 : {false, true}) {
     set_by_formula(*model_);
-    const auto losses = model_->losses_of(images(), truths(), {.progress = l1 ? 1.0 : 0.99});
+    const auto losses =
+        means_of(model_->losses_of(images(), truths(), {.progress = l1 ? 1.0 : 0.99}));
     const std::string place = l1 ? "l1." : "";
     const char* names[] = {"iou_loss", "conf_loss", "cls_loss", "l1_loss"};
     for (std::size_t i = 0; i < losses.size(); ++i)
@@ -189,7 +191,7 @@ TEST_P(Yolox030, TakesTheSameTwentySteps) {
       {.nesterov = true, .weight_decay = 5e-4, .weight_decay_bias = 0, .weight_decay_norm = 0});
   std::vector<at::Tensor> losses;
   for (std::int64_t step = 0; step < 20; ++step) {
-    losses.push_back(total(model_->losses_of(images(), truths(), {.step = step})));
+    losses.push_back(total(means_of(model_->losses_of(images(), truths(), {.step = step}))));
     losses.back().backward();
     optimizer->step(1e-4);
     if (step != 1) continue;

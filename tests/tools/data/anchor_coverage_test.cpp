@@ -222,54 +222,5 @@ TEST(CoverageSummary, CountsObjectsBySize) {
   EXPECT_EQ(size_counts(data)[0], counts.by_size[0].objects);
 }
 
-/// 60 squares with sides from `sides` somewhere in an image.
-SeenData squares(const std::vector<float>& sides, std::uint64_t seed) {
-  SeenData data{.classes = {"one"}};
-  Instances objects;
-  Rng rng{seed};
-  for (std::size_t i = 0; i < 60; ++i) {
-    const auto side = sides[i % sides.size()];
-    const auto x = static_cast<float>(rng.uniform(0, 700)),
-               y = static_cast<float>(rng.uniform(0, 500));
-    objects.boxes.push_back({x, y, x + side, y + side});
-    objects.classes.push_back(0);
-    objects.crowd.push_back(0);
-    objects.segmentations.emplace_back();
-  }
-  add_image(data, {.original = {800, 600}, .seen = {800, 600}}, objects);
-  return data;
-}
-AnchorRule rule_of_sizes(const std::vector<double>& sizes) { return pyramid(sizes, 4); }
-
-TEST(BetterSizes, FindsThoseThatFitTheObjectsAndKeepsThoseThatDo) {
-  const auto data = squares({8}, 3);
-  const auto advice = better_sizes(data, {32, 64, 128, 256, 512}, rule_of_sizes);
-  ASSERT_TRUE(advice);
-  EXPECT_EQ(advice->sizes, (std::vector<double>{8, 16, 32, 64, 128}));
-  EXPECT_EQ(advice->foreground_now, 0);
-  EXPECT_GT(advice->foreground_then, 0.1);
-  EXPECT_FALSE(better_sizes(data, advice->sizes, rule_of_sizes));
-  EXPECT_FALSE(better_sizes({}, {32, 64, 128, 256, 512}, rule_of_sizes));
-}
-
-TEST(BetterSizes, NeverLeaveMoreObjectsWithoutAnAnchorThatOverlapsThemByHalf) {
-  int advised = 0;
-  for (const double first : {8, 12, 16, 24, 32}) {
-    std::vector<double> sizes;
-    for (int level = 0; level < 5; ++level) sizes.push_back(std::ldexp(first, level));
-    for (std::uint64_t seed = 0; seed < 6; ++seed) {
-      const auto data = squares({9, 20, 26, 33, 70}, seed);
-      const auto half = [&](const std::vector<double>& of) {
-        return summary(data, anchor_coverage(data, rule_of_sizes(of))).all.recall(0);
-      };
-      const auto advice = better_sizes(data, sizes, rule_of_sizes);
-      if (!advice) continue;
-      EXPECT_GE(half(advice->sizes), half(sizes)) << first << " " << seed;
-      ++advised;
-    }
-  }
-  EXPECT_GT(advised, 5);
-}
-
 }  // namespace
 }  // namespace millrace

@@ -188,8 +188,8 @@ struct TwoSplits {
 
   std::vector<std::string> check(ImageCheck how = ImageCheck::decode) const {
     coco::Findings findings(3);
-    const MarkedSplit marked[] = {{"train", train, check_images(train, how, findings, [] {})},
-                                  {"val", val, check_images(val, how, findings, [] {})}};
+    const NamedSplit marked[] = {{"train", train, check_images(train, how, findings, [] {})},
+                                 {"val", val, check_images(val, how, findings, [] {})}};
     check_copies(marked, findings);
     return lines(findings);
   }

@@ -49,7 +49,7 @@ Sides choose_sides(const SeenData& original, const Machine& machine);
 
 struct Anchors {
   std::vector<double> sizes = {32, 64, 128, 256, 512}, ratios = {.5, 1, 2};  // as published
-  CoverageSummary chosen, published;  // how many objects each reaches
+  CoverageSummary chosen, published;  // how many objects these reach, and those before the choice
 
   /// Of roi.canonical_box_size: 224 to anchors from 32 on, as published.
   double canonical() const { return 7 * sizes.front(); }
@@ -59,10 +59,15 @@ struct Anchors {
 using RuleOf =
     std::function<AnchorRule(const std::vector<double>& sizes, const std::vector<double>& ratios)>;
 
-/// `seen`: resized. Sizes that double from level to level, of which the most objects overlap an
-/// anchor by half, and ratios of 1:4 and 4:1 besides: each where it is a hundredth of the objects
-/// more than with those published.
+/// For a first training. `seen`: resized. Sizes that double from level to level, of which the most
+/// objects overlap an anchor by half, and ratios of 1:4 and 4:1 besides: each where it is a
+/// hundredth of the objects more than with those published.
 Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of);
+
+/// Other sizes than `anchors` has, each twice as large as the last, under which a hundredth of the
+/// objects more have an anchor with the foreground IoU, and no fewer one that overlaps them by
+/// half. nullopt if there are none.
+std::optional<Anchors> better_sizes(const SeenData& seen, Anchors anchors, const RuleOf& rule_of);
 
 /// At most 4 images a step (8 on a GPU), and a quarter of all.
 std::int64_t choose_batch(std::size_t images, const Machine& machine);

@@ -1,5 +1,5 @@
 // What is chosen for sizes, anchors, batches and schedules, on data sets made for each law.
-#include "millrace/tools/data/advice/choices.h"
+#include "millrace/tools/data/adviser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -108,6 +108,54 @@ TEST(AnchorChoice, TakesLongAnchorsForLongObjectsAlone) {
   EXPECT_THAT(choose_anchors(made_up({800, 800}, 64, 5), rule_of).ratios,
               ElementsAre(.25, .5, 1, 2, 4));
   EXPECT_THAT(choose_anchors(made_up({800, 800}, 64, 1), rule_of).ratios, ElementsAre(.5, 1, 2));
+}
+
+/// 60 squares with sides from `sides` somewhere in an image.
+SeenData squares(const std::vector<float>& sides, std::uint64_t seed) {
+  SeenData data{.classes = {"one"}};
+  Instances objects;
+  Rng rng{seed};
+  for (std::size_t i = 0; i < 60; ++i) {
+    const auto side = sides[i % sides.size()];
+    const auto x = static_cast<float>(rng.uniform(0, 700)),
+               y = static_cast<float>(rng.uniform(0, 500));
+    objects.boxes.push_back({x, y, x + side, y + side});
+    objects.classes.push_back(0);
+    objects.crowd.push_back(0);
+    objects.segmentations.emplace_back();
+  }
+  add_image(data, {.original = {800, 600}, .seen = {800, 600}}, objects);
+  return data;
+}
+
+TEST(BetterSizes, FindsThoseThatFitTheObjectsAndKeepsThoseThatDo) {
+  const auto data = squares({8}, 3);
+  const auto advice = better_sizes(data, {}, rule_of);
+  ASSERT_TRUE(advice);
+  EXPECT_EQ(advice->sizes, (std::vector<double>{8, 16, 32, 64, 128}));
+  EXPECT_EQ(advice->published.all.share(Reach::foreground), 0);
+  EXPECT_GT(advice->chosen.all.share(Reach::foreground), 0.1);
+  EXPECT_FALSE(better_sizes(data, *advice, rule_of));
+  EXPECT_FALSE(better_sizes({}, {}, rule_of));
+}
+
+TEST(BetterSizes, NeverLeaveMoreObjectsWithoutAnAnchorThatOverlapsThemByHalf) {
+  int advised = 0;
+  for (const double first : {8, 12, 16, 24, 32}) {
+    std::vector<double> sizes;
+    for (int level = 0; level < 5; ++level) sizes.push_back(std::ldexp(first, level));
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      const auto data = squares({9, 20, 26, 33, 70}, seed);
+      const auto half = [&](const std::vector<double>& of) {
+        return summary(data, anchor_coverage(data, rule_of(of, {.5, 1, 2}))).all.recall(0);
+      };
+      const auto advice = better_sizes(data, {.sizes = sizes}, rule_of);
+      if (!advice) continue;
+      EXPECT_GE(half(advice->sizes), half(sizes)) << first << " " << seed;
+      ++advised;
+    }
+  }
+  EXPECT_GT(advised, 5);
 }
 
 TEST(Batch, FitsMemoryAndTheDataSet) {

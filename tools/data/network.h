@@ -7,9 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/tools/data/advice/choices.h"
+#include "millrace/tools/data/adviser.h"
 
 namespace millrace::advice {
+
+/// One key of a configuration, "data.short_side", its TOML and why it has this value.
+struct Choice {
+  std::string key, value, why;
+  std::string topic = {};  // `trainer init` prints the reason as this, "sizes"; empty: it does not
+};
+
+/// TOML of a text, whatever is in it.
+std::string toml_text(const std::string& text);
 
 /// What a file of weights says of itself by its tensors.
 struct WeightFacts {
@@ -26,25 +35,19 @@ struct WeightFacts {
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-/// A line of a configuration: TOML, and a comment without its "#".
-struct ConfigLine {
-  std::string key, value, comment;
-};
-
-/// What [model], [model.backbone] and [model.fpn] say.
+/// The keys of [model] that weights decide.
 struct Network {
   Start start = Start::random;
   std::string what;  // "ResNet-18"
-  std::vector<ConfigLine> model, backbone, pyramid;
-  /// Keys of [model] as weights that were trained here have them; there is nothing to choose then.
-  std::vector<ConfigLine> given;
-  bool is_given = false;
+  std::vector<Choice> choices;
+  bool is_given =
+      false;  // all of [model] is as the weights were trained: nothing is left to choose
 };
 
 /// From weights. Pixels as the code base that the names are of prepares them.
 Network network_from(const WeightFacts& weights, const Machine& machine);
 
-/// From random values.
+/// From random values: what differs from the base for these (base/scratch.toml).
 Network network_from_nothing(const Machine& machine);
 
 /// The names of weight files that suit a machine, of those in a folder; the best first.

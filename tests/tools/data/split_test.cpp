@@ -1,5 +1,5 @@
 // How images are divided: laws over made-up data sets of all kinds.
-#include "millrace/tools/data/advice/split.h"
+#include "millrace/tools/data/split.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "millrace/tools/data/advice/split.h"
+#include "millrace/tools/data/split.h"
 
 #include <algorithm>
 #include <numeric>

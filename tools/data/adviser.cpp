@@ -1,4 +1,4 @@
-#include "millrace/tools/data/advice/choices.h"
+#include "millrace/tools/data/adviser.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,32 @@ std::int64_t bearable_side(const Machine& machine) {
   return machine.cores >= 4 ? 320 : 256;
 }
 
-double share_reached(const CoverageSummary& summary) { return summary.all.recall(0); }
+constexpr double kWorthIt = .01;  // of the objects, for other anchors
+
+/// What is looked at of a large data set.
+SeenData part_of(const SeenData& seen) { return thinned(seen, 4000); }
+
+CoverageSummary covered(const SeenData& data, const Anchors& anchors, const RuleOf& rule_of) {
+  return summary(data, anchor_coverage(data, rule_of(anchors.sizes, anchors.ratios)));
+}
+
+/// Takes the sizes with the highest score of those that double from level to level, if it is higher
+/// than that of the sizes in use by kWorthIt. Returns whether there are such.
+bool take_better_sizes(Anchors& anchors, const SeenData& part, const RuleOf& rule_of,
+                       const std::function<double(const CoverageCounts&)>& score) {
+  bool is_better = false;
+  anchors.chosen = anchors.published = covered(part, anchors, rule_of);
+  for (const double first : {4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64}) {
+    auto tried = anchors;
+    for (std::size_t level = 0; level < tried.sizes.size(); ++level)
+      tried.sizes[level] = std::ldexp(first, static_cast<int>(level));
+    tried.chosen = covered(part, tried, rule_of);
+    if (score(tried.chosen.all) <= score(anchors.chosen.all) + (is_better ? 0 : kWorthIt)) continue;
+    anchors = tried;
+    is_better = true;
+  }
+  return is_better;
+}
 
 }  // namespace
 
@@ -73,27 +98,24 @@ Sides choose_sides(const SeenData& original, const Machine& machine) {
 }
 
 Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of) {
-  constexpr std::size_t kEnough = 4000;  // images
-  constexpr double kWorthIt = .01;       // of the objects
-  const auto part = thinned(seen, kEnough);
+  const auto part = part_of(seen);
+  const auto half = [](const CoverageCounts& counts) { return counts.recall(0); };
   Anchors anchors;
-  const auto covered = [&](const Anchors& of) {
-    return summary(part, anchor_coverage(part, rule_of(of.sizes, of.ratios)));
-  };
-  anchors.chosen = anchors.published = covered(anchors);
-  for (const double first : {4, 6, 8, 12, 16, 20, 24, 40, 48, 64}) {
-    auto tried = anchors;
-    for (std::size_t level = 0; level < tried.sizes.size(); ++level)
-      tried.sizes[level] = std::ldexp(first, static_cast<int>(level));
-    tried.chosen = covered(tried);
-    const bool is_published = anchors.sizes.front() == 32;
-    if (share_reached(tried.chosen) > share_reached(anchors.chosen) + (is_published ? kWorthIt : 0))
-      anchors = tried;
-  }
+  take_better_sizes(anchors, part, rule_of, half);
   auto longer = anchors;
   longer.ratios = {.25, .5, 1, 2, 4};
-  longer.chosen = covered(longer);
-  return share_reached(longer.chosen) > share_reached(anchors.chosen) + kWorthIt ? longer : anchors;
+  longer.chosen = covered(part, longer, rule_of);
+  return half(longer.chosen.all) > half(anchors.chosen.all) + kWorthIt ? longer : anchors;
+}
+
+std::optional<Anchors> better_sizes(const SeenData& seen, Anchors anchors, const RuleOf& rule_of) {
+  const auto part = part_of(seen);
+  const double half = covered(part, anchors, rule_of).all.recall(0);
+  const bool is_better =
+      take_better_sizes(anchors, part, rule_of, [&](const CoverageCounts& counts) {
+        return counts.recall(0) < half ? -1 : counts.share(Reach::foreground);
+      });
+  return is_better ? std::optional(anchors) : std::nullopt;
 }
 
 std::int64_t choose_batch(std::size_t images, const Machine& machine) {

@@ -1,4 +1,4 @@
-#include "millrace/trainer/op_work.h"
+#include "millrace/trainer/trace/op_work.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>

@@ -1,4 +1,5 @@
-// A first configuration as TOML for people: what was chosen, and why, line by line.
+// A first configuration: a base for its kind of detector, and what was chosen for the data, each
+// with its reason.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/tools/data/advice/choices.h"
-#include "millrace/tools/data/advice/network.h"
+#include "millrace/base/config.h"
+#include "millrace/tools/data/adviser.h"
+#include "millrace/tools/data/network.h"
 
 namespace millrace::advice {
 
@@ -15,13 +17,13 @@ namespace millrace::advice {
 struct SplitText {
   std::string name;  // in [data]
   std::size_t images = 0, objects = 0;
-  std::string about;  // "every fifth photo"; empty: nothing to say
+  std::string about;  // "3 without an object stay out"; may be empty
 };
 
 /// All that a configuration is written from.
 struct Draft {
   std::string command;  // "trainer init cats --data photos"
-  std::string file;     // "cats/config.toml"
+  std::string file;     // "cats/config.toml"; the base is base.toml beside it
   std::string root;     // absolute, or relative to the file
   std::string output;
   std::string about_root;  // where the images lie
@@ -38,7 +40,16 @@ struct Draft {
   Plan plan;
 };
 
-/// Lines to 100 columns. The same draft gives the same text.
+/// What was chosen, in the order of the file.
+std::vector<Choice> choices(const Draft& draft);
+
+/// base.toml: what does not depend on the data.
+std::string base_text(const Draft& draft);
+
+/// config.toml: the choices that the base does not have, each below its reason.
 std::string config_text(const Draft& draft);
+
+/// Both together, as reading config.toml gives them.
+Config first_config(const Draft& draft);
 
 }  // namespace millrace::advice

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
-#include "millrace/trainer/op_work.h"
+#include "millrace/trainer/trace/op_work.h"
 
 namespace millrace {
 

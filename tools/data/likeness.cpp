@@ -1,4 +1,4 @@
-#include "millrace/tools/data/advice/likeness.h"
+#include "millrace/tools/data/likeness.h"
 
 #include <tbb/parallel_for.h>
 

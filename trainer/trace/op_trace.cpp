@@ -1,4 +1,4 @@
-#include "millrace/trainer/op_trace.h"
+#include "millrace/trainer/trace/op_trace.h"
 
 #include <ATen/record_function.h>
 

@@ -1,9 +1,10 @@
-// The text of a first configuration: every line explained, TOML whatever the names, lines that fit.
-#include "millrace/tools/data/advice/config_text.h"
+// A first configuration: every key below its reason, TOML whatever the names, lines that fit.
+#include "millrace/tools/data/first_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "millrace/base/config.h"
@@ -41,33 +42,64 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+/// Every key has its reason above it.
 void expect_explained(const std::string& text) {
   std::string last;
   for (const auto& line : lines_of(text)) {
     EXPECT_LE(line.size(), 100U) << line;
-    if (line.find(" = ") != std::string::npos && !line.starts_with("#")) {
-      EXPECT_TRUE(line.find("  # ") != std::string::npos || last.starts_with("# ")) << line;
+    if (line.find(" = ") != std::string::npos && !line.starts_with("#") &&
+        !line.starts_with("base")) {
+      EXPECT_TRUE(last.starts_with("# ")) << line;
     }
     last = line;
   }
 }
 
-TEST(ConfigText, IsTomlWithEveryLineExplained) {
+std::string value(const Config& config, const std::string& key) {
+  const auto* found = config.find_path(key);
+  return found ? value_text(*found) : "";
+}
+
+TEST(FirstConfig, ExplainsEveryKeyOfAnyDetector) {
   for (const auto* type : {"maskrcnn", "fasterrcnn", "retinanet"})
     for (const bool gpu : {false, true}) {
       auto draft = cats();
       draft.type = type;
       draft.machine.gpu = gpu;
-      const auto text = config_text(draft);
-      expect_explained(text);
-      const auto config = parse_config(text, "test");
-      EXPECT_EQ(value_text(*config.find_path("model.type")), '"' + std::string(type) + '"');
-      EXPECT_EQ(value_text(*config.find_path("data.classes")), "[\"cat\", \"dog\"]");
-      EXPECT_EQ(text, config_text(draft));
+      expect_explained(config_text(draft));
+      const auto config = first_config(draft);
+      EXPECT_EQ(value(config, "model.type"), '"' + std::string(type) + '"');
+      EXPECT_EQ(value(config, "data.classes"), "[\"cat\", \"dog\"]");
+      EXPECT_EQ(value(config, "train.device"), gpu ? "\"cuda\"" : "");
+      EXPECT_EQ(config_text(draft), config_text(draft));
     }
 }
 
-TEST(ConfigText, HoldsAnyNames) {
+TEST(FirstConfig, InheritsWhatDataDoNotDecide) {
+  auto draft = cats();
+  const auto own = parse_config(config_text(draft), "config.toml");
+  EXPECT_EQ(value(own, "base"), "\"base.toml\"");
+  EXPECT_LE(leaves(own).size(), 20U);
+  EXPECT_EQ(value(own, "data.train"), "") << "as in the base";
+  EXPECT_EQ(value(own, "model.mask.conv_dim"), "");
+  EXPECT_EQ(value(first_config(draft), "model.mask.conv_dim"), "128");
+  draft.train.name = "train2017";
+  EXPECT_EQ(value(first_config(draft), "data.train"), "\"train2017\"");
+}
+
+TEST(FirstConfig, KeepsTheHeadsOfADetector) {
+  auto draft = cats();
+  draft.network = network_from({.file = "m.pkl",
+                                .scheme = "detectron2",
+                                .backbone = "resnet50",
+                                .pyramid = 256,
+                                .detects = true},
+                               {});
+  EXPECT_EQ(value(first_config(draft), "model.box.fc_dim"), "");
+  EXPECT_EQ(value(first_config(draft), "model.mask.conv_dim"), "");
+}
+
+TEST(FirstConfig, HoldsAnyNames) {
   auto draft = cats();
   draft.classes = {{"a \"quoted\" \\ name", 1}, {"t\xC3\xBCr\n", 2}, {"# no comment", 3}};
   draft.root = "../a folder/with 'quotes'";
@@ -78,7 +110,7 @@ TEST(ConfigText, HoldsAnyNames) {
     EXPECT_EQ(std::get<std::string>(names[k].data), draft.classes[k].first);
 }
 
-TEST(ConfigText, LeavesThousandsOfClassesToTheAnnotations) {
+TEST(FirstConfig, LeavesThousandsOfClassesToTheAnnotations) {
   auto draft = cats();
   draft.classes.clear();
   for (int k = 0; k < 2000; ++k) draft.classes.emplace_back("class " + std::to_string(k), 5);
@@ -87,43 +119,41 @@ TEST(ConfigText, LeavesThousandsOfClassesToTheAnnotations) {
   EXPECT_EQ(parse_config(text, "test").find_path("data.classes"), nullptr);
 }
 
-TEST(ConfigText, SaysWhatToFetchWhereThereAreNoWeights) {
-  EXPECT_THAT(config_text(cats()), HasSubstr("data/weights"));
+TEST(FirstConfig, NamesWeightsToFetch) {
+  EXPECT_THAT(base_text(cats()), HasSubstr("data/weights"));
   auto draft = cats();
   draft.network =
       network_from({.file = "R18.npz", .scheme = "tensorpack", .backbone = "resnet18"}, {});
-  EXPECT_THAT(config_text(draft), Not(HasSubstr("fetch")));
+  EXPECT_THAT(base_text(draft), Not(HasSubstr("data/weights")));
 }
 
 TEST(Network, FollowsTheWeights) {
-  const auto value = [](const Network& network, const std::string& key) {
-    for (const auto* lines : {&network.model, &network.backbone, &network.pyramid})
-      for (const auto& line : *lines)
-        if (line.key == key) return line.value;
-    return std::string();
+  const auto value_of = [](const Network& network, const std::string& key) {
+    const auto found = std::ranges::find(network.choices, "model." + key, &Choice::key);
+    return found == network.choices.end() ? "" : found->value;
   };
   const auto torchvision = network_from(
       {.file = "resnet50-11ad3fa6.pth", .scheme = "resnet", .backbone = "resnet50"}, {});
-  EXPECT_EQ(value(torchvision, "style"), "\"torchvision\"");
-  EXPECT_EQ(value(torchvision, "type"), "\"resnet50\"");
+  EXPECT_EQ(value_of(torchvision, "style"), "\"torchvision\"");
+  EXPECT_EQ(value_of(torchvision, "backbone.type"), "\"resnet50\"");
   EXPECT_EQ(torchvision.start, Start::backbone);
   const auto msra = network_from(
       {.file = "R50_C1-C4_imagenet_msra_fp16.npz", .scheme = "tensorpack", .backbone = "resnet50"},
       {});
-  EXPECT_EQ(value(msra, "pixel_order"), "\"bgr\"");
-  EXPECT_EQ(value(msra, "stride_in_1x1"), "true");
+  EXPECT_EQ(value_of(msra, "pixel_order"), "\"bgr\"");
+  EXPECT_EQ(value_of(msra, "backbone.stride_in_1x1"), "true");
   const auto gn = network_from(
       {.file = "R-50-GN.pkl", .scheme = "caffe2-gn", .backbone = "resnet50", .group_norm = true},
       {});
-  EXPECT_EQ(value(gn, "norm"), "\"gn\"");
-  EXPECT_EQ(value(gn, "stride_in_1x1"), "false");
+  EXPECT_EQ(value_of(gn, "backbone.norm"), "\"gn\"");
+  EXPECT_EQ(value_of(gn, "backbone.stride_in_1x1"), "false");
   const auto detector = network_from({.file = "maskrcnn_resnet50_fpn_coco.pth",
                                       .scheme = "torchvision-2019",
                                       .backbone = "resnet50",
                                       .pyramid = 256,
                                       .detects = true},
                                      {});
-  EXPECT_EQ(value(detector, "norm_eps"), "0");
+  EXPECT_EQ(value_of(detector, "norm_eps"), "0");
   EXPECT_EQ(detector.start, Start::detector);
 }
 

@@ -1,5 +1,5 @@
 // Which images show the same: real photos, saved again, resized, mirrored, and frames made of one.
-#include "millrace/tools/data/advice/likeness.h"
+#include "millrace/tools/data/likeness.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

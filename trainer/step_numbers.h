@@ -1,0 +1,59 @@
+// Losses, norms and figures of a step, brought from the device to the host in one transfer.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/models/detector/detector.h"
+#include "millrace/trainer/device_numbers.h"
+#include "millrace/trainer/step_report.h"
+
+namespace millrace {
+
+/// Of micro-batches by their numbers (MicroBatchGroup), each of which may be added by a thread of
+/// its own.
+class StepNumbers {
+ public:
+  /// `title`: of the detector, borrowed.
+  StepNumbers(const std::string& title, std::size_t micro_batches, bool with_figures)
+      : title_(title), losses_(micro_batches), figures_(with_figures ? micro_batches : 0) {}
+
+  void add(std::size_t number, const Losses& losses);
+
+  /// Those of a micro-batch; nullptr: nobody asks.
+  Figures* figures(std::size_t number) { return figures_.empty() ? nullptr : &figures_[number]; }
+
+  /// Queues the transfer. `measured`: of the optimizer. `moved`: one number, or undefined. Throws
+  /// Error if the micro-batches have different losses.
+  void queue(const at::Tensor& measured, const at::Tensor& moved);
+
+  /// Queues the decision: fp32, 1 if a loss or a norm is not finite, else 0.
+  at::Tensor bad() const;
+
+  /// Waits for the device. By micro-batch; what was measured is the first one's. Also whether
+  /// `moved` was not 0.
+  std::pair<std::vector<StepReport>, bool> read();
+
+ private:
+  /// Losses of a batch.
+  std::size_t count() const { return count_.load(); }
+  /// Others are on the host already.
+  bool is_there(const at::Tensor& number) const {
+    return number.device() == losses_[0][0].second.device();
+  }
+
+  const std::string& title_;
+  std::vector<Losses> losses_;  // by number: those of its batches, one after the other
+  std::vector<Figures> figures_;
+  std::atomic<std::size_t> count_ = 0;
+  at::Tensor decisive_;  // losses, then norms
+  std::optional<DeviceNumbers> numbers_;
+};
+
+}  // namespace millrace
