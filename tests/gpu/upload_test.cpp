@@ -31,7 +31,7 @@ class Upload : public OnDevice {
 
 TEST_F(Upload, KeepsBatchesWholeWhoseMemoryIsReused) {
   make_batches_for(device_);  // page-locked, so that copies do not wait
-  const int side = small_ ? 32 : 1024, count = small_ ? 10 : 100;
+  const int side = small_ ? 256 : 1024, count = small_ ? 10 : 100;
   const auto bytes = std::size_t{4} * 3 * static_cast<std::size_t>(side * side);
   std::uint8_t made = 0;
   // Each batch overwrites memory that an earlier one has given back.
@@ -44,7 +44,7 @@ TEST_F(Upload, KeepsBatchesWholeWhoseMemoryIsReused) {
                                    return batch;
                                  }),
                                  device_);
-  const auto work = square(4 * side);
+  const auto work = square(small_ ? 32 : 4096);
   std::vector<at::Tensor> differ;
   for (int i = 1; i <= count; ++i) {
     const auto batch = flow->next()->value;

@@ -62,7 +62,17 @@ class Measuring:
     def recipe(self, name, more):
         """A file: R50-FPN at 800/1333, or a small one."""
         short, longest = (96, 160) if self.small else (800, 1333)
-        narrow = '[model.backbone]\ntype = "resnet18"\nwidth = 16\n' if self.small else ""
+        narrow = """batch_size_per_image = 32
+[model.backbone]
+type = "resnet18"
+width = 16
+[model.fpn]
+out_channels = 16
+[model.box]
+fc_dim = 32
+[model.mask]
+conv_dim = 8
+""" if self.small else ""
         file = self.folder / f"{name}.toml"
         file.write_text(f"""base = "{ROOT}/configs/coco/mask_rcnn_R50_FPN_1x.toml"
 [optimizer]
