@@ -47,9 +47,10 @@ std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& mod
                                       const std::vector<double>& ratios) {
   auto table = model;
   const auto replace = [&](std::string_view path, const std::vector<double>& numbers) {
-    Config::Array values;
-    for (const double number : numbers) values.push_back(Config(number, Origin{}));
-    if (!numbers.empty()) table.set_path(path, Config(std::move(values), Origin{}));
+    Config list;
+    auto& values = list.data.emplace<Config::Array>(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) values[i].data = numbers[i];
+    if (!numbers.empty()) table.set_path(path, std::move(list));
   };
   replace("anchors.sizes", sizes);
   replace("anchors.aspect_ratios", ratios);
