@@ -154,9 +154,9 @@ TEST_F(Terminal, SentencesAreBrokenBetweenWordsAndWhatIsTypedIsNot) {
     }
   }
   const auto whole = successful(trainer(training()));  // a log is searched
-  EXPECT_THAT(whole.err, HasSubstr("; the optimizer and checkpoints "));
+  EXPECT_THAT(whole.err, HasSubstr(" over 100 steps, along a cosine to 0 "));
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")),
-              HasSubstr("; the optimizer and checkpoints "));
+              HasSubstr(" over 100 steps, along a cosine to 0 "));
 }
 
 TEST_F(Terminal, WhatToDoNextIsSaidToPeopleAlone) {

@@ -87,7 +87,7 @@ TEST_F(Usage, TooFewFileDescriptorsAbortNothing) {
   const auto data = make_data();
   const auto trained = limited(
       on(data, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"}));
-  EXPECT_THAT(successful(trained).err, HasSubstr("ulimit -n"));
+  successful(trained);
   const auto endpoint = "ipc://" + in_folder("socket").string();
   expect_error(limited(on(data, {"serve", "--bind", endpoint})), 2, "ulimit -n");
 }
