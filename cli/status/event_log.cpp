@@ -102,15 +102,14 @@ EventLog read_event_log(const Json& json, std::string from) try {
   throw Error(fmt::format("{}: the events cannot be read ({})", from, problem.what()));
 }
 
-std::optional<EventLog> first_to_fail(const fs::path& run, const std::vector<MemberStatus>& ranks) {
-  std::optional<EventLog> first;
+std::vector<EventLog> failure_logs(const fs::path& run, const std::vector<MemberStatus>& ranks) {
+  std::vector<EventLog> logs;
   for (std::size_t number = 0; number < ranks.size(); ++number) {
     const auto json = written_by(run, number, ranks[number]);
-    if (json.is_null()) continue;
-    auto log = read_event_log(json, name_of_file(run, number));
-    if (!first || log.written_s < first->written_s) first = std::move(log);
+    if (!json.is_null()) logs.push_back(read_event_log(json, name_of_file(run, number)));
   }
-  return first;
+  std::ranges::stable_sort(logs, {}, &EventLog::written_s);
+  return logs;
 }
 
 EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds timeout) {

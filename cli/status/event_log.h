@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,10 +41,10 @@ struct EventLogs {
   Json trace = Json::array();   // the events of all, as Chrome's traces have them
 };
 
-/// What a rank wrote because it failed, in the start of a run that has these ranks: of several the
-/// first, since others often end because of it. Nothing where none could.
-std::optional<EventLog> first_to_fail(const std::filesystem::path& run,
-                                      const std::vector<MemberStatus>& ranks);
+/// What ranks wrote because they failed, in the start of a run that has these ranks. The first one
+/// first, since others often end because of it.
+std::vector<EventLog> failure_logs(const std::filesystem::path& run,
+                                   const std::vector<MemberStatus>& ranks);
 
 /// Asks all ranks by a file in the folder, for `timeout` at most. Throws Error for a folder that is
 /// no run, or whose ranks have written no status.

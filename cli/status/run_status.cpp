@@ -42,7 +42,8 @@ bool is_over(const report::RunFiles& files) {
 
 double age_of(const Json& file) { return wall_clock() - file.value("written", 0.); }
 
-bool is_training(const Json& file) { return file.value("state", "") == "training"; }
+std::string state_in(const Json& file) { return file.is_null() ? "" : file.value("state", ""); }
+bool is_training(const Json& file) { return state_in(file) == "training"; }
 
 /// The status files of the `start`-th start and how their ranks are. Clocks of other machines do
 /// not count: a rank that may be silent is watched until it writes again.
@@ -124,15 +125,23 @@ RunState state_of(const report::RunFiles& files, const std::vector<std::pair<Jso
 /// "rank 1 (b): the disk is full", by the rank that failed first.
 std::string failure_of(const fs::path& run, const std::vector<MemberStatus>& ranks,
                        const std::vector<std::pair<Json, Life>>& files) {
-  if (const auto log = first_to_fail(run, ranks)) return fmt::format("{}: {}", log->name, log->why);
-  const Json* first = nullptr;
-  for (const auto& [file, life] : files)
-    if (!file.is_null() && file.value("state", "") == "failed" &&
-        (!first || file["written"] < (*first)["written"]))
-      first = &file;
-  if (!first) return "";
-  return fmt::format("rank {} ({}): {}", first->value("rank", 0), first->value("host", ""),
-                     sentence_of(first->value("reason", "")));
+  const auto logs = failure_logs(run, ranks);
+  // mpirun sends it to the others if a rank was killed.
+  if (!logs.empty() && logs.front().why != "SIGTERM")
+    return fmt::format("{}: {}", logs.front().name, logs.front().why);
+  const auto named = [&](std::size_t rank) {
+    return ranks.size() == 1 ? ranks[rank].name
+                             : fmt::format("{} ({})", ranks[rank].name, ranks[rank].host);
+  };
+  for (std::size_t rank = 0; rank < files.size(); ++rank)
+    if (const auto& file = files[rank].first; state_in(file) == "failed")
+      return fmt::format("{}: {}", named(rank), sentence_of(file.value("reason", "")));
+  for (std::size_t rank = 0; rank < files.size(); ++rank) {
+    const auto number = static_cast<std::int64_t>(rank);
+    if (is_training(files[rank].first) && !std::ranges::count(logs, number, &EventLog::rank))
+      return named(rank) + ": killed, or its host failed";
+  }
+  return logs.empty() ? "" : fmt::format("{}: {}", logs.front().name, logs.front().why);
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ TEST_F(RanksStatus, NamesTheRankThatWasKilled) {
   ASSERT_EQ(::kill(mpirun, SIGCONT), 0);
   finish(mpirun);
   EXPECT_TRUE(comes_to_be([&] { return last_["state"] == "broken"; })) << last_;
+  EXPECT_THAT(verdict_, HasSubstr("; " + rank(1) + ": ")) << last_;
 }
 
 TEST_F(RanksStatus, ShowsTheRanksOfTheLastStart) {
