@@ -43,7 +43,7 @@ class Shells(unittest.TestCase):
         ("trainer run --set optimizer.type=s", {"optimizer.type=sgd"}, {"optimizer.type=adamw"}),
         ("trainer run --set model.rpn.nms", {"model.rpn.nms_thresh="}, set()),
         ("trainer run --set callbacks.evaluate.ev", {"callbacks.evaluate.every="}, set()),
-        ("trainer run configs/maskrcnn.toml --out mill", {"millrace"}, {"Makefile"}),
+        ("trainer run configs/maskrcnn.toml --out mod", {"models"}, {"Makefile"}),
     )
 
     def setUp(self) -> None:
