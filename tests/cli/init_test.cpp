@@ -124,7 +124,7 @@ TEST_F(TrainerOnData, InitTakesTheModelOfWeights) {
   const auto out = in_folder("given");
   successful(trainer({"init", out, "--data", data_, "--weights", weights}));
   EXPECT_THAT(successful(trainer({"config", out / "config.toml"})).out,
-              AllOf(HasSubstr("sampling_ratio = 3"), HasSubstr("width = 32")));
+              AllOf(HasSubstr("sampling_ratio = 3"), HasSubstr("width = 16")));
 }
 
 TEST_F(TrainerOnData, InitReadsAFolderInCocosLayoutAsItIs) {
