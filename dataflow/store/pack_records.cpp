@@ -5,6 +5,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -46,6 +47,7 @@ struct PackedImage {
   std::uint64_t bytes_before = 0;
   bool smaller = false;
   std::string fault;  // why it could not be made smaller
+  std::exception_ptr failure = nullptr;
 };
 
 std::string image_file(const Sample& sample) {
@@ -59,7 +61,7 @@ PackedImage packed_image(const Sample& sample, const SmallerImages& images) {
   if (images.max_side > 0 && sample.width == 0)
     throw DataError(sample.path,
                     "its size is known only once it is decoded, so it cannot be packed smaller");
-  PackedImage image{image_file(sample)};
+  PackedImage image{.bytes = image_file(sample)};
   image.bytes_before = image.bytes.size();
   const cv::Size size(sample.width, sample.height);
   if (images.stored_size(size) == size) return image;
@@ -72,7 +74,7 @@ PackedImage packed_image(const Sample& sample, const SmallerImages& images) {
   return image;
 }
 
-/// Calls `add` with all images in their order.
+/// Calls `add` with all images in their order. Throws what the first of them that fails throws.
 template <class Add>
 void pack_images(const Source<Sample>& source, const PackOptions& options, const Add& add) {
   oneapi::tbb::task_arena arena(options.threads);
@@ -82,10 +84,17 @@ void pack_images(const Source<Sample>& source, const PackOptions& options, const
         static_cast<std::size_t>(std::min(at_once, source.size() - first)));
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, images.size(), [&](std::size_t i) {
-        images[i] = packed_image(source[first + static_cast<std::int64_t>(i)], options.images);
+        try {
+          images[i] = packed_image(source[first + static_cast<std::int64_t>(i)], options.images);
+        } catch (...) {
+          images[i].failure = std::current_exception();
+        }
       });
     });
-    for (const auto& image : images) add(image);
+    for (auto& image : images) {
+      if (image.failure) std::rethrow_exception(std::exchange(image.failure, nullptr));
+      add(image);
+    }
   }
 }
 

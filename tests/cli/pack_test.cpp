@@ -84,7 +84,7 @@ TEST_F(Pack, TakesAllDeclaredSources) {
       both.substr(0, both.size() - 1) + ",{type=\"repeat\", of=[\"concat\"], times=2}]";
   expect_error(pack(data, in_folder("none"), {"--set", weighted}), 2, "data.sources");
   expect_error(pack(data, in_folder("none"), {"--set", "data.sources=[{type=\"fake\"}]"}), 1,
-               "fake image 1");
+               "fake image 1: ");
 }
 
 TEST_F(Pack, SaysWhatIsInItsWay) {
