@@ -40,7 +40,7 @@ std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
   return {command, *arguments};
 }
 
-/// The same for a command of the program itself, which command_docs.h describes.
+/// Adds a top-level command; command_docs.h has its description.
 template <class Arguments>
 std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
                                                 const std::string& name,

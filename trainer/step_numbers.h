@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-/// Of micro-batches by their numbers (MicroBatchGroup), each of which may be added by a thread of
-/// its own.
+/// Collects losses and figures of micro-batches by number (MicroBatchGroup). Threads may add
+/// different micro-batches at the same time.
 class StepNumbers {
  public:
   /// `title`: of the detector, borrowed.

@@ -19,13 +19,13 @@ std::filesystem::path status_file(const std::filesystem::path& run, std::int64_t
 std::filesystem::path asked_events_file(const std::filesystem::path& run, std::int64_t rank);
 std::filesystem::path ask_events_file(const std::filesystem::path& run);
 
-/// What rank `rank` of the `start`-th start of a run has written last; null if it has written
-/// nothing, or what cannot be read.
+/// The newest status of rank `rank` in start number `start` of a run; null if the file does not
+/// exist or cannot be read.
 nlohmann::ordered_json read_status_file(const std::filesystem::path& run, std::int64_t start,
                                         std::int64_t rank);
 
-/// The same of all ranks of that start; empty if none has written anything. Files of other starts,
-/// of which there may be more, do not count.
+/// The newest statuses of all ranks of that start, by rank; empty if no file exists. Files that
+/// other starts left are ignored.
 std::vector<nlohmann::ordered_json> read_status_files(const std::filesystem::path& run,
                                                       std::int64_t start);
 

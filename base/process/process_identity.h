@@ -13,7 +13,7 @@ struct ProcessIdentity {
   std::int64_t start = 0;   // clock ticks since the boot; 0: unknown
 };
 
-/// Of this process.
+/// Identifies this process.
 ProcessIdentity own_identity();
 
 /// Whether the process has not ended. nullopt if it belongs to another system, or if this one hides

@@ -28,7 +28,7 @@ Distribution distribution(std::string id, std::string title, std::string unit,
           .median = quantile(values, 0.5),
           .meaning =
               values.empty()
-                  ? "There is none."
+                  ? "No values."
                   : fmt::format("One in ten is at most {:.4g}, half are at most {:.4g}, nine "
                                 "in ten at most {:.4g}.",
                                 quantile(values, .1), quantile(values, .5), quantile(values, .9))};

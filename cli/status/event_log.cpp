@@ -39,7 +39,7 @@ SeenEvent event_of(const Json& json) {
       .goes_on = goes_on};
 }
 
-/// As it is named in texts.
+/// The name in messages.
 std::string name_of_file(const fs::path& run, std::size_t rank) {
   return events_file_in(run, static_cast<std::int64_t>(rank)).lexically_relative(run).string();
 }

@@ -36,7 +36,7 @@ struct ResizeShortestEdge {
   std::int64_t largest_short_side() const {
     return std::min(*std::ranges::max_element(short_side), max_side);
   }
-  /// Of an image that is wider than high.
+  /// The size for an image that is wider than high.
   std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
     return cv::Size(static_cast<int>(max_side), static_cast<int>(largest_short_side()));
   }

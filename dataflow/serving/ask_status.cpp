@@ -61,7 +61,7 @@ class Line {
   StatusAnswer answer;
 
  private:
-  /// What has become of the connection.
+  /// The state of the connection.
   void see() {
     while (const auto event = events_.take()) switch (event->what) {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:

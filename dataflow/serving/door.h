@@ -1,4 +1,4 @@
-// Where a data server listens: who may connect, and who was turned away.
+// The listening socket of a data server: which clients may connect, and which were rejected.
 #pragma once
 
 #include <sys/types.h>

@@ -64,7 +64,7 @@ KeyPair read_secret_key(const fs::path& file) {
         fmt::format("{0}: others may read this secret key; chmod 600 {0}", file.string()));
   Key open{};
   if (zmq_curve_public(open.data(), secret.c_str()) != 0)
-    throw ConfigError(fmt::format("{}: this is no secret key", file.string()));
+    throw ConfigError(fmt::format("{}: not a secret key", file.string()));
   return {open.data(), std::move(secret)};
 }
 

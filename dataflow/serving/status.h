@@ -19,7 +19,7 @@ nlohmann::ordered_json work_status(const FlowReport& flow);
 std::int64_t received_bytes();
 void count_received(std::int64_t bytes);
 
-/// As text; what is not UTF-8, as names of files may be, is replaced.
+/// Converts to text; bytes that are not UTF-8, as in names of files, are replaced.
 std::string status_text(const nlohmann::ordered_json& status);
 
 }  // namespace millrace::serving

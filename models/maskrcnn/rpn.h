@@ -20,7 +20,7 @@
 namespace millrace {
 
 struct RpnOptions {
-  /// What losses are divided by: batch_size_per_image x images, or the anchors sampled.
+  /// The divisor of the losses: batch_size_per_image x images, or the sampled anchors.
   enum class Normalizer { batch, sampled };
   friend std::vector<std::string> value_names(Normalizer) { return {"batch", "sampled"}; }
 
@@ -65,7 +65,7 @@ class Rpn {
   Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes, std::int64_t channels,
       std::int64_t first_stride = 4);
 
-  /// Of all anchors. On a CPU without gradients, see `sampled_predictions`.
+  /// Predictions for all anchors; on a CPU without gradients, see `sampled_predictions`.
   Output operator()(const Features& features) const;
 
   Proposals proposals(const Output& output, const std::vector<ImageSize>& sizes,

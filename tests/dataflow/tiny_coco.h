@@ -21,7 +21,7 @@
 
 namespace millrace::testing {
 
-/// As programs that run flows do.
+/// Prepares OpenCV as programs that run flows do.
 inline const bool opencv_is_prepared = [] {
   prepare_opencv();
   return true;

@@ -39,7 +39,7 @@ class PyramidStep {
     sum.backward();
   }
 
-  /// Of all parameters together.
+  /// The norm of the gradients of all parameters together.
   double gradient_norm() const {
     double sum = 0;
     for (const auto& parameter : parameters_)

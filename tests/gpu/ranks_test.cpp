@@ -21,7 +21,7 @@ namespace {
 
 class RanksUnderMpirun : public Trainer, public ::testing::WithParamInterface<int> {
  protected:
-  /// Of the package, or in PATH; empty if there is none.
+  /// mpirun of the package, or in PATH; empty if not found.
   static fs::path launcher() {
     if (auto own = own_program("mpirun"); fs::exists(own)) return own;
     std::istringstream folders(std::getenv("PATH"));

@@ -189,7 +189,7 @@ TEST(Accumulate, FindsTheLossScaleOfFp16) {
   EXPECT_GT(model.parameters().find("w")->value.item<double>(), 1);
 }
 
-/// What a loss of 1 over this count is divided by.
+/// The total that the trainer divides a loss of 1 with this count by.
 double total_of(const StepTotals& totals, const std::string& name) {
   return 1 / totals.means({{"loss", at::full({1}, 1.0, at::kDouble), {name, 0}}})[0]
                  .second.item<double>();

@@ -59,9 +59,10 @@ struct Anchors {
 using RuleOf =
     std::function<AnchorRule(const std::vector<double>& sizes, const std::vector<double>& ratios)>;
 
-/// For a first training. `seen`: resized. Sizes that double from level to level, of which the most
-/// objects overlap an anchor by half, and ratios of 1:4 and 4:1 besides: each where it is a
-/// hundredth of the objects more than with those published.
+/// Chooses anchors for a first training; `seen` has the objects after the resize. Takes the sizes,
+/// doubling from level to level, with which the most objects overlap an anchor by half, and adds
+/// the ratios 1:4 and 4:1: each only if it covers a hundredth of the objects more than the
+/// published anchors do.
 Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of);
 
 /// Other sizes than `anchors` has, each twice as large as the last, under which a hundredth of the

@@ -90,7 +90,7 @@ void check_categories(const NamedSplit& split, coco::Findings& findings);
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
 
-/// What `check_split` looks at.
+/// The input of `check_split`.
 struct SplitChecks {
   bool shapes = true;
   std::optional<ImageCheck> images = ImageCheck::decode;  // nullopt: no file

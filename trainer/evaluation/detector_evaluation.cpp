@@ -42,7 +42,7 @@ std::int64_t last_of(const coco::Dataset& truth, std::int64_t count) {
   return truth.images[static_cast<std::size_t>(count - 1)].id;
 }
 
-/// What ranks send each other of a part.
+/// The part as ranks exchange it.
 auto fields_of(EvaluationPart part) {
   auto& [objects, masks, box_matches, mask_matches, boundary_matches, proposal_matches,
          detections] = part;

@@ -18,8 +18,9 @@
 
 namespace millrace {
 
-/// Of one start of a run. A thread of its own writes the file every two seconds, also while the
-/// training hangs; no step waits for it. A rank that cannot write warns once, and trains on.
+/// Writes the status file of a rank during one start of a run. Its own thread does so every two
+/// seconds, also while the training hangs; no step waits for it. A rank that cannot write warns
+/// once, and trains on.
 class StatusWriter {
  public:
   /// Every rank makes one; the chief removes the files of earlier starts first. `folder`: the

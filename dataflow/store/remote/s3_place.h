@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// Where S3 is and whose requests are sent, by the environment variables of Amazon's own programs:
+/// Endpoint and credentials of S3, from the environment variables of Amazon's own programs:
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION (or AWS_DEFAULT_REGION,
 /// else us-east-1) and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a store that is not Amazon's.
 struct S3Account {
