@@ -26,10 +26,19 @@ if(TCMALLOC AND NOT MILLRACE_SANITIZE)
                       -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
 endif()
 
+# compile_together(TARGET [COUNT]): compiles the sources of TARGET COUNT at a time (10). Half of the work
+# is reading the headers of libtorch and compiling the templates of fmt, nlohmann and CLI11, which each
+# translation unit does anew.
+function(compile_together target)
+  if(NOT ARGN)
+    set(ARGN 10)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${ARGN})
+endfunction()
+
 # add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME,
 # alias millrace::NAME. OBJECT rooms hold components that register themselves, which a static
-# library would lose at the link. Sources are compiled a few at a time (UNITY_BUILD), since most of
-# that work is reading the headers of libtorch, OpenCV and the standard library.
+# library would lose at the link.
 function(add_room name)
   cmake_parse_arguments(ROOM "OBJECT" "" "SOURCES;LINKS" ${ARGN})
   if(ROOM_OBJECT)
@@ -38,10 +47,22 @@ function(add_room name)
     add_library(millrace_${name} STATIC ${ROOM_SOURCES})
   endif()
   add_library(millrace::${name} ALIAS millrace_${name})
-  set_target_properties(millrace_${name} PROPERTIES
-                        UNITY_BUILD ${MILLRACE_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+  compile_together(millrace_${name})
   target_include_directories(millrace_${name} PUBLIC ${MILLRACE_INCLUDE})
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
+endfunction()
+
+# add_flagged_sources(ROOM NAME SOURCES ... FLAGS ...): further sources of an OBJECT room, compiled with
+# flags of their own. (Sources with COMPILE_OPTIONS are each compiled alone.)
+function(add_flagged_sources room name)
+  cmake_parse_arguments(FLAGGED "" "" "SOURCES;FLAGS" ${ARGN})
+  set(target millrace_${room}_${name})
+  add_library(${target} OBJECT ${FLAGGED_SOURCES})
+  compile_together(${target})
+  target_compile_options(${target} PRIVATE ${FLAGGED_FLAGS} $<TARGET_PROPERTY:millrace_${room},COMPILE_OPTIONS>)
+  target_link_libraries(${target} PRIVATE $<TARGET_PROPERTY:millrace_${room},LINK_LIBRARIES>)
+  target_include_directories(${target} PRIVATE ${MILLRACE_INCLUDE})
+  target_sources(millrace_${room} INTERFACE $<TARGET_OBJECTS:${target}>)
 endfunction()
 
 # add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one
@@ -58,7 +79,7 @@ function(add_test_program name)
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
   # Little of their time is in their own code, much in compiling it.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+  compile_together(${name} 6)
   if(NOT TARGET tests_${room})
     add_custom_target(tests_${room})
   endif()

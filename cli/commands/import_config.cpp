@@ -10,13 +10,13 @@
 namespace millrace::cli {
 namespace {
 
-struct ImportArguments {
+struct ImportConfigArguments {
   std::string file, out;
   std::int64_t gpus = 0, images = 0;
   std::vector<std::string> overrides;
 };
 
-int import_config(const ImportArguments&) { run_python_module("migrate", "import-config"); }
+int import_config(const ImportConfigArguments&) { run_python_module("migrate", "import-config"); }
 
 }  // namespace
 

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/models/ops/channels_last.h"
 #include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/cpu/vector_maths.h"
 
@@ -28,8 +29,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Tensors3 = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-
-constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 
 /// Of z cut to -87 .. 87, by its bits: a comparison of floats keeps loops from becoming vectors.
 inline float sigmoid(float z) {
@@ -216,7 +215,7 @@ Tensors3 backward_on_cpu(const at::Tensor& gradient, const at::Tensor& y, const 
 }
 
 bool is_plain(const at::Tensor& y) {
-  return y.is_cpu() && y.scalar_type() == at::kFloat && y.is_contiguous(kLast) &&
+  return y.is_cpu() && y.scalar_type() == at::kFloat && y.is_contiguous(kChannelsLast) &&
          y.numel() > y.size(1);
 }
 
@@ -242,10 +241,10 @@ class BatchNormSilu : public torch::autograd::Function<BatchNormSilu> {
     const auto &y = saved[0], &weight = saved[1], &bias = saved[2], &mean = saved[3],
                &inverse = saved[4];
     const auto [dy, dweight, dbias] =
-        is_plain(y)
-            ? backward_on_cpu(gradients[0].contiguous(kLast), y, weight, bias, mean, inverse)
-            : backward_of(gradients[0], y, weight, bias, mean, inverse,
-                          context->saved_data["epsilon"].toDouble());
+        is_plain(y) ? backward_on_cpu(gradients[0].contiguous(kChannelsLast), y, weight, bias, mean,
+                                      inverse)
+                    : backward_of(gradients[0], y, weight, bias, mean, inverse,
+                                  context->saved_data["epsilon"].toDouble());
     return {dy, dweight, dbias, {}, {}, {}, {}};
   }
 

@@ -22,6 +22,7 @@
 
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/relu.h"
+#include "millrace/models/ops/channels_last.h"
 #include "millrace/models/ops/cpu/sparse_backward.h"
 #include "millrace/models/ops/cpu/touched_pixels.h"
 #include "millrace/models/ops/cpu/winograd.h"
@@ -46,8 +47,6 @@ std::optional<c10::TypedOperatorHandle<Pointwise>> find_onednn() {
   return found->typed<Pointwise>();
 }
 
-constexpr auto kLast = at::MemoryFormat::ChannelsLast;
-
 /// The bias (C) of any type is added to y (N, C, H, W), then `add`, then comes a ReLU, where they
 /// are wanted: in place and in float.
 void finish_on_cpu(const at::Tensor& y, const OptionalTensor& bias, const OptionalTensor& add,
@@ -69,10 +68,13 @@ at::Tensor forward_there(const at::Tensor& x, const at::Tensor& weight, const at
                          const Convolution& c, const After& after) {
   static const auto op = dispatched<decltype(finish_on_cpu)>("millrace::finish_convolution_");
   const bool relu = after.activation == Activation::relu;
-  auto y = at::conv2d(x, weight, /*bias=*/{}, c.stride, c.padding, 1, c.groups).contiguous(kLast);
+  auto y = at::conv2d(x, weight, /*bias=*/{}, c.stride, c.padding, 1, c.groups)
+               .contiguous(kChannelsLast);
   if (bias.defined() || after.add.defined() || relu)
-    op.call(y, if_defined(bias),
-            after.add.defined() ? OptionalTensor(after.add.contiguous(kLast)) : std::nullopt, relu);
+    op.call(
+        y, if_defined(bias),
+        after.add.defined() ? OptionalTensor(after.add.contiguous(kChannelsLast)) : std::nullopt,
+        relu);
   return after.activation == Activation::silu ? at::silu_(y) : y;
 }
 
@@ -162,8 +164,8 @@ Gradients backward_of_sums(at::TensorList gradients, at::TensorList maps, const 
     std::vector<at::Tensor> slopes, inputs;
     std::vector<TouchedPixels> touched;
     for (std::size_t i = 0; i < maps.size(); ++i) {
-      slopes.push_back(gradients[i].contiguous(kLast));
-      inputs.push_back(maps[i].contiguous(kLast));
+      slopes.push_back(gradients[i].contiguous(kChannelsLast));
+      inputs.push_back(maps[i].contiguous(kChannelsLast));
       touched.push_back(touched_pixels(slopes[i]));
       pixels += std::ssize(touched[i].is);
       with_gradient += touched[i].count;

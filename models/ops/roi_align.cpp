@@ -15,14 +15,13 @@
 #include <vector>
 
 #include "millrace/models/ops/axis_taps.h"
+#include "millrace/models/ops/channels_last.h"
 #include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/map_gradients.h"
 
 namespace millrace {
 namespace {
-
-constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
 template <typename T>
 constexpr auto kType = c10::CppTypeToScalarType<T>::value;

@@ -12,14 +12,14 @@
 namespace millrace {
 namespace {
 
-using Kind = ClassHead::Kind;
+using HeadKind = ClassHead::Kind;
 
 /// By our names. A cascade has a classifier for each stage; its boxes are of no class.
 constexpr std::pair<std::string_view, ClassHead> kHeads[] = {
-    {"roi_heads.box_predictor.cls_score", {Kind::scores, 1}},
-    {"roi_heads.box_predictor.{a}.cls_score", {Kind::scores, 1}},
-    {"roi_heads.box_predictor.bbox_pred", {Kind::boxes, 4}},
-    {"roi_heads.mask_predictor.mask_fcn_logits", {Kind::masks, 1}},
+    {"roi_heads.box_predictor.cls_score", {HeadKind::scores, 1}},
+    {"roi_heads.box_predictor.{a}.cls_score", {HeadKind::scores, 1}},
+    {"roi_heads.box_predictor.bbox_pred", {HeadKind::boxes, 4}},
+    {"roi_heads.mask_predictor.mask_fcn_logits", {HeadKind::masks, 1}},
 };
 
 constexpr std::int64_t kRawCocoIds = 90, kCocoCategories = 80;
@@ -37,7 +37,7 @@ std::optional<std::vector<std::int64_t>> sources(std::int64_t from, std::int64_t
 }
 
 /// Rows of the first head of this kind; 0 if there is none.
-std::int64_t rows_of(const TranslatedTensors& file, Kind kind) {
+std::int64_t rows_of(const TranslatedTensors& file, HeadKind kind) {
   for (const auto& tensor : file.tensors) {
     const auto head = head_of(tensor.name);
     if (head && head->kind == kind && tensor.value.dim() > 0) return tensor.value.size(0);
@@ -70,9 +70,9 @@ std::optional<ClassHead> head_of(std::string_view name) {
 }
 
 ClassAxis ClassHead::axis(const Scheme& scheme) const {
-  const bool has_background = kind == Kind::scores ||
-                              (kind == Kind::boxes && scheme.background == Background::first) ||
-                              (kind == Kind::masks && scheme.background_has_mask);
+  const bool has_background = kind == HeadKind::scores ||
+                              (kind == HeadKind::boxes && scheme.background == Background::first) ||
+                              (kind == HeadKind::masks && scheme.background_has_mask);
   return {values, has_background ? scheme.background : Background::none};
 }
 
@@ -83,10 +83,10 @@ std::optional<ClassAxis> FileClasses::axis(std::int64_t rows, std::int64_t value
 }
 
 std::optional<FileClasses> classes_of(const TranslatedTensors& file) {
-  const auto scores = rows_of(file, Kind::scores);
+  const auto scores = rows_of(file, HeadKind::scores);
   if (scores < 2) return {};
-  const auto masks = rows_of(file, Kind::masks);
-  const auto boxes = rows_of(file, Kind::boxes);
+  const auto masks = rows_of(file, HeadKind::masks);
+  const auto boxes = rows_of(file, HeadKind::boxes);
   FileClasses classes{scores - 1, Background::none};
   if (!file.scheme->background_has_mask)
     classes.background = file.scheme->background;  // only one order has these names

@@ -7,16 +7,14 @@
 namespace millrace::report {
 namespace {
 
-using nlohmann::json;
-
-double number(const json& object, const char* key) {
+double number(const nlohmann::json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_number() ? at->get<double>() : 0;
 }
 
 /// False for what is no line of metrics.
 bool add_line(std::string_view text, MetricsLog& log) {
-  const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer())
     return false;
   MetricValue at{line["step"].get<std::int64_t>(), number(line, "epoch"), number(line, "time"), 0};

@@ -21,8 +21,8 @@ constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
 constexpr double kLeastScore = .05;  // of detections that are drawn; less where F1 is best at less
 constexpr std::size_t kMostFound = 30;  // of an image, the best scores
 constexpr std::size_t kMostObjects = 60;
-constexpr int kMostSide = 640;                                   // pixels of a picture
-constexpr std::size_t kMostBytes = 60'000, kLeastBytes = 4'000;  // of a picture
+constexpr int kMostSide = 640;                                          // pixels of a picture
+constexpr std::size_t kMostPictureBytes = 60'000, kLeastBytes = 4'000;  // of a picture
 
 /// The positions of each image's detections, by falling score.
 std::vector<std::vector<std::size_t>> detections_by_image(const RunScores& scores) {
@@ -188,8 +188,8 @@ RunPictures run_pictures(const RunScores& scores, const PictureLimits& limits) {
   });
   const std::size_t used = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
   const std::size_t left = limits.bytes > used ? limits.bytes - used : 0;
-  const std::size_t each =
-      std::clamp(left * 3 / 4 / std::max<std::size_t>(shown.size(), 1), kLeastBytes, kMostBytes);
+  const std::size_t each = std::clamp(left * 3 / 4 / std::max<std::size_t>(shown.size(), 1),
+                                      kLeastBytes, kMostPictureBytes);
   std::vector<std::string> problems(shown.size());
   tbb::parallel_for(std::size_t{0}, shown.size(), [&](std::size_t k) {
     const auto& image = truth.images[shown[k]];

@@ -12,12 +12,11 @@
 #include <cstring>
 #include <vector>
 
+#include "millrace/models/ops/channels_last.h"
 #include "millrace/models/ops/cpu/product.h"
 
 namespace millrace {
 namespace {
-
-constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 
 /// As matrices of this many rows more each time, since oneDNN compiles a kernel for each shape.
 constexpr std::int64_t kRowsStep = 64;
@@ -116,7 +115,8 @@ Gradients on_cpu(at::TensorList gradients, at::TensorList rows, at::TensorList m
     std::int64_t first = 0;
     for (std::size_t l = 0; l < maps.size(); ++l) {
       const auto count = std::ssize(places[l]);
-      auto sums = at::empty(maps[l].sizes(), maps[l].options().dtype(at::kFloat), kLast).zero_();
+      auto sums =
+          at::empty(maps[l].sizes(), maps[l].options().dtype(at::kFloat), kChannelsLast).zero_();
       if (count > 0) scatter_add(terms.narrow(0, first, count), places[l], sums);
       dx.push_back(sums.to(maps[l].scalar_type()));
       first += count;

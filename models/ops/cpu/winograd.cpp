@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "millrace/models/ops/channels_last.h"
 #include "millrace/models/ops/cpu/panel_product.h"
 #include "millrace/models/ops/cpu/touched_pixels.h"
 #include "millrace/models/ops/cpu/winograd_layout.h"
@@ -22,8 +23,6 @@ namespace {
 using namespace winograd_layout;
 
 using OptionalTensor = std::optional<at::Tensor>;
-
-constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
 /// Matrices for filters, rows padded, too.
 Matrices filter_matrices(std::int64_t rows, std::int64_t columns) {
@@ -212,8 +211,8 @@ auto for_type_of(at::TensorList maps, const Work& work) {
   return maps[0].scalar_type() == at::kFloat ? work(float{}) : work(at::BFloat16{});
 }
 
-std::vector<at::Tensor> on_cpu(at::TensorList maps, const at::Tensor& weight,
-                               const OptionalTensor& bias, at::TensorList add, bool relu) {
+std::vector<at::Tensor> winograd_on_cpu(at::TensorList maps, const at::Tensor& weight,
+                                        const OptionalTensor& bias, at::TensorList add, bool relu) {
   const auto tiles = tiles_of(maps);
   return for_type_of(maps, [&]<class Value>(Value) {
     return convolve_tiles<Value>(maps, tiles, all_tiles(tiles), transformed(weight), weight.size(0),
@@ -223,8 +222,8 @@ std::vector<at::Tensor> on_cpu(at::TensorList maps, const at::Tensor& weight,
 
 using Gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor>;
 
-Gradients backward_on_cpu(at::TensorList gradients, at::TensorList maps, const at::Tensor& weight,
-                          std::array<bool, 3> wanted) {
+Gradients winograd_backward_on_cpu(at::TensorList gradients, at::TensorList maps,
+                                   const at::Tensor& weight, std::array<bool, 3> wanted) {
   const auto tiles = tiles_of(maps);
   std::vector<TouchedPixels> touched;
   for (const auto& gradient : gradients) touched.push_back(touched_pixels(gradient));
@@ -242,8 +241,8 @@ Gradients backward_on_cpu(at::TensorList gradients, at::TensorList maps, const a
 }
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) {
-  library.impl("winograd", on_cpu);
-  library.impl("winograd_backward", backward_on_cpu);
+  library.impl("winograd", winograd_on_cpu);
+  library.impl("winograd_backward", winograd_backward_on_cpu);
 }
 
 /// Whether the processor multiplies matrices of bf16 (AMX).
@@ -292,7 +291,7 @@ std::vector<at::Tensor> winograd(at::TensorList maps, const at::Tensor& weight,
                                  const at::Tensor& bias, at::TensorList add, bool relu) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("millrace::winograd", "")
-                             .typed<decltype(on_cpu)>();
+                             .typed<decltype(winograd_on_cpu)>();
   return op.call(channels_last(maps), weight.to(at::kFloat).contiguous(kChannelsLast),
                  bias.defined() ? OptionalTensor(bias.to(at::kFloat)) : std::nullopt,
                  channels_last(add), relu);
@@ -302,7 +301,7 @@ Gradients winograd_backward(at::TensorList gradients, at::TensorList maps, const
                             std::array<bool, 3> wanted) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("millrace::winograd_backward", "")
-                             .typed<decltype(backward_on_cpu)>();
+                             .typed<decltype(winograd_backward_on_cpu)>();
   return op.call(channels_last(gradients), channels_last(maps),
                  weight.to(at::kFloat).contiguous(kChannelsLast), wanted);
 }
