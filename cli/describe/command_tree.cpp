@@ -55,28 +55,26 @@ ArgumentDoc describe(const CLI::Option& option) {
   return argument;
 }
 
-CommandDoc describe(const CLI::App& command, const std::string& above) {
-  CommandDoc doc{.path = above, .name = command.get_name(), .doc = command.get_description()};
+void describe(const CLI::App& command, const std::string& path, std::vector<CommandDoc>& all) {
+  CommandDoc doc{.path = path, .doc = command.get_description()};
   for (const auto* option : command.get_options())
     if (!option->get_group().empty()) doc.arguments.push_back(describe(*option));
   constexpr std::string_view kIndent = "  ";  // of add_examples
   for (const auto& line : split(command.get_footer(), '\n'))
     if (line.starts_with(kIndent)) doc.examples.push_back(line.substr(kIndent.size()));
-  for (const auto* one : command.get_subcommands([](const CLI::App*) { return true; }))
-    doc.commands.push_back(describe(*one, above + (above.empty() ? "" : " ") + one->get_name()));
-  return doc;
+  const auto below = command.get_subcommands([](const CLI::App*) { return true; });
+  for (const auto* one : below)
+    doc.subcommands.emplace_back(one->get_name(), one->get_description());
+  all.push_back(std::move(doc));
+  for (const auto* one : below)
+    describe(*one, path + (path.empty() ? "" : " ") + one->get_name(), all);
 }
 
 }  // namespace
 
-CommandDoc describe_commands(const CLI::App& program) { return describe(program, ""); }
-
-std::vector<const CommandDoc*> all_commands(const CommandDoc& top) {
-  std::vector<const CommandDoc*> all = {&top};
-  for (const auto& command : top.commands) {
-    const auto below = all_commands(command);
-    all.insert(all.end(), below.begin(), below.end());
-  }
+std::vector<CommandDoc> describe_commands(const CLI::App& program) {
+  std::vector<CommandDoc> all;
+  describe(program, "", all);
   return all;
 }
 
