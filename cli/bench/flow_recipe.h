@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "millrace/cli/config_file.h"
+#include "millrace/cli/command.h"
 #include "millrace/dataflow/data_recipe.h"
 
 namespace millrace::cli {
@@ -12,9 +12,12 @@ struct FlowRecipe : DataRecipe {
   std::uint64_t seed = 1;
 };
 
-/// Of a configuration, as each of the two programs reads it. trainer-torch loads its plug-ins and
-/// checks every key. `trainer` checks [data] and train.seed, and leaves a configuration that has
-/// plug-ins, or what it does not know, to trainer-torch: throws NeedsLibtorch. Throws ConfigError.
-FlowRecipe read_flow(const ConfigFileArguments& arguments);
+/// Reads it as one of the two programs does: trainer-torch loads plug-ins and checks every key;
+/// `trainer` checks [data] and train.seed, and throws NeedsLibtorch for what it does not know.
+/// Throws ConfigError.
+using ReadFlow = FlowRecipe(const ConfigFileArguments&);
+
+/// Declares `bench dataflow`.
+void add_bench_dataflow(CLI::App& bench, Action& action, ReadFlow* read);
 
 }  // namespace millrace::cli

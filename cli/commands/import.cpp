@@ -7,7 +7,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/findings_text.h"
-#include "millrace/cli/terminal_text.h"
 #include "millrace/tools/formats/format.h"
 #include "millrace/tools/formats/import_folder.h"
 

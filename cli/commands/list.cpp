@@ -3,7 +3,6 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/describe/config_tables.h"
-#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"

@@ -5,7 +5,6 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/status/event_log.h"
 #include "millrace/cli/status/run_status.h"
-#include "millrace/cli/terminal_text.h"
 
 namespace millrace::cli {
 namespace {

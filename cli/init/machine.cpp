@@ -86,7 +86,7 @@ std::string text_of(const advice::Machine& machine) {
 }
 
 std::string find_weights(const advice::Machine& machine) {
-  for (const fs::path folder : kWeightFolders) {
+  for (const fs::path folder : {"data/weights", "weights"}) {
     std::error_code unknown;
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder, unknown))
