@@ -102,10 +102,8 @@ void add_json_flag(CLI::App& command, bool& json) {
 }
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
-  command
-      .add_option("--set", overrides,
-                  "set a key of the configuration, such as train.seed=7; may be repeated")
-      ->type_name("K=V")
+  add_option(command, "--set", overrides, "K=V",
+             "set a key of the configuration, such as train.seed=7; may be repeated")
       ->allow_extra_args(false);
 }
 

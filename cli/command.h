@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "millrace/base/config.h"
@@ -75,11 +76,25 @@ AddCommand add_bench_eval, add_bench_model;
 CLI::Validator positive();
 CLI::Validator not_negative();
 
+/// Adds an option with a value that --help calls `type`, "FILE".
+template <class T>
+CLI::Option* add_option(CLI::App& command, const std::string& names, T& value,
+                        const std::string& type, const std::string& doc) {
+  return command.add_option(names, value, doc)->type_name(type);
+}
+
 /// Makes the old name of an option an error that names the new one.
 void add_renamed(CLI::App& command, const std::string& old_name, const std::string& new_name);
 
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);
+
+/// The value at a path of a table, "rpn.nms_thresh", if it is a T; else nullptr.
+template <class T>
+const T* value_at(const Config& table, std::string_view path) {
+  const auto* found = table.find_path(path);
+  return found ? std::get_if<T>(&found->data) : nullptr;
+}
 
 /// The option --set K=V.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
@@ -119,6 +134,10 @@ void print(const Json& json);
 /// Says in one line of standard error what to do next: "next: trainer run ...". Says nothing where
 /// the program is quiet, nor where standard output goes into a file or a pipe: a script reads it.
 void suggest_next(std::string_view what);
+template <class First, class... More>
+void suggest_next(fmt::format_string<First, More...> format, First&& first, More&&... more) {
+  suggest_next(fmt::format(format, std::forward<First>(first), std::forward<More>(more)...));
+}
 
 /// Flushes standard output and returns why something written to it failed, if anything did.
 std::optional<std::string> output_fault();

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "millrace/cli/command.h"
 #include "millrace/models/maskrcnn/options.h"
 #include "millrace/models/retinanet/options.h"
 
@@ -109,8 +110,7 @@ std::optional<CeilingRule> ceiling_rule(const std::string& type, const Config& m
 
 std::vector<double> numbers(const Config& model, std::string_view path) {
   std::vector<double> found;
-  const auto* list = model.find_path(path);
-  const auto* values = list ? std::get_if<Config::Array>(&list->data) : nullptr;
+  const auto* values = value_at<Config::Array>(model, path);
   if (!values) return found;
   for (const auto& value : *values) {
     const auto* whole = std::get_if<std::int64_t>(&value.data);

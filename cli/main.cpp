@@ -16,8 +16,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/cli/bench/flow_recipe.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/flow_recipe.h"
 #include "millrace/cli/libtorch.h"
 #include "millrace/cli/program.h"
 
@@ -61,7 +61,7 @@ std::optional<int> answer_what_is_known(int argc, char** argv) {
 /// What the program without a libtorch says to a command that needs one.
 int without_libtorch(const std::exception& why, bool asks_for_version) {
   if (!asks_for_version) return cli::complain(why.what(), kFailed);
-  cli::print_text(fmt::format("trainer " MILLRACE_VERSION "\nno libtorch: {}\n", why.what()));
+  cli::print_formatted("trainer " MILLRACE_VERSION "\nno libtorch: {}\n", why.what());
   return cli::output_fault() ? kFailed : kDone;
 }
 

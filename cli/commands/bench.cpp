@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "millrace/cli/arguments.h"
-#include "millrace/cli/bench/flow_recipe.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/flow_recipe.h"
 
 namespace millrace::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/bench/flow_floors.h"
-#include "millrace/cli/bench/flow_recipe.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/flow_recipe.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -235,8 +235,7 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) {
     print_measurement(result, floors, used);
-    suggest_next(fmt::format("trainer bench model {}: the slower of the two decides",
-                             arguments.config.file));
+    suggest_next("trainer bench model {}: the slower of the two decides", arguments.config.file);
     return kDone;
   }
   auto json = to_json(result, floors, used);

@@ -164,8 +164,7 @@ class Doctor {
 
   /// Whether the model uses shapes; true where it does not say.
   bool learns_shapes() const {
-    const auto* masks = recipe_.model.find("masks");
-    const auto* wanted = masks ? std::get_if<bool>(&masks->data) : nullptr;
+    const auto* wanted = value_at<bool>(recipe_.model, "masks");
     return !wanted || *wanted;
   }
 
@@ -303,8 +302,7 @@ void add_doctor(CLI::App& app, Action& action) {
                   "all: decode every image file; headers: read their sizes; none: leave them alone")
       ->check(CLI::IsMember({"all", "headers", "none"}))
       ->capture_default_str();
-  command.add_option("--max", arguments.max_examples, "examples of each kind of finding")
-      ->type_name("N")
+  add_option(command, "--max", arguments.max_examples, "N", "examples of each kind of finding")
       ->check(not_negative())
       ->capture_default_str();
   add_json_flag(command, arguments.json);

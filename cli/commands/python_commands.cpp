@@ -136,8 +136,7 @@ void add_study(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   add_value<std::string>(
       command, "--out",
-      "folder of the study; default: studies/ and the name of CONFIG. A study there "
-      "goes on")
+      "folder of the study; default: studies/ and the name of CONFIG. A study there goes on")
       ->type_name("DIR");
   add_value<std::int64_t>(command, "--jobs", "trainings at once, which share the cores")
       ->type_name("J")
