@@ -19,19 +19,17 @@ namespace {
 /// For any other detector it throws ConfigError that names the plug-ins of the training, in whose
 /// checkpoint `file` is: those of strangers are not loaded, since a model is data.
 void provide_detector(const std::string& file, const Config& tree) {
-  const auto* type = tree.find_path("model.type");
-  const auto* name = type ? std::get_if<std::string>(&type->data) : nullptr;
+  const auto* name = value_at<std::string>(tree, "model.type");
   if (!name || detectors().entries().contains(*name) || load_own_plugin(*name)) return;
   const auto origin = origin_of(weight_file(file));
   if (!origin) return;
   const auto trained = parse_config(origin->config, file);
-  const auto* plugins = trained.find("plugins");
-  const auto* files = plugins ? std::get_if<Config::Array>(&plugins->data) : nullptr;
+  const auto* files = value_at<Config::Array>(trained, "plugins");
   if (!files || files->empty()) return;
   throw ConfigError(fmt::format(
       "{}: unknown detector '{}': plug-ins of its training have it, and what a model names is not "
       "loaded unasked: add --set 'plugins={}'",
-      type->origin.text(), *name, value_text(*plugins)));
+      tree.find_path("model.type")->origin.text(), *name, value_text(*trained.find("plugins"))));
 }
 
 }  // namespace
@@ -56,10 +54,8 @@ void ModelArguments::add_to(CLI::App& command) {
                   "file such as configs/maskrcnn.toml")
       ->required();
   add_overrides(command, overrides);
-  command
-      .add_option("--weights", weights,
-                  "with a TOML file: a checkpoint folder, .safetensors, .pth, .pkl or .npz")
-      ->type_name("W");
+  add_option(command, "--weights", weights, "W",
+             "with a TOML file: a checkpoint folder, .safetensors, .pth, .pkl or .npz");
   add_force_flag(command, force);
 }
 

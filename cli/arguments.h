@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/cli/config_file.h"
+#include "millrace/cli/command.h"
 #include "millrace/trainer/run/trained_weights.h"
 
 namespace millrace::cli {

@@ -3,38 +3,84 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string_view>
 
-#include "millrace/base/log.h"
+#include "millrace/base/errors.h"
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/cli/known_answers.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/flow_recipe.h"
 #include "millrace/cli/libtorch.h"
 #include "millrace/cli/program.h"
 
 using namespace millrace;
+using namespace std::string_view_literals;
 
 namespace {
 
+/// Declares all subcommands, without what they take.
+void add_names(CLI::App& app, cli::Action&) {
+  for (const auto& [name, doc] : cli::command_docs()) app.add_subcommand(name, doc);
+}
+
+/// Of a command line that begins with a command and its configuration.
+std::optional<int> answer_faulty_configuration(std::span<char*> words) {
+  constexpr std::array kCommands = {"run"sv, "config"sv, "eval"sv};
+  if (words.size() < 2 || !std::ranges::count(kCommands, words[0])) return {};
+  const std::filesystem::path file = words[1];
+  std::error_code unknown;
+  if (file.extension() != ".toml" || !std::filesystem::is_regular_file(file, unknown)) return {};
+  try {
+    load_config(file);
+    return {};
+  } catch (const ConfigError& problem) {
+    return cli::complain(problem.what(), kWrongUse);
+  } catch (const std::exception&) {  // told where it is read again
+    return {};
+  }
+}
+
+/// Answers what needs no libtorch although trainer-torch alone has all commands: `--help`, and
+/// command lines that name a faulty configuration first, such as `run FILE.toml`. Returns the exit
+/// code; nullopt, and has printed nothing, for any other command line.
+std::optional<int> answer_what_is_known(int argc, char** argv) {
+  const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
+  if (words.size() != 1 || !std::ranges::count(std::array{"--help"sv, "-h"sv}, words[0]))
+    return answer_faulty_configuration(words);
+  return cli::run(argc, argv, {add_names}, /*all=*/true);
+}
+
 /// What the program without a libtorch says to a command that needs one.
 int without_libtorch(const std::exception& why, bool asks_for_version) {
-  if (!asks_for_version) {
-    print_to_stderr(fmt::format("trainer: error: {}\n", why.what()));
-    return kFailed;
-  }
-  cli::print_text(fmt::format("trainer " MILLRACE_VERSION "\nno libtorch: {}\n", why.what()));
+  if (!asks_for_version) return cli::complain(why.what(), kFailed);
+  cli::print_formatted("trainer " MILLRACE_VERSION "\nno libtorch: {}\n", why.what());
   return cli::output_fault() ? kFailed : kDone;
+}
+
+/// Leaves a configuration that has plug-ins, or what is not known here, to trainer-torch.
+cli::FlowRecipe read_flow(const cli::ConfigFileArguments& arguments) {
+  constexpr std::array kTables = {"data"sv,      "model"sv,    "train"sv,
+                                  "optimizer"sv, "schedule"sv, "callbacks"sv};
+  const auto from = arguments.tree();
+  for (const auto& [name, value] : from.table())
+    if (!std::ranges::count(kTables, name)) throw cli::NeedsLibtorch();
+  Config complete;
+  return {resolve_data(from, complete), seed_of(from)};
 }
 
 /// Of `bench`, what needs no tensors.
 void add_data_bench(CLI::App& app, cli::Action& action) {
   auto* command = app.add_subcommand("bench");
   command->require_subcommand(1);
-  cli::add_bench_dataflow(*command, action);
+  cli::add_bench_dataflow(*command, action, read_flow);
 }
 
 }  // namespace
@@ -48,7 +94,7 @@ int main(int argc, char** argv) {
                     cli::add_report, cli::add_status, cli::add_study, add_data_bench},
                    /*all=*/false))
     return *exit_code;
-  if (const auto exit_code = cli::answer_what_is_known(argc, argv)) return *exit_code;
+  if (const auto exit_code = answer_what_is_known(argc, argv)) return *exit_code;
   // OpenMP's threads spin only briefly at barriers (docs/decisions/0005); its runtime reads that
   // from the environment when it is loaded.
   if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
@@ -62,8 +108,8 @@ int main(int argc, char** argv) {
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path() / "trainer-torch";
   execv(beside.c_str(), argv);  // held signals stay held
-  print_to_stderr(fmt::format(
-      "trainer: error: cannot start {}: {}; it belongs beside trainer: build or install both\n",
-      beside.string(), std::strerror(errno)));
-  return kFailed;
+  return cli::complain(
+      fmt::format("cannot start {}: {}; it belongs beside trainer: build or install both",
+                  beside.string(), std::strerror(errno)),
+      kFailed);
 }

@@ -18,16 +18,35 @@
 #include "millrace/base/process/last_words.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/wrapped_help.h"
+#include "millrace/base/word_wrap.h"
 
 namespace millrace::cli {
 namespace {
 
-int complain(const std::string& what, int exit_code) {
-  spdlog::shutdown();  // what was logged comes before
-  print_to_stderr(fmt::format("trainer: error: {}\n", what));
-  return exit_code;
-}
+/// CLI11's help in lines of 80 columns, whose descriptions are broken between words. Examples,
+/// which are copied, are not.
+class WrappedHelp final : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    return wrapped(Formatter::make_description(app), kColumns, "");
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return beside_names(Formatter::make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream text;
+    CLI::detail::format_help(text, command->get_display_name(true),
+                             beside_names(command->get_description()), get_column_width());
+    return text.str();
+  }
+
+ private:
+  static constexpr std::size_t kColumns = 80;
+
+  std::string beside_names(const std::string& text) const {
+    return wrapped(text, kColumns - get_column_width(), "");
+  }
+};
 
 /// What is wrong with the command line: as CLI11 says it, except for an unknown subcommand.
 std::string explain(const CLI::ParseError& problem, const CLI::App& app,
@@ -64,6 +83,12 @@ int with_output(int exit_code) {
 }
 
 }  // namespace
+
+int complain(const std::string& what, int exit_code) {
+  spdlog::shutdown();  // what was logged comes before
+  print_to_stderr(fmt::format("trainer: error: {}\n", what));
+  return exit_code;
+}
 
 std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all,
                        const std::function<std::string()>& more_version) {

@@ -23,6 +23,9 @@ struct NeedsLibtorch {};
 std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all,
                        const std::function<std::string()>& more_version = {});
 
+/// Says on standard error, after what was logged, what is wrong. Returns the exit code.
+int complain(const std::string& what, int exit_code);
+
 /// "trainer 0.1.0 (258786a...)": the version and, where there was one, the git revision of the
 /// build, "-dirty" after it where the sources differed. Of trainer-torch alone.
 std::string program_version();

@@ -14,9 +14,8 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/bench/flow_floors.h"
-#include "millrace/cli/bench/flow_recipe.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/terminal_text.h"
+#include "millrace/cli/flow_recipe.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -28,6 +27,7 @@ constexpr double kFloorSeconds = 1.0;       // per floor
 constexpr std::int64_t kFloorImages = 128;  // maximum images to measure the floors on
 
 struct BenchDataflowArguments {
+  ReadFlow* read = nullptr;
   ConfigFileArguments config;
   std::int64_t batches = 0, from = 0, threads = 0;
   double seconds = 0;
@@ -211,7 +211,7 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const auto began = Clock::now();
   if (arguments.seconds == 0 && arguments.from >= arguments.last())
     throw ConfigError("--from: leaves none of the batches that --batches asks for");
-  auto recipe = read_flow(arguments.config);
+  auto recipe = arguments.read(arguments.config);
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : oneapi::tbb::info::default_concurrency();
@@ -235,8 +235,7 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) {
     print_measurement(result, floors, used);
-    suggest_next(fmt::format("trainer bench model {}: the slower of the two decides",
-                             arguments.config.file));
+    suggest_next("trainer bench model {}: the slower of the two decides", arguments.config.file);
     return kDone;
   }
   auto json = to_json(result, floors, used);
@@ -247,12 +246,13 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
 
 }  // namespace
 
-void add_bench_dataflow(CLI::App& bench, Action& action) {
+void add_bench_dataflow(CLI::App& bench, Action& action, ReadFlow* read) {
   auto [command, arguments] =
       add_subcommand(bench, action, "dataflow",
                      "Images/s of the training flow, time of each stage, and "
                      "decode, resize and copy alone beside it",
                      bench_dataflow);
+  arguments.read = read;
   arguments.config.add_to(command);
   auto* batches =
       command

@@ -165,14 +165,10 @@ void add_bench_eval(CLI::App& bench, Action& action) {
       ->capture_default_str()
       ->check(not_negative());
   command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
-  command
-      .add_option("--folder", arguments.folder,
-                  "keep the set here: instances.json, boxes.json, masks.json")
-      ->type_name("DIR");
-  command
-      .add_option("--annotations", arguments.annotations,
-                  "instead: seconds to load this file, the first time and from the cache")
-      ->type_name("FILE");
+  add_option(command, "--folder", arguments.folder, "DIR",
+             "keep the set here: instances.json, boxes.json, masks.json");
+  add_option(command, "--annotations", arguments.annotations, "FILE",
+             "instead: seconds to load this file, the first time and from the cache");
   add_json_flag(command, arguments.json);
   add_examples(command,
                {"trainer bench eval", "trainer bench eval --images 500 --threads 1 --json"});

@@ -234,8 +234,7 @@ int bench_model(const BenchModelArguments& arguments) {
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
   if (arguments.work) print_work(m);
-  suggest_next(fmt::format("trainer bench dataflow {}: the slower of the two decides",
-                           arguments.config.file));
+  suggest_next("trainer bench dataflow {}: the slower of the two decides", arguments.config.file);
   return kDone;
 }
 

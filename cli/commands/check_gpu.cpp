@@ -83,13 +83,13 @@ int check_gpu(const CheckGpuArguments& arguments) {
 
 void add_check_gpu(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "check-gpu", check_gpu);
-  command.add_option("flags", arguments.flags, "after --: flags of gtest, such as --gtest_filter")
-      ->type_name("FLAG");
+  add_option(command, "flags", arguments.flags, "FLAG",
+             "after --: flags of gtest, such as --gtest_filter");
   command.add_flag("--small", arguments.small, "tiny models and few steps");
   command.add_option("--device", arguments.device, "the kind of device, as train.device names it")
       ->capture_default_str();
-  command.add_option("--plugin", arguments.plugin, "the plug-in with the device's operators")
-      ->type_name("FILE")
+  add_option(command, "--plugin", arguments.plugin, "FILE",
+             "the plug-in with the device's operators")
       ->capture_default_str();
   command.add_flag("--json", arguments.json,
                    "the device as one JSON object in one line of standard output; the tests write "

@@ -196,12 +196,10 @@ int coco_eval(const CocoEvalArguments& arguments) {
 
 void add_coco_eval(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "coco-eval", coco_eval);
-  command.add_option("--gt", arguments.truth, "annotations, as COCO's instances_*.json")
-      ->required()
-      ->type_name("FILE");
-  command.add_option("--dt", arguments.detections, "detections, as a COCO results file")
-      ->required()
-      ->type_name("FILE");
+  add_option(command, "--gt", arguments.truth, "FILE", "annotations, as COCO's instances_*.json")
+      ->required();
+  add_option(command, "--dt", arguments.detections, "FILE", "detections, as a COCO results file")
+      ->required();
   command
       .add_option("--iou", arguments.iou,
                   "what overlaps are measured on: boxes, masks, masks and their boundaries, or "
@@ -227,18 +225,14 @@ void add_coco_eval(CLI::App& app, Action& action) {
   command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
   command.add_flag("--analyze", arguments.analyze,
                    "also what kind of error costs how much, confusions, and each class");
-  command
-      .add_option("--bootstrap", arguments.draws,
-                  "95 % intervals from this many resamples of the images, such as 1000")
-      ->type_name("N")
+  add_option(command, "--bootstrap", arguments.draws, "N",
+             "95 % intervals from this many resamples of the images, such as 1000")
       ->check(CLI::Range(100, 100000));
-  command
-      .add_option("--versus", arguments.versus,
-                  "compare with another results file, by a paired test (1000 resamples unless "
-                  "--bootstrap is given)")
-      ->type_name("FILE");
-  command.add_option("--csv", arguments.csv, "write a table of the classes")->type_name("FILE");
-  command.add_option("--html", arguments.html, "write everything as one page")->type_name("FILE");
+  add_option(command, "--versus", arguments.versus, "FILE",
+             "compare with another results file, by a paired test (1000 resamples unless "
+             "--bootstrap is given)");
+  add_option(command, "--csv", arguments.csv, "FILE", "write a table of the classes");
+  add_option(command, "--html", arguments.html, "FILE", "write everything as one page");
   add_json_flag(command, arguments.json);
   add_examples(
       command,

@@ -2,8 +2,12 @@
 // and configuration keys.
 #include "millrace/cli/describe/completion.h"
 
+#include <set>
+
 #include "millrace/cli/command.h"
-#include "millrace/cli/describe/setting_words.h"
+#include "millrace/cli/describe/config_tables.h"
+#include "millrace/models/detector/detector.h"
+#include "millrace/trainer/callback.h"
 
 namespace millrace::cli {
 namespace {
@@ -13,11 +17,46 @@ struct CompletionArguments {
   std::string shell;
 };
 
+void add_words(std::set<std::string>& words, const std::string& table,
+               const std::vector<OptionHelp>& options) {
+  for (const auto& option : options) {
+    const auto key = table + (table.empty() ? "" : ".") + option.name + "=";
+    words.insert(key);
+    if (option.type == OptionHelp::Type::boolean)
+      words.insert({key + "false", key + "true"});
+    else if (option.type == OptionHelp::Type::text)
+      for (const auto& choice : option.choices) words.insert(key + choice);
+  }
+}
+
+/// The words that --set may be followed by: every key of a configuration, "train.seed=", with those
+/// of all components that are registered; one that takes one of few words also with each of these:
+/// "optimizer.type=sgd". Sorted.
+std::vector<std::string> setting_words() {
+  std::set<std::string> words;
+  std::vector<OptionHelp> switches;  // of every callback
+  for (const auto& table : config_tables()) {
+    if (table.name == "callbacks.NAME")
+      switches = table.options;
+    else if (!table.name.starts_with("["))  // a list is written in a file
+      add_words(words, table.name, table.options);
+  }
+  for (const auto& [name, entry] : detectors().entries()) {
+    words.insert("model.type=" + name);
+    add_words(words, "model", entry.help());
+  }
+  for (const auto& [name, entry] : callbacks().entries()) {
+    add_words(words, "callbacks." + name, switches);
+    add_words(words, "callbacks." + name, entry.help());
+  }
+  return {words.begin(), words.end()};
+}
+
 int completion(const CompletionArguments& arguments) {
   const auto commands = describe_commands(*arguments.program);
-  const auto make = arguments.shell == "bash"  ? bash_completion
-                    : arguments.shell == "zsh" ? zsh_completion
-                                               : fish_completion;
+  const auto& make = arguments.shell == "bash"  ? bash_completion
+                     : arguments.shell == "zsh" ? zsh_completion
+                                                : fish_completion;
   print_text(make(commands, setting_words()));
   suggest_next(arguments.shell == "fish"
                    ? "trainer completion fish >~/.config/fish/completions/trainer.fish"

@@ -43,8 +43,8 @@ int show_model(const ConfigArguments& arguments) {
   std::istringstream facts(model.text());
   for (std::string line; std::getline(facts, line);) print_text("# " + line + "\n");
   print_text("\n" + to_toml(tree));
-  suggest_next(fmt::format("trainer predict {0} PHOTOS --out found; trainer eval {0} --data DIR",
-                           arguments.file));
+  suggest_next("trainer predict {0} PHOTOS --out found; trainer eval {0} --data DIR",
+               arguments.file);
   return kDone;
 }
 
@@ -55,7 +55,7 @@ int config(const ConfigCommandArguments& arguments) {
   const auto recipe = arguments.load();
   make_callbacks(recipe);  // checks that what they watch is published
   print_formatted("{}", to_toml(recipe.tree, /*origins=*/true));
-  suggest_next(fmt::format("trainer doctor {0}, then trainer run {0}", arguments.file));
+  suggest_next("trainer doctor {0}, then trainer run {0}", arguments.file);
   return kDone;
 }
 

@@ -42,10 +42,8 @@ int convert(const ConvertArguments& arguments) {
                          : fmt::format("{}, names of {} (from {})", heads, scheme.name, done.from);
   print_formatted("{}: {}, {}\n", arguments.out.string(),
                   counted(static_cast<long long>(done.tensors), "tensor"), names);
-  suggest_next(
-      fmt::format("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG "
-                  "--weights {0}",
-                  arguments.out.string()));
+  suggest_next("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG --weights {0}",
+               arguments.out.string());
   return kDone;
 }
 
@@ -65,8 +63,7 @@ void add_convert(CLI::App& app, Action& action) {
                   "they are")
       ->required();
   command.add_option("OUT", arguments.out, "what to write: .safetensors, .pth or .npz")->required();
-  command.add_option("--names", arguments.names, doc_of_schemes())
-      ->type_name("SCHEME")
+  add_option(command, "--names", arguments.names, "SCHEME", doc_of_schemes())
       ->capture_default_str();
   add_force_flag(command, arguments.force);
   add_examples(command, {"trainer convert runs/maskrcnn-1/checkpoints/latest model.pth",

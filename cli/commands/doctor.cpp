@@ -12,14 +12,13 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
-#include "millrace/cli/ceiling_rule.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/detector_rules.h"
 #include "millrace/cli/doctor_report.h"
 #include "millrace/cli/image_progress.h"
 #include "millrace/cli/init/choices.h"
 #include "millrace/cli/init/init_report.h"
 #include "millrace/cli/init/source_data.h"
-#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/dataflow/sources/detection_source.h"
@@ -97,11 +96,9 @@ class Doctor {
     auto findings = across_.none();
     if (const auto data = coco::check_records(paths.annotations, findings)) {
       if (classes_.empty()) classes_ = recipe_.data.classes;
-      if (classes_.empty())  // those of the first split that can be read
-        for (const auto& category : data->categories)
-          classes_.emplace_back(data->text(category.name));
-      NamedSplit named{name, {data, paths.images, classes_, find_categories(*data, classes_)}};
+      NamedSplit named{name, as_data_split({name, paths.images, data}, classes_)};
       const auto& split = named.data;
+      classes_ = split.classes;  // those of the first split that can be read
       ImageProgress progress(name, data->images.size());
       const auto usable = check_split(named, checks(), findings, std::ref(progress));
       const bool is_empty = (recipe_.data.filter_empty ? usable : data->images.size()) == 0;
@@ -167,8 +164,7 @@ class Doctor {
 
   /// Whether the model uses shapes; true where it does not say.
   bool learns_shapes() const {
-    const auto* masks = recipe_.model.find("masks");
-    const auto* wanted = masks ? std::get_if<bool>(&masks->data) : nullptr;
+    const auto* wanted = value_at<bool>(recipe_.model, "masks");
     return !wanted || *wanted;
   }
 
@@ -306,8 +302,7 @@ void add_doctor(CLI::App& app, Action& action) {
                   "all: decode every image file; headers: read their sizes; none: leave them alone")
       ->check(CLI::IsMember({"all", "headers", "none"}))
       ->capture_default_str();
-  command.add_option("--max", arguments.max_examples, "examples of each kind of finding")
-      ->type_name("N")
+  add_option(command, "--max", arguments.max_examples, "N", "examples of each kind of finding")
       ->check(not_negative())
       ->capture_default_str();
   add_json_flag(command, arguments.json);

@@ -163,18 +163,14 @@ int eval(const EvalArguments& arguments) {
 void add_eval(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "eval", eval);
   arguments.model.add_to(command);
-  command
-      .add_option("--data", arguments.data,
-                  "the data set, in place of data.root: DIR/annotations/instances_val2017.json and "
-                  "DIR/val2017, or another split by --set data.val=NAME")
-      ->type_name("DIR");
-  command.add_option("--out", arguments.out, "also write the detections, as a COCO results file")
-      ->type_name("FILE");
-  command
-      .add_option("--max-dets", arguments.max_detections,
-                  "maximum detections per image and category (LVIS: per image) that AP counts")
+  add_option(command, "--data", arguments.data, "DIR",
+             "the data set, in place of data.root: DIR/annotations/instances_val2017.json and "
+             "DIR/val2017, or another split by --set data.val=NAME");
+  add_option(command, "--out", arguments.out, "FILE",
+             "also write the detections, as a COCO results file");
+  add_option(command, "--max-dets", arguments.max_detections, "N",
+             "maximum detections per image and category (LVIS: per image) that AP counts")
       ->check(CLI::Range(100, 100000))
-      ->type_name("N")
       ->default_str("callbacks.evaluate.max_detections");
   command.add_flag("--boundary", arguments.boundary,
                    "also score masks by their boundaries: Boundary AP");

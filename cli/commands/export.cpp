@@ -9,8 +9,8 @@
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
+#include "millrace/cli/carried_files.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/onnx_check_script.h"
 #include "millrace/dataflow/detection/test_time.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/models/export/certificate.h"
@@ -47,9 +47,8 @@ std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data
         " is in no run's checkpoint, which would say where its validation photos lie: "
         "name some with --photos");
   const auto config = parse_config(origin->config, weights + ", config.toml");
-  for (const auto& [key, value] : {std::pair{"root", &data.root}, {"val", &data.val}})
-    if (const auto* own = config.section("data").find(key))
-      if (const auto* text = std::get_if<std::string>(&own->data)) *value = *text;
+  for (const auto& [key, value] : {std::pair{"data.root", &data.root}, {"data.val", &data.val}})
+    if (const auto* own = value_at<std::string>(config, key)) *value = *own;
   data.classes.clear();
   const auto split = [&] {
     try {
@@ -112,8 +111,8 @@ int export_to_onnx(const ExportArguments& arguments) {
   write_certificate(*detector, exported, recipe.data, options, photos, weights.file, files);
   const CertificateFiles certificate(arguments.out);
   files.insert(files.end(), {certificate.text, certificate.tensors});
-  for (const auto& file : files) print_text(fmt::format("{}\n", file.string()));
-  suggest_next(fmt::format("trainer export --check {}", arguments.out.string()));
+  for (const auto& file : files) print_formatted("{}\n", file.string());
+  suggest_next("trainer export --check {}", arguments.out.string());
   return kDone;
 }
 
@@ -121,8 +120,7 @@ int export_to_onnx(const ExportArguments& arguments) {
 /// differ, ConfigError if no Python has a runtime to get any.
 int check_export(const ExportArguments& arguments) {
   check_certificate(arguments.check);
-  print_text(
-      fmt::format("{}: the files and the certificate belong together\n", arguments.check.string()));
+  print_formatted("{}: the files and the certificate belong together\n", arguments.check.string());
   std::fflush(stdout);
   ::setenv("MILLRACE_PYTHON", arguments.python.c_str(), 1);
   ::setenv("MILLRACE_SCRIPT", kOnnxCheckScript, 1);
@@ -154,9 +152,8 @@ void add_export(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "export", work);
   command.add_option("MODEL", arguments.model,
                      "a run, a checkpoint folder, or a model.safetensors");
-  command
-      .add_option("--out", arguments.out, "the ONNX file to write; its certificate comes beside it")
-      ->type_name("FILE");
+  add_option(command, "--out", arguments.out, "FILE",
+             "the ONNX file to write; its certificate comes beside it");
   add_renamed(command, "--to", "--out");
   command.add_flag("--padded", arguments.options.padded,
                    "take a batch: images (N, H, W, 3), resized and padded before, and their sizes "
@@ -168,21 +165,15 @@ void add_export(CLI::App& app, Action& action) {
                   "fp32, or fp16: half the file, cast to fp32 where they are used")
       ->check(CLI::IsMember({"fp32", "fp16"}))
       ->capture_default_str();
-  command
-      .add_option("--set", arguments.overrides,
-                  "change a key of the model, such as model.test.score_thresh=0.3; may be repeated")
-      ->type_name("K=V")
+  add_option(command, "--set", arguments.overrides, "K=V",
+             "change a key of the model, such as model.test.score_thresh=0.3; may be repeated")
       ->allow_extra_args(false);
-  command
-      .add_option("--photos", arguments.photos,
-                  "images, or folders of them, for the certificate; by default the first of the "
-                  "run's validation split")
-      ->type_name("PATH");
-  command
-      .add_option("--check", arguments.check,
-                  "instead of exporting: whether onnxruntime gives what the certificate of this "
-                  "file says")
-      ->type_name("FILE");
+  add_option(command, "--photos", arguments.photos, "PATH",
+             "images, or folders of them, for the certificate; by default the first of the "
+             "run's validation split");
+  add_option(command, "--check", arguments.check, "FILE",
+             "instead of exporting: whether onnxruntime gives what the certificate of this "
+             "file says");
   command.add_option("--python", arguments.python, "with --check: a Python that has onnxruntime")
       ->capture_default_str();
   add_examples(command,

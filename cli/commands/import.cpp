@@ -7,7 +7,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/findings_text.h"
-#include "millrace/cli/terminal_text.h"
 #include "millrace/tools/formats/format.h"
 #include "millrace/tools/formats/import_folder.h"
 
@@ -105,13 +104,10 @@ std::string format_doc() {
 void add_import(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "import", import_labels);
   command.add_option("PATH", arguments.source, "the folder with images and labels")->required();
-  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
-  command
-      .add_option("--format", arguments.format,
-                  "the format of PATH, if it is not detected or not as wanted:" + format_doc())
-      ->type_name("NAME");
-  command.add_option("--max", arguments.max_examples, "examples of each kind of finding")
-      ->type_name("N")
+  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
+  add_option(command, "--format", arguments.format, "NAME",
+             "the format of PATH, if it is not detected or not as wanted:" + format_doc());
+  add_option(command, "--max", arguments.max_examples, "N", "examples of each kind of finding")
       ->check(not_negative())
       ->capture_default_str();
   add_json_flag(command, arguments.json);

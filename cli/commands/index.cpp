@@ -63,13 +63,11 @@ int index(const IndexArguments& arguments) {
 
 void add_index(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "index", index);
-  command
-      .add_option("shards", arguments.shards,
-                  "paths or URLs of tar files in WebDataset's layout, or of TFRecord files of "
-                  "TensorFlow's Object Detection API")
-      ->required()
-      ->type_name("SHARD");
-  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
+  add_option(command, "shards", arguments.shards, "SHARD",
+             "paths or URLs of tar files in WebDataset's layout, or of TFRecord files of "
+             "TensorFlow's Object Detection API")
+      ->required();
+  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
   add_examples(command, {"trainer index shards/*.tar --out index",
                          "trainer index train.tfrecord-000*-of-00010 --out index"});
 }

@@ -287,26 +287,18 @@ void add_init(CLI::App& app, Action& action) {
   command.add_option("DIR", arguments.out, "new folder for config.toml, data and runs")
       ->type_name("")
       ->required();
-  command
-      .add_option(
-          "--data", arguments.data,
-          "folder with photos and labels: COCO, Pascal VOC, YOLO, PNG masks, LabelMe or CSV")
-      ->type_name("PATH")
+  add_option(command, "--data", arguments.data, "PATH",
+             "folder with photos and labels: COCO, Pascal VOC, YOLO, PNG masks, LabelMe or CSV")
       ->required();
-  command
-      .add_option(
-          "--format", arguments.format,
-          "what PATH is, where it cannot be told or is told wrong: coco, csv, labelme, masks, "
-          "voc or yolo")
-      ->type_name("NAME");
+  add_option(command, "--format", arguments.format, "NAME",
+             "what PATH is, where it cannot be told or is told wrong: coco, csv, labelme, masks, "
+             "voc or yolo");
   command
       .add_option("--model", arguments.model,
                   "the detector; default: maskrcnn if the objects have shapes, else fasterrcnn")
       ->check(CLI::IsMember({"fasterrcnn", "maskrcnn", "retinanet"}));
-  command
-      .add_option("--weights", arguments.weights,
-                  "file to start from; default: one of data/weights or weights, if there is any")
-      ->type_name("FILE");
+  add_option(command, "--weights", arguments.weights, "FILE",
+             "file to start from; default: one of data/weights or weights, if there is any");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer init cats --data photos",
                          "trainer init cats --data photos --weights resnet18-f37072fd.pth",

@@ -8,14 +8,12 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/anchor_rule.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/detector_rules.h"
 #include "millrace/cli/findings_text.h"
-#include "millrace/cli/inspect/histogram_pictures.h"
 #include "millrace/cli/inspect/inspection.h"
 #include "millrace/cli/inspect/split_gallery.h"
-#include "millrace/cli/terminal_text.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_source.h"
@@ -39,14 +37,6 @@ struct InspectArguments {
 constexpr std::size_t kTrainPictures = 96, kValPictures = 48;
 constexpr std::int64_t kSampledImages = 256;  // of batches that are more than resized photos
 
-/// A value of a complete [model] table.
-template <class T>
-std::optional<T> model_value(const Config& model, std::string_view path) {
-  const auto* found = model.find_path(path);
-  const auto* value = found ? std::get_if<T>(&found->data) : nullptr;
-  return value ? std::optional(*value) : std::nullopt;
-}
-
 /// Looks at what a recipe trains and evaluates on.
 class Inspector {
  public:
@@ -61,7 +51,9 @@ class Inspector {
     const auto train = open_train_data(data, recipe_.sources);
     make_writable_folder(arguments_.out);
     const auto resize = only_resize(recipe_.stages);
-    if (train.source) found_.train = chapter_of(train, resize);
+    if (train.source)
+      found_.train = chapter_of(recipe_.sources.empty() ? data.train : "data.sources",
+                                *train.source, train.classes, resize, kTrainPictures);
     draw_batches_of(train, !found_.train || !resize);
     if (data.val.empty())
       found_.notes.push_back("There is no validation split (data.val is '').");
@@ -85,46 +77,35 @@ class Inspector {
     if (const auto anchors = rule()) view.coverage = anchor_coverage(view.data, *anchors);
   }
 
-  SplitChapter chapter_of(const TrainData& train, const std::optional<ResizeShortestEdge>& resize) {
-    SplitChapter chapter;
+  SplitChapter chapter_of(const std::string& name, const Source<Sample>& source,
+                          const std::vector<std::string>& classes,
+                          const std::optional<ResizeShortestEdge>& resize,
+                          std::size_t pictures) const {
+    SplitChapter chapter{.view = {.name = name, .seen = "in pixels of the files"}, .gallery = {}};
     auto& view = chapter.view;
-    view.name = recipe_.sources.empty() ? recipe_.data.train : "data.sources";
-    view.seen = "in pixels of the files";
     if (resize) {
       const auto side = middle_side(*resize);
       view.seen = seen_text(*resize, side);
-      view.data = seen_data(*train.source, train.classes,
-                            [&](cv::Size size) { return resize->size_of(size, side); });
+      view.data =
+          seen_data(source, classes, [&](cv::Size size) { return resize->size_of(size, side); });
       cover(view);
     } else {
-      view.data = seen_data(*train.source, train.classes, {});
+      view.data = seen_data(source, classes, {});
     }
-    const auto chosen = choose_images(view.data, view.coverage, kTrainPictures);
+    const auto chosen = choose_images(view.data, view.coverage, pictures);
     chapter.gallery =
-        split_gallery(*train.source, view.data, view.coverage, chosen, recipe_.data.max_pixels);
+        split_gallery(source, view.data, view.coverage, chosen, recipe_.data.max_pixels);
     return chapter;
   }
 
   SplitChapter chapter_of_val(const std::vector<std::string>& classes) const {
     auto options = recipe_.data;
     options.classes = classes;
-    const auto split = open_split(options, options.val);
-    const DetectionSource source(split, /*filter_empty=*/false);
+    const DetectionSource source(open_split(options, options.val), /*filter_empty=*/false);
     const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
                                     .max_side = options.settled_test_max_side(),
                                     .style = options.resize_style};
-    SplitChapter chapter;
-    auto& view = chapter.view;
-    view.name = options.val;
-    view.seen = seen_text(resize, resize.short_side.front());
-    view.data = seen_data(source, classes, [&](cv::Size size) {
-      return resize.size_of(size, resize.short_side.front());
-    });
-    cover(view);
-    chapter.gallery =
-        split_gallery(source, view.data, view.coverage,
-                      choose_images(view.data, view.coverage, kValPictures), options.max_pixels);
-    return chapter;
+    return chapter_of(options.val, source, classes, resize, kValPictures);
   }
 
   /// The shorter side that stands for all that the resize may draw.
@@ -161,8 +142,8 @@ class Inspector {
   void settle() {
     DataContext context;
     const auto& model = recipe_.model;
-    context.most_detections =
-        model_value<std::int64_t>(model, "test.detections_per_img").value_or(0);
+    if (const auto* most = value_at<std::int64_t>(model, "test.detections_per_img"))
+      context.most_detections = *most;
     context.short_side = *std::ranges::max_element(recipe_.data.short_side);
     if (const auto anchors = rule()) {
       context.anchor_sizes = numbers(model, "anchors.sizes");
@@ -206,10 +187,10 @@ void print_remark(coco::Severity severity, const std::string& text) {
 void print_findings(const Inspection& found, const fs::path& out) {
   const auto line = [](const SplitView& view) {
     const auto crowds = crowd_count(view.data);
-    print_text(fmt::format(
+    print_formatted(
         "{}: {}, {}{}\n", view.name, counted(std::ssize(view.data.images), "image"),
         counted(std::ssize(view.data.objects) - static_cast<long long>(crowds), "object"),
-        crowds > 0 ? ", " + counted(static_cast<long long>(crowds), "crowd") : std::string()));
+        crowds > 0 ? ", " + counted(static_cast<long long>(crowds), "crowd") : std::string());
   };
   if (found.train) line(found.train->view);
   if (found.val) line(found.val->view);
@@ -217,7 +198,7 @@ void print_findings(const Inspection& found, const fs::path& out) {
   for (const auto& note : found.notes) print_remark(coco::Severity::note, note);
   print_lines(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
                           (out / "index.html").string()));
-  suggest_next(fmt::format("open {}; trainer run {}", (out / "index.html").string(), found.config));
+  suggest_next("open {}; trainer run {}", (out / "index.html").string(), found.config);
 }
 
 int inspect(const InspectArguments& arguments) {
@@ -243,11 +224,9 @@ void add_inspect(CLI::App& app, Action& action) {
   command.add_option("--count", arguments.count, "draw this many batches")
       ->capture_default_str()
       ->check(positive());
-  command
-      .add_option("--out", arguments.out,
-                  "folder for index.html, batch-0.png, ... and histograms.png")
-      ->required()
-      ->type_name("DIR");
+  add_option(command, "--out", arguments.out, "DIR",
+             "folder for index.html, batch-0.png, ... and histograms.png")
+      ->required();
   add_json_flag(command, arguments.json);
   add_examples(
       command,

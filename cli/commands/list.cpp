@@ -3,7 +3,6 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/describe/config_tables.h"
-#include "millrace/cli/terminal_text.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -134,10 +133,8 @@ int list(const ListArguments& arguments) {
 
 void add_list(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "list", list);
-  command
-      .add_option("--plugin", arguments.plugins,
-                  "also show what this shared object brings; may be repeated")
-      ->type_name("FILE")
+  add_option(command, "--plugin", arguments.plugins, "FILE",
+             "also show what this shared object brings; may be repeated")
       ->allow_extra_args(false);
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer list", "trainer list --plugin build/my_detector.so"});

@@ -85,8 +85,8 @@ int pack(const PackArguments& arguments) {
       std::filesystem::absolute(arguments.out).lexically_normal().string(),
       // Which images count was said by the sources.
       is_declared ? "filter_empty = false\n\nin place of the sources that it holds\n" : "");
-  suggest_next(fmt::format("with these lines in {0}, trainer bench dataflow {0} says what it gains",
-                           arguments.config.file));
+  suggest_next("with these lines in {0}, trainer bench dataflow {0} says what it gains",
+               arguments.config.file);
   return kDone;
 }
 
@@ -95,7 +95,7 @@ int pack(const PackArguments& arguments) {
 void add_pack(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "pack", pack);
   arguments.config.add_to(command);
-  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
+  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
   command
       .add_option(
           "--split", arguments.split,

@@ -100,9 +100,8 @@ FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::
 
 void tell_of(const FailedPhotos& failed, std::size_t all, const char* noun, const fs::path& out) {
   if (failed.count > 0)
-    throw Error(fmt::format("{} of {} failed: {}{}; what came of the others is in {}", failed.count,
-                            counted(static_cast<std::int64_t>(all), noun), joined(failed.first),
-                            failed.count > std::ssize(failed.first) ? ", ..." : "", out.string()));
+    throw Error(failed.text(all, noun, "failed") + "; what came of the others is in " +
+                out.string());
 }
 
 int predict(const PredictArguments& arguments) {
@@ -130,10 +129,9 @@ int predict(const PredictArguments& arguments) {
   tell_of(photos, files.size(), "image", arguments.out);
   tell_of(failed, videos.size(), "video", arguments.out);
   const auto page = arguments.out / "index.html";
-  suggest_next(
-      fmt::format("{}; --score draws more or less than what scores {} and above",
-                  fs::exists(page) ? "open " + page.string() : "look at " + arguments.out.string(),
-                  arguments.score));
+  suggest_next("{}; --score draws more or less than what scores {} and above",
+               fs::exists(page) ? "open " + page.string() : "look at " + arguments.out.string(),
+               arguments.score);
   return kDone;
 }
 
@@ -144,18 +142,13 @@ void add_predict(CLI::App& app, Action& action) {
   arguments.model.add_to(command);
   command.add_option("IMAGE", arguments.images, "image files, folders of them, or videos")
       ->required();
-  command
-      .add_option("--out", arguments.out,
-                  "folder for the pictures, index.html, detections.json and images.json; of a "
-                  "video NAME.mp4 "
-                  "and NAME.jsonl")
-      ->required()
-      ->type_name("DIR");
-  command
-      .add_option("--gt", arguments.truth,
-                  "annotations of the same photos, as COCO's instances_*.json: detections.json has "
-                  "their ids, by the names of files and categories")
-      ->type_name("FILE");
+  add_option(command, "--out", arguments.out, "DIR",
+             "folder for the pictures, index.html, detections.json and images.json; of a "
+             "video NAME.mp4 and NAME.jsonl")
+      ->required();
+  add_option(command, "--gt", arguments.truth, "FILE",
+             "annotations of the same photos, as COCO's instances_*.json: detections.json has "
+             "their ids, by the names of files and categories");
   command
       .add_option("--score", arguments.score,
                   "draw what scores at least this; detections.json has everything")

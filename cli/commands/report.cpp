@@ -44,9 +44,8 @@ int report(const ReportArguments& arguments) {
     print({{"file", file.string()}, {"bytes", bytes}});
   } else {
     print_formatted("{} ({})\n", file.string(), byte_text(static_cast<double>(bytes)));
-    suggest_next(
-        fmt::format("open {}{}", file.string(),
-                    arguments.runs.size() == 1 ? "; trainer report RUN RUN compares runs" : ""));
+    suggest_next("open {}{}", file.string(),
+                 arguments.runs.size() == 1 ? "; trainer report RUN RUN compares runs" : "");
   }
   return kDone;
 }
@@ -55,18 +54,13 @@ int report(const ReportArguments& arguments) {
 
 void add_report(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "report", report);
-  command
-      .add_option("run", arguments.runs,
-                  "folders of runs, also of one that trains or crashed; or the folder of a study")
-      ->required()
-      ->type_name("RUN");
-  command
-      .add_option("--out", arguments.out, "the page; without it report.html in the first folder")
-      ->type_name("FILE");
-  command
-      .add_option("--bootstrap", arguments.draws,
-                  "resamples of the images for intervals and verdicts; 0: none")
-      ->type_name("N")
+  add_option(command, "run", arguments.runs, "RUN",
+             "folders of runs, also of one that trains or crashed; or the folder of a study")
+      ->required();
+  add_option(command, "--out", arguments.out, "FILE",
+             "the page; without it report.html in the first folder");
+  add_option(command, "--bootstrap", arguments.draws, "N",
+             "resamples of the images for intervals and verdicts; 0: none")
       ->capture_default_str()
       ->check(CLI::Range(0, 100000));
   add_json_flag(command, arguments.json);

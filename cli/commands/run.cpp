@@ -42,8 +42,7 @@ void make_sample(const Recipe& recipe) {
     if (const auto made = coco::sample_in(root); made && *made != *sample)
       spdlog::warn(
           "{} has {} + {} images (seed {}), not the {} + {} (seed {}) of [data.sample], which "
-          "counts "
-          "only where there is no such folder: remove it, or name another as data.root",
+          "counts only where there is no such folder: remove it, or name another as data.root",
           root.string(), made->train, made->val, made->seed, sample->train, sample->val,
           sample->seed);
     return;
@@ -143,21 +142,15 @@ void add_run(CLI::App& app, Action& action) {
                        : fmt::format("takes no value or '{}', not '{}'", kAuto, word);
           },
           ""));
-  command
-      .add_option("--out", arguments.output,
-                  "folder for the run's folder, or with --resume the run's folder itself; "
-                  "default: train.output")
-      ->type_name("DIR");
+  add_option(command, "--out", arguments.output, "DIR",
+             "folder for the run's folder, or with --resume the run's folder itself; "
+             "default: train.output");
   add_renamed(command, "--output", "--out");
-  auto* replay = command
-                     .add_option("--replay", arguments.replay,
-                                 "repeat a step that was not finite, and say where it went wrong; "
-                                 "CONFIG is the one in the folder")
-                     ->type_name("RUN/diverged/STEP");
-  auto* verify = command
-                     .add_option("--verify-determinism", arguments.verify_steps,
-                                 "train this many steps twice and compare every byte")
-                     ->type_name("STEPS")
+  auto* replay = add_option(command, "--replay", arguments.replay, "RUN/diverged/STEP",
+                            "repeat a step that was not finite, and say where it went wrong; "
+                            "CONFIG is the one in the folder");
+  auto* verify = add_option(command, "--verify-determinism", arguments.verify_steps, "STEPS",
+                            "train this many steps twice and compare every byte")
                      ->check(positive());
   for (auto* alone : {replay, verify})
     for (const auto* other : {"--resume", "--out"}) alone->excludes(other);

@@ -22,9 +22,9 @@ int sample(const SampleArguments& arguments) {
                   arguments.out.string(), counted(arguments.options.train, "image"),
                   arguments.options.val, arguments.out.string());
   suggest_next(
-      fmt::format("trainer run configs/maskrcnn.toml --set data.root={0}; to look at it "
-                  "first: trainer inspect configs/maskrcnn.toml --set data.root={0}",
-                  arguments.out.string()));
+      "trainer run configs/maskrcnn.toml --set data.root={0}; to look at it "
+      "first: trainer inspect configs/maskrcnn.toml --set data.root={0}",
+      arguments.out.string());
   return kDone;
 }
 
@@ -33,7 +33,7 @@ int sample(const SampleArguments& arguments) {
 void add_sample(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "sample", sample);
   auto& options = arguments.options;
-  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
+  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
   command.add_option("--train", options.train, "training images")
       ->capture_default_str()
       ->check(positive());

@@ -50,10 +50,8 @@ int serve(const ServeArguments& arguments) {
         "{0}.key: the secret key, for this side alone\n{0}.pub: the public key, for the "
         "other side\n",
         arguments.keygen);
-    suggest_next(
-        fmt::format("trainer serve CONFIG --key {}.key --allow TRAINER.pub --bind "
-                    "'tcp://*:5555'",
-                    arguments.keygen));
+    suggest_next("trainer serve CONFIG --key {}.key --allow TRAINER.pub --bind 'tcp://*:5555'",
+                 arguments.keygen);
     return kDone;
   }
   if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --keygen");
@@ -84,16 +82,13 @@ int serve(const ServeArguments& arguments) {
 void add_serve(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "serve", serve, /*handles_signals=*/true);
   arguments.config.add_to(command)->required(false);
-  command.add_option("--bind", arguments.bind, "where to listen: tcp://ADDRESS:PORT or ipc://FILE")
-      ->capture_default_str()
-      ->type_name("ENDPOINT");
-  auto* key =
-      command.add_option("--key", arguments.key, "the server's secret key")->type_name("FILE.key");
-  command
-      .add_option("--allow", arguments.allowed,
-                  "a consumer's public key, or a folder of them; may be repeated")
+  add_option(command, "--bind", arguments.bind, "ENDPOINT",
+             "where to listen: tcp://ADDRESS:PORT or ipc://FILE")
+      ->capture_default_str();
+  auto* key = add_option(command, "--key", arguments.key, "FILE.key", "the server's secret key");
+  add_option(command, "--allow", arguments.allowed, "FILE.pub",
+             "a consumer's public key, or a folder of them; may be repeated")
       ->needs(key)
-      ->type_name("FILE.pub")
       ->allow_extra_args(false);
   command
       .add_flag("--insecure", arguments.insecure,
@@ -104,10 +99,8 @@ void add_serve(CLI::App& app, Action& action) {
                   "so many at once at most; each has a data flow of its own")
       ->capture_default_str()
       ->check(positive());
-  command
-      .add_option("--keygen", arguments.keygen,
-                  "make a pair of keys, NAME.key and NAME.pub, and do nothing else")
-      ->type_name("NAME");
+  add_option(command, "--keygen", arguments.keygen, "NAME",
+             "make a pair of keys, NAME.key and NAME.pub, and do nothing else");
   add_examples(command, {"trainer serve configs/maskrcnn.toml",
                          "trainer run configs/maskrcnn.toml --set "
                          "'data.source=[\"tcp://127.0.0.1:5555\"]'",

@@ -5,7 +5,6 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/status/event_log.h"
 #include "millrace/cli/status/run_status.h"
-#include "millrace/cli/terminal_text.h"
 
 namespace millrace::cli {
 namespace {
@@ -50,13 +49,10 @@ int status(const StatusArguments& arguments) {
 
 void add_status(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "status", status);
-  command
-      .add_option(
-          "run", arguments.run,
-          "a run's folder, or one that holds runs: the newest that trains, else the newest; or "
-          "the endpoint of a data server without keys")
-      ->required()
-      ->type_name("RUN");
+  add_option(command, "run", arguments.run, "RUN",
+             "a run's folder, or one that holds runs: the newest that trains, else the newest; or "
+             "the endpoint of a data server without keys")
+      ->required();
   command.add_flag("--events", arguments.events,
                    "tell instead what the ranks did last, and which came late to their exchanges; "
                    "with --json for ui.perfetto.dev, too");

@@ -1,6 +1,6 @@
 #include "millrace/cli/describe/command_tree.h"
 
-#include <sstream>
+#include <string_view>
 #include <utility>
 
 namespace millrace::cli {
@@ -8,18 +8,11 @@ namespace {
 
 using Kind = ArgumentDoc::Kind;
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::istringstream rest(text);
-  for (std::string part; std::getline(rest, part, at);) parts.push_back(part);
-  return parts;
-}
-
 /// "a", "b" of "TEXT:{a,b}".
 std::vector<std::string> choices_in(const std::string& type) {
   const auto open = type.find('{'), shut = type.find('}');
   if (open == type.npos || shut == type.npos) return {};
-  return split(type.substr(open + 1, shut - open - 1), ',');
+  return CLI::detail::split(type.substr(open + 1, shut - open - 1), ',');
 }
 
 Kind kind_of(const std::string& value, bool is_positional) {
@@ -47,7 +40,8 @@ ArgumentDoc describe(const CLI::Option& option) {
   argument.preset = option.get_default_str();
   const auto type = option.get_type_name();
   argument.choices = choices_in(type);
-  argument.value = argument.is_positional ? argument.names.front() : split(type + ":", ':').front();
+  argument.value =
+      argument.is_positional ? argument.names.front() : CLI::detail::split(type, ':').front();
   argument.kind =
       argument.choices.empty() ? kind_of(argument.value, argument.is_positional) : Kind::words;
   if (!argument.choices.empty() && !argument.is_positional)
@@ -55,28 +49,26 @@ ArgumentDoc describe(const CLI::Option& option) {
   return argument;
 }
 
-CommandDoc describe(const CLI::App& command, const std::string& above) {
-  CommandDoc doc{.path = above, .name = command.get_name(), .doc = command.get_description()};
+void describe(const CLI::App& command, const std::string& path, std::vector<CommandDoc>& all) {
+  CommandDoc doc{.path = path, .doc = command.get_description()};
   for (const auto* option : command.get_options())
     if (!option->get_group().empty()) doc.arguments.push_back(describe(*option));
   constexpr std::string_view kIndent = "  ";  // of add_examples
-  for (const auto& line : split(command.get_footer(), '\n'))
+  for (const auto& line : CLI::detail::split(command.get_footer(), '\n'))
     if (line.starts_with(kIndent)) doc.examples.push_back(line.substr(kIndent.size()));
-  for (const auto* one : command.get_subcommands([](const CLI::App*) { return true; }))
-    doc.commands.push_back(describe(*one, above + (above.empty() ? "" : " ") + one->get_name()));
-  return doc;
+  const auto below = command.get_subcommands([](const CLI::App*) { return true; });
+  for (const auto* one : below)
+    doc.subcommands.emplace_back(one->get_name(), one->get_description());
+  all.push_back(std::move(doc));
+  for (const auto* one : below)
+    describe(*one, path + (path.empty() ? "" : " ") + one->get_name(), all);
 }
 
 }  // namespace
 
-CommandDoc describe_commands(const CLI::App& program) { return describe(program, ""); }
-
-std::vector<const CommandDoc*> all_commands(const CommandDoc& top) {
-  std::vector<const CommandDoc*> all = {&top};
-  for (const auto& command : top.commands) {
-    const auto below = all_commands(command);
-    all.insert(all.end(), below.begin(), below.end());
-  }
+std::vector<CommandDoc> describe_commands(const CLI::App& program) {
+  std::vector<CommandDoc> all;
+  describe(program, "", all);
   return all;
 }
 

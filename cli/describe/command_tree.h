@@ -3,13 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace millrace::cli {
 
 /// An option, a flag or a positional argument.
 struct ArgumentDoc {
-  /// What its value is, as far as a shell can complete it.
+  /// What a shell completes its value with.
   enum class Kind { flag, words, file, folder, toml_file, setting, other };
   std::vector<std::string> names;  // "-v", "--verbose"; of a positional argument "CONFIG"
   std::string doc;
@@ -22,16 +23,13 @@ struct ArgumentDoc {
 
 struct CommandDoc {
   std::string path;  // "bench dataflow"; of the program itself empty
-  std::string name, doc;
-  std::vector<ArgumentDoc> arguments;  // hidden ones are left out
-  std::vector<std::string> examples;   // each a full command line
-  std::vector<CommandDoc> commands;
+  std::string doc;
+  std::vector<ArgumentDoc> arguments = {};                            // hidden ones are left out
+  std::vector<std::string> examples = {};                             // each a full command line
+  std::vector<std::pair<std::string, std::string>> subcommands = {};  // names and docs
 };
 
-/// The program with its subcommands.
-CommandDoc describe_commands(const CLI::App& program);
-
-/// The command and all below it, each before its subcommands.
-std::vector<const CommandDoc*> all_commands(const CommandDoc& top);
+/// The program, then its commands, each before its subcommands.
+std::vector<CommandDoc> describe_commands(const CLI::App& program);
 
 }  // namespace millrace::cli

@@ -9,8 +9,8 @@
 namespace millrace::cli {
 
 /// The script of each shell for a program with these commands; `settings`: the words after --set.
-std::string bash_completion(const CommandDoc& program, const std::vector<std::string>& settings);
-std::string zsh_completion(const CommandDoc& program, const std::vector<std::string>& settings);
-std::string fish_completion(const CommandDoc& program, const std::vector<std::string>& settings);
+using MakeCompletion = std::string(const std::vector<CommandDoc>& commands,
+                                   const std::vector<std::string>& settings);
+MakeCompletion bash_completion, zsh_completion, fish_completion;
 
 }  // namespace millrace::cli

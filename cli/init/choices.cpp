@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/cli/anchor_rule.h"
+#include "millrace/cli/detector_rules.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/recipe.h"
@@ -69,20 +69,14 @@ void set_batch(advice::Draft& draft, std::int64_t images) {
 }
 
 void choose(advice::Draft& draft, const SourceData& data) {
-  std::vector<std::string> classes;
-  for (const auto& category : data.train.data->categories)
-    classes.emplace_back(data.train.data->text(category.name));
-  const DataSplit train{data.train.data, data.train.images, classes,
-                        find_categories(*data.train.data, classes)};
+  const auto train = as_data_split(data.train), val = as_data_split(*data.val, train.classes);
   const auto original = seen_of(train, {});
   draft.sides = advice::choose_sides(original, draft.machine);
   const auto counts = class_counts(original);
-  for (std::size_t k = 0; k < classes.size(); ++k)
-    draft.classes.emplace_back(classes[k], counts[k].objects);
+  for (std::size_t k = 0; k < train.classes.size(); ++k)
+    draft.classes.emplace_back(train.classes[k], counts[k].objects);
   for (const double count : objects_per_image(original))
     draft.most_objects = std::max(draft.most_objects, static_cast<std::size_t>(count));
-  const DataSplit val{data.val->data, data.val->images, classes,
-                      find_categories(*data.val->data, classes)};
   for (const auto& image : val.annotations->images)
     draft.most_objects = std::max<std::size_t>(draft.most_objects, image.count);
   draft.limited = coco::text(limit_cost(val, {}));

@@ -13,6 +13,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/command.h"
 #include "millrace/models/weights/class_rows.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/models/weights/model_card.h"
@@ -60,11 +61,11 @@ std::string backbone_of(const std::map<std::string, at::Tensor>& tensors) {
 
 /// What of a model's options is not as by default for its type.
 void add_options(const ModelCard& card, advice::WeightFacts& facts) {
-  const auto* type = card.model.find("type");
-  if (!type || !std::holds_alternative<std::string>(type->data)) return;
-  facts.type = std::get<std::string>(type->data);
-  const auto plain =
-      resolve(parse_config(fmt::format("[model]\ntype = {}", value_text(*type)), "card"));
+  const auto* type = value_at<std::string>(card.model, "type");
+  if (!type) return;
+  facts.type = *type;
+  const auto plain = resolve(parse_config(
+      fmt::format("[model]\ntype = {}", value_text(*card.model.find("type"))), "card"));
   const auto trained = of_weights(card.model);
   for (const auto& [key, value] : leaves(trained)) {
     const auto* usual = plain.model.find_path(key);
@@ -86,7 +87,7 @@ std::string text_of(const advice::Machine& machine) {
 }
 
 std::string find_weights(const advice::Machine& machine) {
-  for (const fs::path folder : kWeightFolders) {
+  for (const fs::path folder : {"data/weights", "weights"}) {
     std::error_code unknown;
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder, unknown))

@@ -15,10 +15,8 @@ advice::Machine this_machine();
 /// "2 cores, 20 GiB of memory", "a GPU".
 std::string text_of(const advice::Machine& machine);
 
-/// Where weights are looked for, from the current folder.
-inline constexpr const char* kWeightFolders[] = {"data/weights", "weights"};
-
-/// The file there that suits the machine best; empty: there is none.
+/// The file in data/weights or weights, from the current folder, that suits the machine best; empty
+/// if there is none.
 std::string find_weights(const advice::Machine& machine);
 
 /// Reads a file of weights. Throws Error if it cannot be read; ConfigError if it is of no ResNet.

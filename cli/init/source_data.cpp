@@ -77,13 +77,6 @@ std::vector<std::string> file_names(const formats::Split& split) {
   return names;
 }
 
-DataSplit as_data_split(const formats::Split& split) {
-  std::vector<std::string> classes;
-  for (const auto& category : split.data->categories)
-    classes.emplace_back(split.data->text(category.name));
-  return {split.data, split.images, classes, find_categories(*split.data, classes)};
-}
-
 /// The ids of images that training would skip.
 std::set<std::int64_t> skipped_images(const coco::Findings& findings) {
   std::set<std::int64_t> ids;
@@ -101,6 +94,14 @@ bool has_layout(const fs::path& folder, const formats::Split& split) {
 }
 
 }  // namespace
+
+DataSplit as_data_split(const formats::Split& split, std::vector<std::string> classes) {
+  if (classes.empty())
+    for (const auto& category : split.data->categories)
+      classes.emplace_back(split.data->text(category.name));
+  auto ids = find_categories(*split.data, classes);
+  return {split.data, split.images, std::move(classes), std::move(ids)};
+}
 
 SourceData read_source(const fs::path& folder, const std::string& format) {
   const formats::Listing listing(folder);

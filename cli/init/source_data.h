@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "millrace/coco/data/findings.h"
+#include "millrace/dataflow/detection/data_split.h"
 #include "millrace/tools/data/split.h"
 #include "millrace/tools/formats/format.h"
 
@@ -25,6 +26,9 @@ struct SourceData {
   /// nothing in it had to be left out.
   bool is_ready = false;
 };
+
+/// A split with these classes; empty: those of its categories.
+DataSplit as_data_split(const formats::Split& split, std::vector<std::string> classes = {});
 
 /// Reads a folder; `format`: its name, empty: as its files tell. Throws ConfigError for one that is
 /// not there, has no labels, or whose splits cannot be told apart; Error if it cannot be read.

@@ -24,9 +24,6 @@ class TimeWholeSteps final : public Callback {
   explicit TimeWholeSteps(StepTime& result) : result_(result) {}
 
   void after_step(TrainState& state) override {
-    if (ends_.empty())
-      for (const auto& [name, value, kind] : state.scalars)
-        if (name == "loss") result_.first_loss = value;
     ends_.push_back(seconds_since(start_));
     if (ends_.size() == kUntimed) untimed_cpu_s_ = cpu_seconds();
     const auto timed = ends_.size() - std::min(ends_.size(), kUntimed);

@@ -13,7 +13,6 @@ struct StepTime {
   double cpu_s = 0;         // of the process, a step: of all its threads together
   std::int64_t steps = 0;   // that were timed
   double detect_s = 0;      // of a validation image; 0: not measured
-  double first_loss = 0;    // of the first step
   std::int64_t memory = 0;  // the most that was resident, bytes
 };
 

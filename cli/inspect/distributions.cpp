@@ -70,4 +70,12 @@ std::vector<Distribution> distributions(const SplitView& split) {
   return all;
 }
 
+ClosedBins closed_bins(const Distribution& one) {
+  ClosedBins bins{one.histogram.edges, {}};
+  for (std::size_t i = 1; i < one.histogram.counts.size(); ++i)
+    bins.counts.push_back(static_cast<std::int64_t>(one.histogram.counts[i]));
+  bins.edges.push_back(std::max(one.most, bins.edges.back()));
+  return bins;
+}
+
 }  // namespace millrace::cli

@@ -8,7 +8,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/inspect/object_shapes.h"
+#include "millrace/cli/inspect/split_gallery.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/detection/geometry.h"
 

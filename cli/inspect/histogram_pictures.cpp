@@ -1,4 +1,4 @@
-#include "millrace/cli/inspect/histogram_pictures.h"
+#include "millrace/cli/inspect/distributions.h"
 
 #include <fmt/format.h>
 
@@ -51,14 +51,6 @@ void draw_chart(cv::Mat picture, const Distribution& one) {
 }
 
 }  // namespace
-
-ClosedBins closed_bins(const Distribution& one) {
-  ClosedBins bins{one.histogram.edges, {}};
-  for (std::size_t i = 1; i < one.histogram.counts.size(); ++i)
-    bins.counts.push_back(static_cast<std::int64_t>(one.histogram.counts[i]));
-  bins.edges.push_back(std::max(one.most, bins.edges.back()));
-  return bins;
-}
 
 cv::Mat histogram_picture(std::span<const Distribution> all) {
   const auto count = std::max(1, static_cast<int>(all.size()));

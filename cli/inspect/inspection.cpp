@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "millrace/cli/inspect/histogram_pictures.h"
-
 namespace millrace::cli {
 namespace {
 

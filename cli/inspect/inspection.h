@@ -9,7 +9,6 @@
 #include "millrace/cli/inspect/distributions.h"
 #include "millrace/cli/inspect/drawn_batches.h"
 #include "millrace/cli/inspect/remarks.h"
-#include "millrace/cli/inspect/split_view.h"
 #include "millrace/tools/report/gallery.h"
 
 namespace millrace::cli {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/cli/inspect/object_shapes.h"
 #include "millrace/dataflow/detection/decode.h"
 
 namespace millrace::cli {
@@ -25,34 +24,32 @@ struct ImageExtremes {
   double objects = 0, smallest = -1, largest = -1, longest = -1, crowds = 0, unreached = 0;
 };
 
-std::vector<ImageExtremes> extremes(const SeenData& data,
-                                    const std::vector<ObjectCoverage>& coverage) {
-  std::vector<ImageExtremes> all(data.images.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    auto& one = all[i];
-    const auto& image = data.images[i];
-    for (std::size_t k = image.first; k < image.first + image.count; ++k) {
-      const auto& object = data.objects[k];
-      if (object.crowd) {
-        ++one.crowds;
-        continue;
-      }
-      ++one.objects;
-      const double size = object.size();
-      one.smallest = one.smallest < 0 ? size : std::min(one.smallest, size);
-      one.largest = std::max(one.largest, size);
-      one.longest = std::max(one.longest, object.long_side() / std::max(1., object.short_side()));
-      if (!coverage.empty() && coverage[k].reach == Reach::nothing) ++one.unreached;
+ImageExtremes extremes_of(const SeenData& data, const SeenImage& image,
+                          const std::vector<ObjectCoverage>& coverage) {
+  ImageExtremes one;
+  for (std::size_t k = image.first; k < image.first + image.count; ++k) {
+    const auto& object = data.objects[k];
+    if (object.crowd) {
+      ++one.crowds;
+      continue;
     }
+    ++one.objects;
+    const double size = object.size();
+    one.smallest = one.smallest < 0 ? size : std::min(one.smallest, size);
+    one.largest = std::max(one.largest, size);
+    one.longest = std::max(one.longest, object.long_side() / std::max(1., object.short_side()));
+    if (!coverage.empty() && coverage[k].reach == Reach::nothing) ++one.unreached;
   }
-  return all;
+  return one;
 }
 
 /// Chosen images by position, with the reasons of each.
 class Choice {
  public:
   Choice(const SeenData& data, const std::vector<ObjectCoverage>& coverage, std::size_t most)
-      : data_(data), extremes_(extremes(data, coverage)), most_(most) {}
+      : data_(data), most_(most) {
+    for (const auto& image : data.images) extremes_.push_back(extremes_of(data, image, coverage));
+  }
 
   std::vector<ChosenImage> make() {
     const auto share = [&](std::size_t parts) { return std::max<std::size_t>(1, most_ / parts); };
@@ -119,8 +116,8 @@ class Choice {
   }
 
   const SeenData& data_;
-  const std::vector<ImageExtremes> extremes_;
   const std::size_t most_;
+  std::vector<ImageExtremes> extremes_;
   std::map<std::size_t, std::vector<std::string>> tags_;
 };
 
@@ -146,29 +143,36 @@ report::Picture picture_of(const Source<Sample>& source, const SeenData& data,
     picture.caption = sentence_of(problem.what());
     picture.tags.emplace_back("cannot be read");
   }
-  double objects = 0, smallest = 0, largest = 0, unreached = 0;
-  for (std::size_t k = 0; k < image.count; ++k) {
-    const auto& object = data.objects[image.first + k];
-    if (object.crowd) continue;
-    const double size = object.size();
-    smallest = objects == 0 ? size : std::min(smallest, size);
-    largest = std::max(largest, size);
-    ++objects;
-    if (coverage.empty() || coverage[image.first + k].reach != Reach::nothing) continue;
-    ++unreached;
-    if (k < picture.shapes.size() && picture.shapes.size() == image.count)
+  for (std::size_t k = 0; !coverage.empty() && k < image.count; ++k)
+    if (!data.objects[image.first + k].crowd && picture.shapes.size() == image.count &&
+        coverage[image.first + k].reach == Reach::nothing)
       picture.shapes[k].note = "no anchor";
+  const auto known = extremes_of(data, image, coverage);
+  picture.figures = {{"objects", known.objects}};
+  if (known.objects > 0) {
+    picture.figures.emplace_back("smallest px", known.smallest);
+    picture.figures.emplace_back("largest px", known.largest);
   }
-  picture.figures = {{"objects", objects}};
-  if (objects > 0) {
-    picture.figures.emplace_back("smallest px", smallest);
-    picture.figures.emplace_back("largest px", largest);
-  }
-  if (!coverage.empty()) picture.figures.emplace_back("beyond anchors", unreached);
+  if (!coverage.empty()) picture.figures.emplace_back("beyond anchors", known.unreached);
   return picture;
 }
 
 }  // namespace
+
+std::vector<report::Shape> shapes_of(const Instances& objects, double tolerance) {
+  std::vector<report::Shape> shapes;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const auto& box = objects.boxes[i];
+    const bool crowd = objects.crowd[i] != 0;
+    shapes.push_back({.category = objects.classes[i],
+                      .box = {box.x1, box.y1, box.width(), box.height()},
+                      .outline = report::outline_of(objects.segmentations[i], tolerance),
+                      .kind = report::Shape::annotated,
+                      .crowd = crowd,
+                      .note = crowd ? "crowd" : ""});
+  }
+  return shapes;
+}
 
 std::vector<ChosenImage> choose_images(const SeenData& data,
                                        const std::vector<ObjectCoverage>& coverage,

@@ -11,6 +11,10 @@
 
 namespace millrace::cli {
 
+/// Annotated objects as shapes of the viewer: boxes and outlines in pixels of one image; crowds are
+/// noted as such.
+std::vector<report::Shape> shapes_of(const Instances& objects, double tolerance);
+
 /// An image, and what it stands for.
 struct ChosenImage {
   std::size_t image = 0;  // position in SeenData::images

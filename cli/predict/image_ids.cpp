@@ -1,14 +1,11 @@
 #include "millrace/cli/predict/image_ids.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <string>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/text.h"
 #include "millrace/cli/predict/photo_results.h"
 
 namespace millrace::cli {
@@ -24,10 +21,7 @@ std::size_t shared_parts(const fs::path& a, const fs::path& b) {
 }
 
 void refuse(const FailedPhotos& files, std::size_t all, const std::string& what) {
-  if (files.count == 0) return;
-  throw Error(fmt::format("{} of {} {}: {}{}", files.count,
-                          counted(static_cast<long long>(all), "image"), what, joined(files.first),
-                          files.count > std::ssize(files.first) ? ", ..." : ""));
+  if (files.count > 0) throw Error(files.text(all, "image", what));
 }
 
 }  // namespace

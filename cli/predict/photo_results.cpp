@@ -41,15 +41,16 @@ PhotoResult result_in(const Line& line) {
           .fault = line.at("fault").get<std::string>()};
 }
 
-/// Calls `take` with each whole line of a file and the bytes up to its end, until that returns
-/// false.
+/// Calls `take` with each whole line of a file, its number (0: the head) and the bytes up to its
+/// end, until that returns false.
 template <class Take>
 void each_line(const fs::path& file, Take take) {
   std::ifstream in(file, std::ios::binary);
+  std::int64_t number = 0;
   std::uint64_t end = 0;
   for (std::string line; std::getline(in, line) && !in.eof();) {
     end += line.size() + 1;
-    if (!take(line, end)) return;
+    if (!take(line, number++, end)) return;
   }
 }
 
@@ -58,6 +59,12 @@ void each_line(const fs::path& file, Take take) {
 void FailedPhotos::add(const fs::path& file) {
   ++count;
   if (first.size() < kShown) first.push_back(file.string());
+}
+
+std::string FailedPhotos::text(std::size_t all, std::string_view noun,
+                               std::string_view what) const {
+  return fmt::format("{} of {} {}: {}{}", count, counted(static_cast<long long>(all), noun), what,
+                     joined(first), count > std::ssize(first) ? ", ..." : "");
 }
 
 PhotoResults::PhotoResults(fs::path folder, std::uint64_t made_from, std::int64_t batch)
@@ -80,8 +87,9 @@ bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   if (!fs::exists(lines_file_) || !fs::exists(detections_file_)) return false;
   std::int64_t lines = -1;  // the head is none
   bool is_same = false;
-  each_line(lines_file_, [&](const std::string& line, std::uint64_t) {
-    if (++lines == 0) is_same = line == json_text(head(made_from));
+  each_line(lines_file_, [&](const std::string& line, std::int64_t number, std::uint64_t) {
+    lines = number;
+    if (number == 0) is_same = line == json_text(head(made_from));
     return is_same;
   });
   if (!is_same) {
@@ -92,9 +100,8 @@ bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   }
   const auto whole = lines - lines % batch;
   std::uint64_t end = 0, detections_end = 1;
-  std::int64_t number = -1;
-  each_line(lines_file_, [&](const std::string& text, std::uint64_t line_end) {
-    if (++number > whole) return false;
+  each_line(lines_file_, [&](const std::string& text, std::int64_t number, std::uint64_t line_end) {
+    if (number > whole) return false;
     end = line_end;
     if (number == 0) return true;
     const auto line = Line::parse(text);
@@ -149,10 +156,9 @@ void PhotoResults::save() {
 void PhotoResults::each(const Use& use) const {
   const InputFile detections(detections_file_);
   std::uint64_t begin = 1;  // behind the bracket
-  bool is_head = true;
   std::string text;
-  each_line(lines_file_, [&](const std::string& one, std::uint64_t) {
-    if (std::exchange(is_head, false)) return true;
+  each_line(lines_file_, [&](const std::string& one, std::int64_t number, std::uint64_t) {
+    if (number == 0) return true;
     const auto line = Line::parse(one);
     const auto end = line.at("end").get<std::uint64_t>();
     text.resize(end - begin);
@@ -166,9 +172,9 @@ void PhotoResults::each(const Use& use) const {
 void PhotoResults::finish(const coco::Dataset& categories) {
   save();
   std::string images = R"({"images":[)";
-  bool is_head = true, is_first = true;
-  each_line(lines_file_, [&](const std::string& text, std::uint64_t) {
-    if (std::exchange(is_head, false)) return true;
+  bool is_first = true;
+  each_line(lines_file_, [&](const std::string& text, std::int64_t number, std::uint64_t) {
+    if (number == 0) return true;
     const auto line = Line::parse(text);
     if (line.at("width") == 0) return true;
     if (!std::exchange(is_first, false)) images += ',';

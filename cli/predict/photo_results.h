@@ -35,6 +35,8 @@ struct FailedPhotos {
   std::vector<std::string> first;
 
   void add(const std::filesystem::path& file);
+  /// "2 of 9 images WHAT: a.jpg, b.jpg"
+  std::string text(std::size_t all, std::string_view noun, std::string_view what) const;
 };
 
 class PhotoResults {

@@ -112,11 +112,7 @@ class PhotoPrediction {
 
   void add(const std::vector<DetectedObject>& objects) {
     auto result = begun();
-    coco::Detections found;
-    for (const auto& object : objects)
-      if (auto one = as_coco(object, result.id, prediction_.split.category_ids);
-          one.category_id != kNoCategory)
-        found.add(one);
+    const auto found = prediction_.detections(objects, result.id);
     try {
       draw(result, objects);
     } catch (const std::exception& problem) {  // OpenCV's, too
@@ -139,9 +135,7 @@ class PhotoPrediction {
     coco::write_picture(picture,
                         coco::draw_objects(photo.image.pixels(), shown, prediction_.split.classes));
     if (progress_.owns_terminal()) return;
-    std::vector<std::string> said;
-    for (const auto& [name, count] : counts) said.push_back(fmt::format("{} {}", count, name));
-    print_text(fmt::format("{}: {}\n", picture.string(), said.empty() ? "nothing" : joined(said)));
+    print_formatted("{}: {}\n", picture.string(), counts_text(counts));
   }
 
   const Prediction& prediction_;

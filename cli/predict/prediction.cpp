@@ -7,6 +7,7 @@
 
 #include "millrace/base/progress_bar.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/evaluation/evaluation.h"
 
 namespace millrace::cli {
 
@@ -21,6 +22,21 @@ std::vector<coco::Overlay> Prediction::overlays(const std::vector<DetectedObject
     if (counts) ++(*counts)[split.classes.at(label)];
   }
   return shown;
+}
+
+coco::Detections Prediction::detections(const std::vector<DetectedObject>& found,
+                                        std::int64_t image_id) const {
+  coco::Detections all;
+  for (const auto& object : found)
+    if (auto one = as_coco(object, image_id, split.category_ids); one.category_id != kNoCategory)
+      all.add(one);
+  return all;
+}
+
+std::string counts_text(const std::map<std::string, int>& counts) {
+  std::vector<std::string> texts;
+  for (const auto& [name, count] : counts) texts.push_back(fmt::format("{} {}", count, name));
+  return texts.empty() ? "nothing" : joined(texts);
 }
 
 PredictionProgress::PredictionProgress(std::string noun, std::int64_t before, std::int64_t all)

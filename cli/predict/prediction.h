@@ -25,7 +25,13 @@ struct Prediction {
   /// What is drawn of objects; `counts`: by class.
   std::vector<coco::Overlay> overlays(const std::vector<DetectedObject>& found,
                                       std::map<std::string, int>* counts = nullptr) const;
+  /// All of them as COCO has them, without those whose class has no category.
+  coco::Detections detections(const std::vector<DetectedObject>& found,
+                              std::int64_t image_id) const;
 };
+
+/// "2 cat, 1 dog"; "nothing" without any.
+std::string counts_text(const std::map<std::string, int>& counts);
 
 /// Shows on a terminal how far a prediction is: a bar, on standard error.
 class PredictionProgress {

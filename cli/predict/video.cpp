@@ -177,12 +177,8 @@ VideoResult predict_video(const Prediction& prediction, const fs::path& video,
   while (const auto frame = frames.next()) {
     const auto objects =
         naming(video, [&] { return std::move(prediction.detector.detect(frame->batch).front()); });
-    coco::Detections found;
-    for (const auto& object : objects)
-      if (auto one = as_coco(object, frame->number, split.category_ids);
-          one.category_id != kNoCategory)
-        found.add(one);
-    append_to(results.part(), frame_line(*frame, clock, found));
+    append_to(results.part(),
+              frame_line(*frame, clock, prediction.detections(objects, frame->number)));
     pictures.add(coco::draw_objects(frame->pixels, prediction.overlays(objects, &result.counts),
                                     split.classes),
                  frame->time);
@@ -193,11 +189,9 @@ VideoResult predict_video(const Prediction& prediction, const fs::path& video,
                             frames.fault().empty() ? "has no frames" : frames.fault()));
   pictures.publish();
   results.publish();
-  std::vector<std::string> said;
-  for (const auto& [what, times] : result.counts) said.push_back(fmt::format("{} {}", times, what));
   if (!progress.owns_terminal())
-    print_text(fmt::format("{}: {}: {}\n", shown_as.string(), counted(result.frames, "frame"),
-                           said.empty() ? "nothing" : joined(said)));
+    print_formatted("{}: {}: {}\n", shown_as.string(), counted(result.frames, "frame"),
+                    counts_text(result.counts));
   if (!frames.fault().empty()) result.fault = fmt::format("{}: {}", video.string(), frames.fault());
   return result;
 }

@@ -137,7 +137,7 @@ EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds time
       json = written_by(run, number, rank);
     if (json.is_null()) {
       logs.ranks.push_back({.rank = static_cast<std::int64_t>(number),
-                            .name = fmt::format("{} ({})", rank.name, rank.host),
+                            .name = rank.with_host(),
                             .from = "",
                             .why = why});
       continue;

@@ -130,8 +130,7 @@ std::string failure_of(const fs::path& run, const std::vector<MemberStatus>& ran
   if (!logs.empty() && logs.front().why != "SIGTERM")
     return fmt::format("{}: {}", logs.front().name, logs.front().why);
   const auto named = [&](std::size_t rank) {
-    return ranks.size() == 1 ? ranks[rank].name
-                             : fmt::format("{} ({})", ranks[rank].name, ranks[rank].host);
+    return ranks.size() == 1 ? ranks[rank].name : ranks[rank].with_host();
   };
   for (std::size_t rank = 0; rank < files.size(); ++rank)
     if (const auto& file = files[rank].first; state_in(file) == "failed")

@@ -35,6 +35,9 @@ struct MemberStatus {
   std::string why = {};      // it does not answer; empty: it has ended, or was not asked
   double heard_s = -1;       // seconds since `status`; below 0: never
   Json status = {};          // the last; null if there is none
+
+  /// "rank 2 (b)", of a rank.
+  std::string with_host() const { return name + " (" + host + ")"; }
 };
 
 struct RunStatus {

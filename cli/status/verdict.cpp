@@ -12,11 +12,6 @@ namespace {
 
 constexpr double kStillS = 10;  // without a sign of life
 
-/// "rank 2 (b)"
-std::string called(const MemberStatus& rank) {
-  return fmt::format("{} ({})", rank.name, rank.host);
-}
-
 double seconds(const Json& status, const char* key) { return status.value(key, 0.); }
 
 bool waits_for_others(const MemberStatus& rank) {
@@ -57,7 +52,7 @@ const MemberStatus* longest_wait(const std::vector<const MemberStatus*>& ranks) 
 std::string text_of_missing(const std::vector<const MemberStatus*>& missing,
                             const std::vector<const MemberStatus*>& here) {
   std::vector<std::string> names;
-  for (const auto* rank : missing) names.push_back(called(*rank));
+  for (const auto* rank : missing) names.push_back(rank->with_host());
   const bool one = missing.size() == 1;
   auto text = fmt::format("{} {} not answer ({})", joined(names), one ? "does" : "do",
                           missing.front()->why);
@@ -92,9 +87,9 @@ std::string text_of_training(const RunStatus& run) {
     const auto* slowest = *std::ranges::max_element(busy, {}, by_stillness);
     const auto& status = slowest->status;
     if (waits)
-      return fmt::format("the others wait for {}: {}", called(*slowest), doing_text(status));
+      return fmt::format("the others wait for {}: {}", slowest->with_host(), doing_text(status));
     if (by_stillness(slowest) >= kStillS)
-      return fmt::format("{} stands still: {}", called(*slowest), doing_text(status));
+      return fmt::format("{} stands still: {}", slowest->with_host(), doing_text(status));
   }
   const auto& chief = here.front()->status;
   return fmt::format("training goes on: step {} of {}, {:.1f} images/s", chief.value("step", 0),
@@ -105,8 +100,7 @@ std::string text_of_run(const RunStatus& run) {
   switch (run.state) {
     case RunState::starting:
       return "it starts, or cannot write its status, or is of an older version: a process holds "
-             "its "
-             "folder, and no rank has written its status";
+             "its folder, and no rank has written its status";
     case RunState::training:
       return text_of_training(run);
     case RunState::silent: {

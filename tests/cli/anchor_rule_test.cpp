@@ -1,5 +1,5 @@
 // The anchors read from a configuration, beside those that the detectors make and match.
-#include "millrace/cli/anchor_rule.h"
+#include "millrace/cli/detector_rules.h"
 
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "millrace/cli/inspect/distributions.h"
-#include "millrace/cli/inspect/histogram_pictures.h"
 #include "millrace/cli/inspect/remarks.h"
 #include "millrace/cli/inspect/split_gallery.h"
 

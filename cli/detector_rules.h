@@ -1,6 +1,7 @@
-// The anchors of a configured detector, for those who have no detector.
+// What data checks need of a configured detector, without making one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "millrace/base/config.h"
 #include "millrace/tools/data/anchor_coverage.h"
+#include "millrace/tools/data/ceilings.h"
 
 namespace millrace::cli {
 
@@ -19,7 +21,12 @@ std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& mod
                                       std::int64_t divisor, const std::vector<double>& sizes = {},
                                       const std::vector<double>& ratios = {});
 
-/// The list of numbers at a path of a [model] table, "anchors.sizes"; empty: it has none.
+/// What it does with perfect answers, without a resize. nullopt for a detector that is not built
+/// in. Throws ConfigError.
+std::optional<CeilingRule> ceiling_rule(const std::string& type, const Config& model,
+                                        std::int64_t divisor);
+
+/// The list of numbers at a path of a [model] table, "anchors.sizes"; empty if it has none.
 std::vector<double> numbers(const Config& model, std::string_view path);
 
 }  // namespace millrace::cli
