@@ -1,6 +1,8 @@
-// The two flows of detection: endless shuffled batches to train on, one ordered pass to evaluate.
+// The flows of detection: endless shuffled batches to train on, also served to other machines, and
+// one ordered pass to evaluate.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -17,6 +19,11 @@
 
 namespace millrace {
 
+namespace serving {
+class BatchServer;
+struct DoorOptions;
+}  // namespace serving
+
 /// Shuffled, mirrored, resized, batched; endless. Made by data servers if `data.source` names some.
 /// Batches are always full: what an epoch leaves over waits for its group in the next. `stages` are
 /// the tables of `[[data.stages]]`; see `complete_stages` for what they may leave out. Throws
@@ -32,6 +39,15 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                                                const TrainData& train,
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake);
+
+/// A data server (docs/serving.md) that listens at `door`; its `run` gives consumers the batches of
+/// start_train_flow. From now on this process's batches lie in memory that consumers on this host
+/// can map. `options`, `stages` and `train` must outlive it. Throws ConfigError, Error.
+std::unique_ptr<serving::BatchServer> start_data_server(const DataOptions& options,
+                                                        std::span<const Config> stages,
+                                                        const TrainData& train,
+                                                        const serving::DoorOptions& door,
+                                                        std::size_t most_consumers);
 
 /// The largest slot that a training batch may have; nothing if the stages give no bound.
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages);

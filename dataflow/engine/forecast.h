@@ -1,6 +1,7 @@
 // What a flow will do, known before it starts.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -9,6 +10,12 @@
 #include "millrace/dataflow/engine/plan.h"
 
 namespace millrace {
+
+/// Steps of `images_per_step` that go `epochs` times through `samples`; the last may have fewer.
+inline std::int64_t count_steps(double epochs, std::int64_t samples, std::int64_t images_per_step) {
+  return static_cast<std::int64_t>(
+      std::ceil(epochs * static_cast<double>(samples) / static_cast<double>(images_per_step)));
+}
 
 /// Tells of the samples of each group over all ranks, group after group, as a flow of this plan and
 /// these options takes them in: the first `most` groups, or all where the flow ends earlier. Only

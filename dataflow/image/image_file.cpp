@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <new>
 #include <opencv2/core.hpp>
@@ -13,9 +14,9 @@
 
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/files.h"
+#include "millrace/base/own_folders.h"
 #include "millrace/dataflow/image/image_head.h"
-#include "millrace/dataflow/image/reader_object.h"
-#include "millrace/dataflow/image/upright.h"
+#include "millrace/dataflow/image_readers/image_readers.h"
 
 namespace millrace {
 namespace {
@@ -83,29 +84,32 @@ std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& fi
   return Jpeg{size, colours == TJCS_CMYK || colours == TJCS_YCCK};
 }
 
-/// RGB from inks as Adobe writes them, inverted; rounded as OpenCV does.
 cv::Mat rgb_of(const cv::Mat& cmyk) {
   cv::Mat image(cmyk.size(), CV_8UC3);
-  for (int y = 0; y < cmyk.rows; ++y) {
-    const auto* from = cmyk.ptr<cv::Vec4b>(y);
-    auto* to = image.ptr<cv::Vec3b>(y);
-    for (int x = 0; x < cmyk.cols; ++x) {
-      const int black = from[x][3];
-      for (int c = 0; c < 3; ++c)
-        to[x][c] = static_cast<std::uint8_t>(black - ((255 - from[x][c]) * black >> 8));
-    }
-  }
+  convert_inks(cmyk.data, image.data, image.total());
+  return image;
+}
+
+/// Decodes by image_readers.so (own_folders.h), which the first call opens, with libpng, libwebp
+/// and libtiff. `check` gets the size before memory is taken.
+cv::Mat read_picture(std::string_view bytes, const std::function<void(cv::Size)>& check) {
+  static auto* read = reinterpret_cast<ReadPicture*>(open_symbol(
+      own_object("image_readers.so"), kReadPicture,
+      "images other than JPEG are decoded by {}, which cannot be opened: {}; build or install it "
+      "with the program"));
+  cv::Mat image;
+  read(bytes, [&](int width, int height) {
+    check({width, height});
+    image.create(height, width, CV_8UC3);
+    return image.data;
+  });
   return image;
 }
 
 /// Whether a JPEG that TurboJPEG warns of ends too early: it gives its first warning alone.
 bool ends_early(std::string_view bytes) {
-  cv::Mat image;
   try {
-    image_readers()(bytes, [&](int width, int height) {
-      image.create(height, width, CV_8UC3);
-      return image.data;
-    });
+    read_picture(bytes, [](cv::Size) {});
     return false;
   } catch (const Error&) {
     throw;
@@ -135,27 +139,22 @@ cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg
   return jpeg.cmyk ? rgb_of(image) : image;
 }
 
-/// Decodes what TurboJPEG does not. `check` is told the size before memory is taken.
-template <class Check>
+/// Decodes what TurboJPEG does not. `check` gets the size before memory is taken.
 cv::Mat decode_other(std::string_view bytes, const std::string& file, std::int64_t max_pixels,
-                     const Check& check) {
+                     const std::function<void(cv::Size)>& check) {
   if (bytes.empty()) throw DataError(file, "the file is empty");
   if (const auto format = unread_format(bytes))
     throw DataError(file, fmt::format("is {}, which is not read: convert it to PNG", *format));
-  cv::Mat image;
   try {
-    image_readers()(bytes, [&](int width, int height) {
-      check_image_head({width, height}, bytes.size(), file, max_pixels);
-      check(cv::Size(width, height));
-      image.create(height, width, CV_8UC3);
-      return image.data;
+    return read_picture(bytes, [&](cv::Size size) {
+      check_image_head({size.width, size.height}, bytes.size(), file, max_pixels);
+      check(size);
     });
   } catch (const Error&) {
     throw;
   } catch (const std::runtime_error& problem) {
     throw DataError(file, problem.what());
   }
-  return image;
 }
 
 /// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that
@@ -213,6 +212,17 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
 }
 
 }  // namespace
+
+cv::Mat upright(const cv::Mat& image, int orientation) {
+  cv::Mat result = image, flipped;
+  if (orientation >= 5) cv::transpose(image, result = cv::Mat());
+  constexpr int kLeftToRight = 1, kBothWays = -1, kTopToBottom = 0;
+  constexpr int kFlips[] = {kLeftToRight, kBothWays, kTopToBottom};  // of 2, 3, 4 and of 6, 7, 8
+  const int flip = (orientation - 1) % 4;
+  if (flip == 0) return result;
+  cv::flip(result, flipped, kFlips[flip - 1]);
+  return flipped;
+}
 
 std::vector<fs::path> images_in(const fs::path& folder) {
   std::vector<fs::path> files;

@@ -22,6 +22,9 @@ struct WrongSize : DataError {
 /// The image files of a folder (not below it), told by their extensions, sorted by name.
 std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder);
 
+/// The picture as it stood before the camera. REQUIRES: an EXIF orientation of 1 .. 8.
+cv::Mat upright(const cv::Mat& image, int orientation);
+
 /// The bytes of an image file. Throws DataError naming it, also if it is too long to be decoded.
 std::string read_image_file(const std::string& file);
 /// Throws DataError if an image file of this length cannot be decoded.

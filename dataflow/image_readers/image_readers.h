@@ -3,6 +3,7 @@
 // libtiff and what these bring. It knows nothing else of Millrace and no OpenCV.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -22,5 +23,12 @@ using ReadPicture = void(std::string_view bytes, const PictureRoom& room);
 
 /// The name of the function in the object, of type ReadPicture.
 inline constexpr const char* kReadPicture = "millrace_read_picture";
+
+/// RGB from inks as Adobe writes them, inverted; rounded as OpenCV does.
+inline void convert_inks(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t pixels) {
+  for (; pixels > 0; --pixels, cmyk += 4, rgb += 3)
+    for (int c = 0; c < 3; ++c)
+      rgb[c] = static_cast<std::uint8_t>(cmyk[3] - ((255 - cmyk[c]) * cmyk[3] >> 8));
+}
 
 }  // namespace millrace

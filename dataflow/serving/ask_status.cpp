@@ -7,7 +7,6 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/serving/context.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
 
@@ -17,24 +16,13 @@ namespace {
 using Kind = StatusAnswer::Kind;
 
 constexpr std::int64_t kMaxStatusBytes = 2 << 20;
-constexpr int kTryAgainMs = 100, kMaxTryAgainMs = 2000;
 
 /// A connection to one server.
 class Line {
  public:
   Line(zmq::context_t& context, const std::string& endpoint, const std::optional<LinkKeys>& keys)
-      : socket_(context, zmq::socket_type::dealer), events_(context, socket_, ZMQ_EVENT_ALL) {
-    socket_.set(zmq::sockopt::linger, 0);
-    socket_.set(zmq::sockopt::ipv6, endpoint.find('[') != std::string::npos);
-    socket_.set(zmq::sockopt::immediate, true);  // nothing waits for a process to come back
-    socket_.set(zmq::sockopt::maxmsgsize, kMaxStatusBytes);
-    socket_.set(zmq::sockopt::reconnect_ivl, kTryAgainMs);
-    socket_.set(zmq::sockopt::reconnect_ivl_max, kMaxTryAgainMs);
-    if (keys) {
-      socket_.set(zmq::sockopt::curve_serverkey, keys->server);
-      socket_.set(zmq::sockopt::curve_publickey, keys->own.public_key);
-      socket_.set(zmq::sockopt::curve_secretkey, keys->own.secret_key);
-    }
+      : socket_(consumer_socket(context, endpoint, keys, kMaxStatusBytes)),
+        events_(context, socket_, ZMQ_EVENT_ALL) {
     try {
       socket_.connect(endpoint);
     } catch (const zmq::error_t& problem) {

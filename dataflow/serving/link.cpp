@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 30;  // of a batch's pixels
 constexpr std::size_t kMostHeadBytes = std::size_t{64} << 20;    // of a message without pixels
-constexpr int kReconnectMs = 100, kMostReconnectMs = 2000, kHandshakeTimeoutMs = 5000,
-              kLeaveMs = 500;
+constexpr int kHandshakeTimeoutMs = 5000, kLeaveMs = 500;
 constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{2};
 constexpr int kMostBadMessages = 3;
 constexpr int kMostAtOnce = 16;  // messages of one server, before others have their turn
@@ -38,21 +37,9 @@ Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys
 }
 
 void Link::open() {
-  socket_.emplace(context_, zmq::socket_type::dealer);
-  auto& socket = *socket_;
-  socket.set(zmq::sockopt::linger, 0);
-  socket.set(zmq::sockopt::ipv6, endpoint_.find('[') != std::string::npos);
-  socket.set(zmq::sockopt::immediate, true);  // nothing waits for a server to come back
-  socket.set(zmq::sockopt::maxmsgsize, kMostBatchBytes);
+  auto& socket = socket_.emplace(consumer_socket(context_, endpoint_, keys_, kMostBatchBytes));
   socket.set(zmq::sockopt::rcvhwm, static_cast<int>(2 * kMostCredit));
-  socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
-  socket.set(zmq::sockopt::reconnect_ivl_max, kMostReconnectMs);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeTimeoutMs);
-  if (keys_) {
-    socket.set(zmq::sockopt::curve_serverkey, keys_->server);
-    socket.set(zmq::sockopt::curve_publickey, keys_->own.public_key);
-    socket.set(zmq::sockopt::curve_secretkey, keys_->own.secret_key);
-  }
   events_.emplace(context_, socket, ZMQ_EVENT_ALL);
   try {
     socket.connect(endpoint_);
@@ -176,9 +163,7 @@ void Link::hear(Frames frames, Clock::time_point now, const std::function<void(A
   if (const auto* in = std::get_if<Welcome>(&message)) {
     welcome(*in);
   } else if (auto* refusal = std::get_if<Refusal>(&message)) {
-    if (word_ != refusal->why) spdlog::error("data server {}: {}", endpoint_, refusal->why);
-    word_ = refusal->why;
-    state_ = State::refused;
+    refuse(std::move(refusal->why));
     refused_for_good_ = refusal->for_good;
   } else if (std::holds_alternative<Stranger>(message)) {
     greet(now);
@@ -228,7 +213,7 @@ Frame Link::pixels_of(const BatchHead& head, Frames& frames) {
 }
 
 Link::Answer Link::take(const BatchHead& head, Frames& frames) {
-  auto batch = decode_batch({head.batch.data(), head.batch.size()}, {pixels_of(head, frames)},
+  auto batch = decode_batch({head.batch.data(), head.batch.size()}, pixels_of(head, frames),
                             fmt::format("batch {} of {}", head.number, endpoint_));
   return {head.number,
           Delivery<Batch>{std::move(batch), head.cursor, head.epoch, head.progress, head.number},

@@ -1,5 +1,4 @@
 #include "millrace/dataflow/serving/remote_flow.h"
-#include "millrace/dataflow/serving/context.h"
 
 #include <fmt/format.h>
 

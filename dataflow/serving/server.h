@@ -14,7 +14,6 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/recent_rate.h"
 #include "millrace/dataflow/engine/dataflow.h"
-#include "millrace/dataflow/serving/context.h"
 #include "millrace/dataflow/serving/door.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"

@@ -40,7 +40,7 @@ Sample Photos::decoded(Sample sample) const {
     photo.size = {sample.width, sample.height};
   } catch (const std::exception& problem) {  // OpenCV's, too
     sample = (*this)[index];
-    photo = {size_of_damaged(sample.path, how_.max_pixels), problem.what()};
+    photo = {size_of_damaged(sample.path, how_.decode.max_pixels), problem.what()};
   }
   const std::scoped_lock lock(mutex_);
   outcomes_[index] = std::move(photo);

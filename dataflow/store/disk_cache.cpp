@@ -50,6 +50,7 @@ std::optional<Sample> unsealed(std::string_view bytes) {
   }
 }
 
+using UniqueEnvironment = std::unique_ptr<MDB_env, decltype([](MDB_env* e) { mdb_env_close(e); })>;
 using UniqueTransaction = std::unique_ptr<MDB_txn, decltype([](MDB_txn* t) { mdb_txn_abort(t); })>;
 
 MDB_val value_of(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
@@ -63,22 +64,17 @@ class LmdbFile {
   LmdbFile(fs::path file, std::size_t map_bytes) : file_(std::move(file)) {
     constexpr unsigned kReaders = 1024;  // transactions at once, over all processes
     constexpr unsigned kFlags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
-    check(mdb_env_create(&env_), "cannot be opened");
-    try {
-      check(mdb_env_set_maxreaders(env_, kReaders), "cannot be opened");
-      check(mdb_env_set_mapsize(env_, map_bytes), "cannot be opened");
-      check(mdb_env_open(env_, file_.c_str(), kFlags, 0644), "cannot be opened");
-      check_length();
-      auto transaction = begin(0, "cannot be read");
-      check(mdb_dbi_open(transaction.get(), nullptr, 0, &table_), "cannot be read");
-      check(mdb_txn_commit(transaction.release()), "cannot be read");
-    } catch (...) {
-      mdb_env_close(env_);
-      throw;
-    }
+    MDB_env* env = nullptr;
+    check(mdb_env_create(&env), "cannot be opened");
+    env_.reset(env);
+    check(mdb_env_set_maxreaders(env, kReaders), "cannot be opened");
+    check(mdb_env_set_mapsize(env, map_bytes), "cannot be opened");
+    check(mdb_env_open(env, file_.c_str(), kFlags, 0644), "cannot be opened");
+    check_length();
+    auto transaction = begin(0, "cannot be read");
+    check(mdb_dbi_open(transaction.get(), nullptr, 0, &table_), "cannot be read");
+    check(mdb_txn_commit(transaction.release()), "cannot be read");
   }
-  LmdbFile(const LmdbFile&) = delete;
-  ~LmdbFile() { mdb_env_close(env_); }
 
   /// The sample of a key, or nothing where there is none or it is damaged.
   std::optional<Sample> find(std::string_view key) const {
@@ -109,7 +105,7 @@ class LmdbFile {
  private:
   UniqueTransaction begin(unsigned flags, std::string_view what) const {
     MDB_txn* transaction = nullptr;
-    check(mdb_txn_begin(env_, nullptr, flags, &transaction), what);
+    check(mdb_txn_begin(env_.get(), nullptr, flags, &transaction), what);
     return UniqueTransaction(transaction);
   }
 
@@ -118,8 +114,8 @@ class LmdbFile {
     if (length == 0) return;  // new
     MDB_envinfo info;
     MDB_stat stat;
-    check(mdb_env_info(env_, &info), "cannot be read");
-    check(mdb_env_stat(env_, &stat), "cannot be read");
+    check(mdb_env_info(env_.get(), &info), "cannot be read");
+    check(mdb_env_stat(env_.get(), &stat), "cannot be read");
     if (const auto used = (info.me_last_pgno + 1) * stat.ms_psize; length < used)
       throw Error(fmt::format("{}: has been cut short: it is {} bytes, but {} of it are in use",
                               file_.string(), length, used));
@@ -131,7 +127,7 @@ class LmdbFile {
   }
 
   const fs::path file_;
-  MDB_env* env_ = nullptr;
+  UniqueEnvironment env_;
   unsigned table_ = 0;
 };
 

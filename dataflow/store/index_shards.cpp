@@ -15,7 +15,6 @@
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/image/image_head.h"
-#include "millrace/dataflow/store/class_names.h"
 #include "millrace/dataflow/store/new_file.h"
 #include "millrace/dataflow/store/record_header.h"
 #include "millrace/dataflow/store/remote/tar.h"

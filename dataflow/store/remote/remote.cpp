@@ -18,8 +18,9 @@
 #include "millrace/base/disk/spool.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/files.h"
+#include "millrace/base/own_folders.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/store/remote/http_object.h"
+#include "millrace/dataflow/store/remote/http/http.h"
 #include "millrace/dataflow/store/remote/range_cache.h"
 #include "millrace/dataflow/store/remote/s3_place.h"
 
@@ -403,6 +404,14 @@ class Pieces final : public ByteSource {
 };
 
 }  // namespace
+
+HttpGet& http_get() {
+  static auto* get = reinterpret_cast<HttpGet*>(open_symbol(
+      own_object("http.so"), kHttpGet,
+      "files are read over HTTP and from S3 by {} with libcurl, and it cannot be opened: {}; "
+      "Debian has libcurl as libcurl4"));
+  return *get;
+}
 
 bool is_url(std::string_view place) {
   return place.starts_with("http://") || place.starts_with("https://") ||

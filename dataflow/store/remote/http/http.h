@@ -39,4 +39,8 @@ using HttpGet = HttpAnswer(const HttpRequest& request);
 /// The name of the function in the object, of type HttpGet.
 inline constexpr const char* kHttpGet = "millrace_http_get";
 
+/// The function in the object, which the first call opens, with libcurl. For programs. Throws Error
+/// if it cannot be opened. Any thread.
+HttpGet& http_get();
+
 }  // namespace millrace
