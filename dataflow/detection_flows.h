@@ -41,7 +41,7 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                                                const Cursor& start, WakeUp wake);
 
 /// A data server (docs/serving.md) that listens at `door`; its `run` gives consumers the batches of
-/// start_train_flow. From now on this process's batches lie in memory that consumers on this host
+/// start_train_flow. From now on this process's batches are in memory that consumers on this host
 /// can map. `options`, `stages` and `train` must outlive it. Throws ConfigError, Error.
 std::unique_ptr<serving::BatchServer> start_data_server(const DataOptions& options,
                                                         std::span<const Config> stages,
@@ -49,17 +49,17 @@ std::unique_ptr<serving::BatchServer> start_data_server(const DataOptions& optio
                                                         const serving::DoorOptions& door,
                                                         std::size_t most_consumers);
 
-/// The largest slot that a training batch may have; nothing if the stages give no bound.
+/// The largest slot that a training batch may have; nullopt if the stages give no bound.
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages);
 
 /// Every image of the split once, by ascending id, at the test size. Unusable ones are skipped,
-/// also with on_error = "replace", by which others would come twice.
+/// also with on_error = "replace", by which others would be taken twice.
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share = {}, const Cursor& start = {});
 
 /// A pass over image files in their order, read by Photos and then prepared as in start_eval_flow.
-/// Files that cannot be used are left out without a word: `photos` says why. Images of batches have
-/// the numbers of files.
+/// Files that cannot be used are left out silently: `photos` has the reasons. Images of batches
+/// have the numbers of files.
 struct PhotoFlow {
   std::shared_ptr<const Photos> photos;
   std::unique_ptr<DataFlow<Batch>> batches;

@@ -23,8 +23,8 @@ struct TestTime {
   ResizeShortestEdge resize;
   Pad pad;
 
-  /// A photo from its file's bytes, whole and turned as its EXIF says; if its size is annotated,
-  /// only to that size. Throws DataError naming `path`. Any thread.
+  /// A photo from its file's bytes, whole and turned by its EXIF orientation; if its size is
+  /// annotated, only to that size. Throws DataError naming `path`. Any thread.
   Sample photo(std::string path, std::string_view bytes,
                std::optional<cv::Size> annotated = {}) const;
 

@@ -62,10 +62,10 @@ constexpr std::int64_t kMostPixelsPerByte = 4096;
 /// A JPEG that TurboJPEG can decode.
 struct Jpeg {
   cv::Size size;
-  bool cmyk = false;  // four inks: there is no RGB to be had directly
+  bool cmyk = false;  // four inks: not decoded to RGB directly
 };
 
-/// What the head of a JPEG says; nothing where TurboJPEG cannot decode it.
+/// The head of a JPEG; nullopt if TurboJPEG cannot decode it.
 std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& file, bool strict,
                                    std::int64_t max_pixels) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
@@ -266,12 +266,11 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
   }
 }
 
-std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file,
-                                     std::int64_t max_pixels) {
+std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
   check_image_bytes(bytes.size(), file);
-  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/false, max_pixels);
-  if (!jpeg) return decode_rgb(bytes, file, {}, /*strict=*/false, {}, max_pixels).size();
+  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/false, kMaxPixels);
+  if (!jpeg) return decode_rgb(bytes, file, {}, /*strict=*/false).size();
   const auto [width, height] = jpeg->size;
   return orientation_of(bytes) >= 5 ? cv::Size(height, width) : cv::Size(width, height);
 }

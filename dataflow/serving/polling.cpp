@@ -34,7 +34,7 @@ zmq::socket_t consumer_socket(zmq::context_t& context, const std::string& endpoi
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   socket.set(zmq::sockopt::linger, 0);
   socket.set(zmq::sockopt::ipv6, endpoint.find('[') != std::string::npos);
-  socket.set(zmq::sockopt::immediate, true);  // nothing waits for a server to come back
+  socket.set(zmq::sockopt::immediate, true);  // no message waits for a server that is gone
   socket.set(zmq::sockopt::maxmsgsize, most_bytes);
   socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
   socket.set(zmq::sockopt::reconnect_ivl_max, kMostReconnectMs);

@@ -34,7 +34,7 @@ class SocketEvents {
     int what = 0;            // one ZMQ_EVENT_... flag
     std::int32_t value = 0;  // a descriptor or an error, as the event has it
   };
-  /// The next; nothing if none has come.
+  /// The next event; nullopt if none has occurred.
   std::optional<Event> take();
 
   /// To poll on.

@@ -20,7 +20,7 @@ namespace millrace::serving {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{200};
-constexpr std::chrono::seconds kForgetAfter{10};  // a consumer that says nothing
+constexpr std::chrono::seconds kForgetAfter{10};  // a silent consumer
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kMostMessages = 100;  // messages, before batches that are ready go out
 // Batches of a consumer in its socket at once: the next one is digested, and so in the processor's
@@ -48,7 +48,7 @@ zmq::message_t frame_of(const Batch& batch, const std::shared_ptr<std::atomic<in
 /// paces (BBR) would only wait.
 void send_unpaced(std::int32_t connection) {
   constexpr std::string_view kUnpaced = "reno";  // which every Linux has
-  // No matter if it is no TCP connection, or has gone.
+  // Has no effect on other connections, or on one that is closed.
   static_cast<void>(::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kUnpaced.data(),
                                  static_cast<socklen_t>(kUnpaced.size())));
 }
@@ -174,7 +174,7 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
   }
 }
 
-/// The consumer, now heard of; nullptr: it is told to say hello first.
+/// The consumer, whose message was just received; nullptr if it must say hello first.
 BatchServer::Consumer* BatchServer::known(const std::string& id) {
   const auto found = consumers_.find(id);
   if (found == consumers_.end()) {
@@ -185,7 +185,7 @@ BatchServer::Consumer* BatchServer::known(const std::string& id) {
   return &found->second;
 }
 
-/// What docs/status.md says of a data server.
+/// The status of a data server (docs/status.md).
 std::string BatchServer::status() const {
   auto json = process_status();
   const auto report = this->report();

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// The size of a picture that has missing or damaged data; empty: there is none.
+/// The size of a picture with missing or damaged data; empty if it cannot be decoded at all.
 cv::Size size_of_damaged(const std::string& file, std::int64_t max_pixels) try {
   return decode_rgb(read_image_file(file), file, {}, /*strict=*/false, {}, max_pixels).size();
 } catch (const std::exception&) {

@@ -36,7 +36,7 @@ std::string sealed(const std::string& value) {
   return bytes + value;
 }
 
-/// The value, or nothing where it is damaged or another version's.
+/// The value; nullopt if it is damaged or of another version.
 std::optional<Sample> unsealed(std::string_view bytes) {
   std::uint64_t sum = 0;
   if (bytes.size() < sizeof(sum)) return {};
@@ -76,7 +76,7 @@ class LmdbFile {
     check(mdb_txn_commit(transaction.release()), "cannot be read");
   }
 
-  /// The sample of a key, or nothing where there is none or it is damaged.
+  /// The sample of a key; nullopt if there is none or it is damaged.
   std::optional<Sample> find(std::string_view key) const {
     const auto transaction = begin(MDB_RDONLY, "cannot be read");
     auto wanted = value_of(key);
@@ -217,8 +217,8 @@ class CacheFile {
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const std::string>> waiting_;  // to be written
   std::size_t waiting_bytes_ = 0;
-  std::atomic<bool> full_ = false;           // nothing more is written
-  std::atomic<bool> is_unreadable_ = false;  // nothing more is read
+  std::atomic<bool> full_ = false;           // no more is written
+  std::atomic<bool> is_unreadable_ = false;  // no more is read
 };
 
 class DiskCache final : public SampleCache {
@@ -236,7 +236,7 @@ class DiskCache final : public SampleCache {
     const auto file = std::exchange(input.encoded, {});
     std::uint64_t about[2] = {file.digest, file.bytes.size()};
     if (!file.owner) {
-      std::error_code missing;  // the stages before the cache will say so
+      std::error_code missing;  // the stages before the cache report it
       about[0] = fs::file_size(input.path, missing);
       about[1] = static_cast<std::uint64_t>(
           fs::last_write_time(input.path, missing).time_since_epoch().count());

@@ -1,4 +1,4 @@
-// A sample's annotations as the JSON that stands beside its image in a shard.
+// A sample's annotations as the JSON beside its image in a shard.
 //
 //   {"image_id": 139, "file_name": "a.jpg", "width": 640, "height": 426, "annotations": [
 //     {"bbox": [x, y, width, height], "category": "cat", "iscrowd": 0,
@@ -37,8 +37,8 @@ class ClassNames {
 std::string sample_json(const Sample& sample, const std::vector<std::string>& classes);
 
 /// The sample in such a text; `where` names it in messages. Of an object's members all but
-/// "bbox" may be missing; "category_id" stands in for the category's name; width and height are 0
-/// where they are missing. Objects that are marked `ignore` are left out. Throws DataError.
+/// "bbox" may be missing; "category_id" replaces the category's name; width and height are 0 if
+/// they are missing. Objects that are marked `ignore` are left out. Throws DataError.
 Sample read_sample_json(std::string_view text, const std::string& where, ClassNames& classes);
 
 }  // namespace millrace

@@ -49,7 +49,7 @@ struct Part {
   }
 };
 
-/// What an answer came to.
+/// The result of an attempt.
 struct Outcome {
   enum { good, again, wrong, over, missing } kind = good;
   std::string why;
@@ -185,7 +185,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     std::erase(finished_, key);
   }
 
-  /// Gives up what was fetched ahead and nobody took. REQUIRES: the lock.
+  /// Drops the oldest part that was fetched ahead and not taken. REQUIRES: the lock.
   bool forget_oldest() {
     if (finished_.empty()) return false;
     forget(std::string(finished_.front()));
@@ -215,7 +215,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   }
 
   SharedText fetch(const Part& part, std::uint64_t* file_bytes = nullptr) {
-    const bool kept = cache_ && part.range.keep && part.range.valid;
+    const bool kept = cache_ && part.range.valid;
     if (kept) {
       if (auto bytes = cache_->get(part.key())) {
         if (bytes->size() == part.range.size && part.range.valid(*bytes))
@@ -294,7 +294,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::vector<std::thread> threads_;
 };
 
-/// The first bytes of a file from elsewhere, in a file without a name, which nobody can cut short.
+/// The first bytes of a remote file in an unnamed file, which no process can cut short.
 class Spooled final : public ByteSource {
  public:
   Spooled(std::string name, SharedBytes bytes) : name_(std::move(name)), bytes_(std::move(bytes)) {}
