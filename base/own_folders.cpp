@@ -1,7 +1,10 @@
 #include "millrace/base/own_folders.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
+
+#include "millrace/base/errors.h"
 
 namespace millrace {
 
@@ -20,6 +23,14 @@ std::filesystem::path own_object(std::string_view name) {
     return std::filesystem::exists(folder / name) ? folder / name : folder / "millrace" / name;
   }
   return own_library_folder() / name;
+}
+
+void* open_symbol(const std::filesystem::path& object, const char* symbol,
+                  std::string_view problem) {
+  auto* library = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto* found = library ? ::dlsym(library, symbol) : nullptr;
+  if (!found) throw Error(fmt::format(fmt::runtime(problem), object.string(), ::dlerror()));
+  return found;
 }
 
 }  // namespace millrace

@@ -15,4 +15,9 @@ std::filesystem::path own_library_folder();
 /// (libmillrace_predict); in a program, in own_library_folder().
 std::filesystem::path own_object(std::string_view name);
 
+/// The address of `symbol` in a shared object, which is opened and stays open. Throws Error if
+/// there is none: `problem`, whose first {} becomes the file and whose second the reason.
+void* open_symbol(const std::filesystem::path& object, const char* symbol,
+                  std::string_view problem);
+
 }  // namespace millrace

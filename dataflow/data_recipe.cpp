@@ -13,7 +13,7 @@ namespace millrace {
 namespace {
 
 /// Whether [data.sample] belongs to data.root: a file that has keys of it names that folder itself,
-/// or that is the default one. A root from elsewhere is somebody's own data, or mistyped.
+/// or that is the default one. Any other root is the user's own data, or mistyped.
 bool is_for(const Config& sample, const Config& root) {
   const auto& file = root.origin.source;
   return file == Origin().source || file == sample.origin.source ||
@@ -48,7 +48,7 @@ DataRecipe resolve_data(const Config& from, Config& tree) {
     complete_options<coco::SampleOptions>(*sample);
     if (is_ours)
       recipe.data.sample = options;
-    else  // the complete tree, written to one file, must not say that it does
+    else  // in one file with the complete tree it would seem to
       std::erase_if(std::get<Config::Table>(table.data),
                     [](const auto& member) { return member.first == "sample"; });
   }

@@ -1,4 +1,4 @@
-// The part of a configuration that says what a flow is made of.
+// The part of a configuration that describes a flow.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@ struct DataRecipe {
 /// opened. Throws ConfigError.
 DataRecipe resolve_data(const Config& from, Config& tree);
 
-/// train.seed of a configuration, of which nothing else is read, or its default. Throws
-/// ConfigError.
+/// train.seed of a configuration, or its default; no other key is read. Throws ConfigError.
 std::uint64_t seed_of(const Config& from);
 
 }  // namespace millrace

@@ -7,8 +7,11 @@
 #include "millrace/dataflow/detection/check_messages.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/test_time.h"
+#include "millrace/dataflow/engine/order.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/remote_flow.h"
+#include "millrace/dataflow/serving/server.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/stage_tables.h"
 
@@ -53,9 +56,9 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
 std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded, const TestTime& prepared,
                                                  std::int64_t batch, const FlowOptions& how) {
   return std::move(decoded)
-      .map(prepared.resize())
+      .map(prepared.resize)
       .group(static_cast<std::size_t>(batch))
-      .map(prepared.pad())
+      .map(prepared.pad)
       .start(how);
 }
 
@@ -107,29 +110,45 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                     train_options(options, seed, share, start), std::move(wake));
 }
 
+std::unique_ptr<serving::BatchServer> start_data_server(const DataOptions& options,
+                                                        std::span<const Config> stages,
+                                                        const TrainData& train,
+                                                        const serving::DoorOptions& door,
+                                                        std::size_t most_consumers) {
+  const auto memory = std::make_shared<serving::SharedMemory>();
+  set_batch_memory(BufferPool(memory->source()));
+  const auto start = [&options, stages, &train](const serving::Stream& stream, WakeUp ready) {
+    return start_numbered_train_flow(options, stages, train, stream.seed, stream.share,
+                                     stream.start, std::move(ready));
+  };
+  return std::make_unique<serving::BatchServer>(
+      start, serving::batch_facts(options, stages, train),
+      Order(train.source->size(), train.source->repeats(), 0, {}).size(),
+      serving::ServerOptions{.door = door, .most_consumers = most_consumers, .memory = memory});
+}
+
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share, const Cursor& start) {
-  const auto prepared = test_time(options);
+  const TestTime prepared(options);
   auto how = flow_options(options, share);
   how.start = start;
   if (how.on_error == OnError::replace) how.on_error = OnError::skip;
   return start_test_flow(
       from(std::make_shared<const DetectionSource>(split, /*filter_empty=*/false))
-          .map(prepared.decode()),
+          .map(prepared.decode),
       prepared, options.test_batch_size, how);
 }
 
 Batch test_batch(const DataOptions& options, Sample decoded) {
-  const auto prepared = test_time(options);
-  Rng rng{0};  // which a resize to one size does not ask
+  const TestTime prepared(options);
   std::vector<Sample> alone;
-  alone.push_back(prepared.resize()(std::move(decoded), rng));
-  return prepared.pad()(std::move(alone));
+  alone.push_back(prepared.resized(std::move(decoded)));
+  return prepared.pad(std::move(alone));
 }
 
 PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
                            const Cursor& start, std::vector<cv::Size> sizes) {
-  const auto prepared = test_time(options);
+  const TestTime prepared(options);
   const auto photos = std::make_shared<const Photos>(std::move(files), prepared, std::move(sizes));
   auto how = flow_options(options, {});
   how.start = start;

@@ -31,7 +31,7 @@ class Sizes {
         side_(*std::ranges::max_element(resize.short_side)),
         known_(static_cast<std::size_t>(source.size())) {}
 
-  /// Empty where the source does not know.
+  /// Empty if the source does not know.
   cv::Size operator()(std::int64_t sample) {
     auto& size = known_[static_cast<std::size_t>(sample)];
     if (!size) size = look_up(sample);
@@ -43,7 +43,7 @@ class Sizes {
     const auto sample = source_.about(number);
     if (sample.width < 1 || sample.height < 1) return {};
     return resize_.size_of({sample.width, sample.height}, side_);
-  } catch (const DataError&) {  // the flow tells of it, as data.on_error says
+  } catch (const DataError&) {  // the flow reports it, as data.on_error says
     return {};
   }
 
@@ -53,7 +53,7 @@ class Sizes {
   std::vector<std::optional<cv::Size>> known_;
 };
 
-/// Nothing where it takes more than the annotations to know.
+/// nullopt if annotations alone do not decide it.
 std::optional<LargestBatch> largest_planned(const DataOptions& options,
                                             std::span<const Config> tables, const TrainData& train,
                                             const FlowOptions& how, std::int64_t batches) {

@@ -24,8 +24,8 @@ struct LargestBatch {
 
 /// The first `batches` of training over all ranks, each image at the largest size that may be drawn
 /// for it; a step pads to the largest of its ranks. With stages outside the default list, without
-/// annotated sizes, or with fixed shapes: the largest that the configuration allows. Nothing if it
-/// gives no bound. A second at most: no more than some million images are looked at.
+/// annotated sizes, or with fixed shapes: the largest that the configuration allows. nullopt if it
+/// gives no bound. Takes up to a second: up to some million images are considered.
 std::optional<LargestBatch> largest_train_batch(const DataOptions& options,
                                                 std::span<const Config> stages,
                                                 const TrainData& train, std::uint64_t seed,

@@ -10,7 +10,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/spliced_stages.h"
@@ -25,6 +24,14 @@ namespace {
 constexpr std::string_view kDefaultStages[] = {
     "read",    Decode::kName, Flip::kName, ResizeShortestEdge::kName, GroupByAspectRatio::kName,
     Pad::kName};
+
+// The stages that every flow has; evaluation and the predictor call them by themselves.
+MILLRACE_REGISTER(
+    register_stage<Decode>("reads and decodes the image: JPEG, PNG and what else OpenCV knows"));
+MILLRACE_REGISTER(register_stage<ResizeShortestEdge>(
+    "resizes the image, bilinearly, so that its shorter side has a given length"));
+MILLRACE_REGISTER(
+    register_stage<Pad>("puts a group of samples into one batch, padded with zeros to one size"));
 
 std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
 
@@ -50,8 +57,8 @@ void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   }
 }
 
-/// Throws where a stage works on the result of a later one, or of one that is missing, unless a
-/// declared source or a plug-in's stage may do its work.
+/// Throws if a stage works on the result of a later or a missing one, unless a declared source or a
+/// plug-in's stage may do its work.
 void check_order(const std::vector<Stage>& stages, bool declared_sources) {
   for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
     if (stage->after.empty()) continue;
@@ -65,7 +72,7 @@ void check_order(const std::vector<Stage>& stages, bool declared_sources) {
   }
 }
 
-/// Throws where the stages make batches of another size than data.batch_size.
+/// Throws if the stages make batches of another size than data.batch_size.
 void check_batch_size(const Plan& plan, const DataOptions& data) {
   const auto group = std::ranges::find_if(plan.stages, &Stage::is_group);
   if (group == plan.stages.end() || plan.batch() == data.batch_size) return;
@@ -75,8 +82,7 @@ void check_batch_size(const Plan& plan, const DataOptions& data) {
                   group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
 }
 
-/// What decides the shapes of batches, if shapes are given and all stages are of the default list,
-/// keep sizes or zoom out.
+/// The options that decide the shapes of batches.
 struct Shaping {
   ResizeShortestEdge resize = {};
   bool zooms_before = false;  // the resize: aspect ratios change by rounding
@@ -127,7 +133,7 @@ std::optional<Shaping> shaping(std::span<const Config> tables) {
   return all;
 }
 
-/// Throws where resized images fit into no shape at all.
+/// Throws if resized images fit into none of the shapes.
 void check_shapes(std::span<const Config> tables, const Config& data_table) {
   const auto all = shaping(tables);
   if (!all) return;
@@ -144,7 +150,7 @@ void check_shapes(std::span<const Config> tables, const Config& data_table) {
                       side, all->growth > 1 ? " once zoom_out has enlarged them" : ""));
 }
 
-/// Throws where a key of [data] is set that only stages use, and none of them follows it.
+/// Throws if a key of [data] is set that only stages use, and none of them follows it.
 void refuse_unfollowed(std::span<const Config> tables, const Config& data_table) {
   std::set<std::string> followed, of_stages;
   for (const auto& table : tables)
@@ -185,7 +191,7 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
     const auto& entry = entry_of(table);
     entry.check(without(table, {"type", "until"}));
     entry.complete(table);
-    // Options that TOML text leaves to [data] come last, where they are once it is read again.
+    // Options that TOML text leaves to [data] are last, as they are once it is read again.
     std::ranges::stable_partition(std::get<Config::Table>(table.data),
                                   [](const auto& member) { return !member.second.follows; });
   }

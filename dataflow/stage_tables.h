@@ -14,25 +14,24 @@ namespace millrace {
 
 /// The tables with all their options, in the order of spliced_stages over the default list: read,
 /// decode, flip, resize_shortest_edge, group_by_aspect_ratio, pad. An option that a table leaves
-/// out follows [data] if the stage says so (Options::Entry::follows), or has its default; `decode`
-/// follows data.reduced_decoding before a resize_shortest_edge, with nothing between but flip,
-/// cache, print and filter. Tables that are complete already follow `data` anew. Throws ConfigError
-/// naming file and line for an unknown stage or option or a bad value.
+/// out follows [data] if the stage declares that (Options::Entry::follows), or has its default;
+/// `decode` follows data.reduced_decoding before a resize_shortest_edge, with nothing between but
+/// flip, cache, print and filter. Tables that are complete already follow `data` anew. Throws
+/// ConfigError naming file and line for an unknown stage or option or a bad value.
 std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> tables);
 
 /// Completes the tables and checks what needs no data: that each stage takes what the one before
-/// yields, that batches of data.batch_size come out, that images fit into the padded shapes, and
+/// yields, that batches have data.batch_size images, that images fit into the padded shapes, and
 /// that a stage follows each key of [data] that is set. Throws ConfigError naming file and line.
 /// `data_table` is [data] as it was written.
 void settle_stages(const DataOptions& data, const Config& data_table, std::vector<Config>& tables);
 
 /// Throws ConfigError if images of `source` that may share a batch fit into none of its shapes.
-/// `tables` are complete; nothing is checked with stages that change sizes otherwise than resizing
-/// and zooming out.
+/// `tables` are complete; checks only stages that change sizes by resizing and zooming out.
 void check_fit(const Source<Sample>& source, std::span<const Config> tables);
 
-/// The resize that alone decides how large images become; nothing if the (complete) tables have
-/// none, or stages outside the default list.
+/// The one resize that decides the size of images; nullopt if the (complete) tables have none, or
+/// stages outside the default list.
 std::optional<ResizeShortestEdge> only_resize(std::span<const Config> tables);
 
 /// The options of a complete table, if it is of stage `S`.

@@ -78,9 +78,9 @@ StepRecord from_json(const json& saved) {
 }
 
 void write_batch(const fs::path& folder, std::size_t number, const Batch& batch) {
-  const auto encoded = encode(batch);
-  write_file_atomically(batch_file(folder, number, "msgpack"), encoded.header);
-  write_file_atomically(batch_file(folder, number, "rgb"), encoded.frames.at(0));
+  write_file_atomically(batch_file(folder, number, "msgpack"), encode_header(batch));
+  write_file_atomically(batch_file(folder, number, "rgb"),
+                        {reinterpret_cast<const char*>(batch.pixels.get()), batch.bytes()});
 }
 
 Batch read_batch(const fs::path& folder, std::size_t number) {
@@ -88,7 +88,7 @@ Batch read_batch(const fs::path& folder, std::size_t number) {
   const Frame frame{std::make_shared<std::uint8_t[]>(pixels.size()), pixels.size()};
   if (!pixels.empty()) std::memcpy(frame.bytes.get(), pixels.data(), pixels.size());
   const auto header = batch_file(folder, number, "msgpack");
-  return decode_batch(read_file(header), {frame}, header.string());
+  return decode_batch(read_file(header), frame, header.string());
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std
   }
   if (arguments.photos.empty()) files = photos_of_run(weights, data);
   if (files.empty()) throw ConfigError("the certificate needs photos: there is none in --photos");
-  const auto how = test_time(data);
+  const TestTime how(data);
   std::vector<NamedPixels> photos;
   for (const auto& file : files)
     photos.push_back({file.filename().string(),

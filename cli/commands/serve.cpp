@@ -4,7 +4,8 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/dataflow/data_server.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/serving/server.h"
 #include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {

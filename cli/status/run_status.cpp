@@ -16,7 +16,7 @@
 #include "millrace/base/process/process_identity.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/status/event_log.h"
-#include "millrace/dataflow/serving/ask_status.h"
+#include "millrace/dataflow/serving/status.h"
 #include "millrace/tools/report/run_files.h"
 
 namespace millrace::cli {

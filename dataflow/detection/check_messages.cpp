@@ -62,7 +62,7 @@ void check_shape(const coco::Segmentation& shape, cv::Size image, const std::str
   }
 }
 
-/// `image`: the size of what the objects lie in; empty where it is not known.
+/// `image`: the size of the objects' image; empty if unknown.
 void check_objects(const Instances& objects, cv::Size image, std::size_t classes,
                    const std::string& name) {
   check_lengths(objects, name);
@@ -87,7 +87,7 @@ void check_output(Stage& stage, F check) {
     return out;
   };
   if (auto* map = std::get_if<Map>(&stage.work)) {
-    if (map->filters) return;  // they change nothing
+    if (map->filters) return;  // they change no sample
     map->function = [=, function = std::move(map->function)](Message in, Rng& rng) {
       const bool had = had_image(in);
       return checked(function(std::move(in), rng), had);

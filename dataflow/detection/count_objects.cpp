@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -21,63 +20,48 @@ constexpr float kSmall = 32 * 32, kLarge = 96 * 96;  // pixels; objects of these
 constexpr std::size_t kMostClasses = 120;            // that are all shown
 constexpr std::size_t kLine = 96;                    // letters
 
-struct ShapeCounts : ObjectCounts {
-  void add(const Sample& sample) {
-    const auto& of = sample.objects;
-    for (std::size_t i = 0; i < of.size(); ++i) {
-      if (of.crowd[i]) continue;
-      ++objects;
-      if (!std::holds_alternative<std::monostate>(of.segmentations[i])) continue;
-      if (++without_shape == 1) first_without_shape = sample.path;
-    }
-  }
-  void add(const ShapeCounts& later) {
-    objects += later.objects;
-    if (without_shape == 0) first_without_shape = later.first_without_shape;
-    without_shape += later.without_shape;
-  }
-};
-
-struct SizeCounts {
+struct Counts : ObjectCounts {
   std::vector<std::int64_t> classes;
   std::array<std::int64_t, 3> sizes{};  // small, medium, large
   std::int64_t crowds = 0;
 
-  explicit SizeCounts(std::size_t count) : classes(count) {}
-
   void add(const Sample& sample) {
-    const auto& objects = sample.objects;
-    for (std::size_t i = 0; i < objects.size(); ++i) {
-      if (objects.crowd[i]) {
+    const auto& of = sample.objects;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (of.crowd[i]) {
         ++crowds;
         continue;
       }
-      const auto area = objects.boxes[i].area();
+      ++objects;
+      const auto area = of.boxes[i].area();
       ++sizes[area < kSmall ? 0 : area <= kLarge ? 1 : 2];
-      const auto label = static_cast<std::size_t>(objects.classes[i]);
+      const auto label = static_cast<std::size_t>(of.classes[i]);
       if (label < classes.size()) ++classes[label];
+      if (std::holds_alternative<std::monostate>(of.segmentations[i]) && ++without_shape == 1)
+        first_without_shape = sample.path;
     }
   }
-  void add(const SizeCounts& other) {
-    std::ranges::transform(classes, other.classes, classes.begin(), std::plus<>());
-    std::ranges::transform(sizes, other.sizes, sizes.begin(), std::plus<>());
-    crowds += other.crowds;
-  }
-  std::int64_t objects() const {
-    return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  void add(const Counts& later) {
+    objects += later.objects;
+    if (without_shape == 0) first_without_shape = later.first_without_shape;
+    without_shape += later.without_shape;
+    std::ranges::transform(classes, later.classes, classes.begin(), std::plus<>());
+    std::ranges::transform(sizes, later.sizes, sizes.begin(), std::plus<>());
+    crowds += later.crowds;
   }
 };
 
-/// Adds what the source says of each sample to `none`.
-template <class Counts>
-Counts over_all(const Source<Sample>& source, const Counts& none) {
+/// Counts what the source knows of its samples, and objects of the first `classes` classes.
+Counts counts_of(const Source<Sample>& source, std::size_t classes) {
   using Range = tbb::blocked_range<std::int64_t>;
-  return tbb::parallel_reduce(
+  Counts none;
+  none.classes.resize(classes);
+  auto counts = tbb::parallel_reduce(
       Range(0, source.size()), none,
       [&](const Range& range, Counts part) {
         for (auto i = range.begin(); i < range.end(); ++i) try {
             part.add(source.about(i));
-          } catch (const DataError&) {  // the flow tells of it, as data.on_error says
+          } catch (const DataError&) {  // the flow reports it, as data.on_error says
           }
         return part;
       },
@@ -85,6 +69,8 @@ Counts over_all(const Source<Sample>& source, const Counts& none) {
         a.add(b);
         return a;
       });
+  counts.samples = source.size();
+  return counts;
 }
 
 /// Names with their counts, side by side.
@@ -106,7 +92,7 @@ std::string table(const std::vector<std::pair<std::string, std::int64_t>>& entri
   return text;
 }
 
-std::string classes_text(const SizeCounts& counts, const std::vector<std::string>& names) {
+std::string classes_text(const Counts& counts, const std::vector<std::string>& names) {
   std::vector<std::pair<std::string, std::int64_t>> entries;
   for (std::size_t k = 0; k < names.size(); ++k) entries.emplace_back(names[k], counts.classes[k]);
   std::string heading = "objects of each class:";
@@ -122,15 +108,11 @@ std::string classes_text(const SizeCounts& counts, const std::vector<std::string
 
 }  // namespace
 
-ObjectCounts count_objects(const Source<Sample>& source) {
-  auto counts = over_all(source, ShapeCounts());
-  counts.samples = source.size();
-  return counts;
-}
+ObjectCounts count_objects(const Source<Sample>& source) { return counts_of(source, 0); }
 
 std::string data_summary(const Source<Sample>& source, const std::vector<std::string>& classes) {
-  const auto counts = over_all(source, SizeCounts(classes.size()));
-  const auto objects = counts.objects();
+  const auto counts = counts_of(source, classes.size());
+  const auto objects = counts.objects;
   auto text = fmt::format("training data: {}, {}", counted(source.size(), "image"),
                           counted(objects, "object"));
   if (objects > 0)

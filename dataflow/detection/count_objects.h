@@ -1,5 +1,4 @@
-// What there is to learn in a source, by what it says of its samples; pixels are not looked at. By
-// all threads of the caller's arena.
+// The number of objects in a source, without reading pixels. By all threads of the caller's arena.
 #pragma once
 
 #include <string>

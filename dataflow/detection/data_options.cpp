@@ -11,7 +11,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
-#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection/pad.h"
 
 namespace millrace {
 namespace {
@@ -31,7 +31,7 @@ bool is_address(std::string_view text) {
 
 }  // namespace
 
-/// Samples and classes are compared themselves (see batch_facts): data may lie elsewhere.
+/// Samples and classes are compared themselves (see batch_facts): data may be in another place.
 void DataSetOptions::describe(Options& o) {
   o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/")
       .decides(Decides::run);

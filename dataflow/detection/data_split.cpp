@@ -43,7 +43,7 @@ const coco::Category& category_named(const std::string& name, const CategoriesBy
                                 suggestion(name, known)));
 }
 
-/// How to get the data folder that is missing.
+/// How to get a missing data folder.
 std::string remedy_for_root(const DataSetOptions& options) {
   if (!options.sample)
     return fmt::format(
@@ -97,7 +97,7 @@ std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::pat
     return coco::read_dataset_cached(file);
   } catch (const ConfigError&) {
     throw;
-  } catch (const Error&) {  // told below, unless it is a record's fault alone
+  } catch (const Error&) {  // thrown below, unless it is a record's fault alone
     const auto name = file.string();
     Faults annotations{"annotation"}, images{"image"};
     const auto data = coco::read_sound_records(

@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// What is annotated, where the images lie, and which categories count in which order; an id
-/// without a category stands for a class without objects. Cheap to copy.
+/// Annotations, the folder of the images, and the categories that count, in order; an id without a
+/// category is a class without objects. Cheap to copy.
 struct DataSplit {
   std::shared_ptr<const coco::Dataset> annotations;
   std::filesystem::path images;            // folder
@@ -21,8 +21,8 @@ struct DataSplit {
   std::vector<std::int64_t> category_ids;  // of class k, as results files name it
 };
 
-/// Where a split lies: `<root>/annotations/instances_<name>.json` and `<root>/<name>/`. Throws
-/// ConfigError saying what is missing and what to do.
+/// The paths of a split: `<root>/annotations/instances_<name>.json` and `<root>/<name>/`. Throws
+/// ConfigError with what is missing and what to do.
 struct SplitPaths {
   std::filesystem::path annotations, images;
 };

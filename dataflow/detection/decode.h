@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// The bytes of an image file in memory. They may come from a disk: throws DataError naming `path`
-/// if they are not those that were written.
+/// The bytes of an image file in memory, which may be read from a disk. Throws DataError naming
+/// `path` if they are not those that were written.
 std::string_view checked_bytes(const EncodedImage& file, const std::string& path);
 
 /// Reads and decodes a sample's file into an RGB image, of the annotated size if there is one. A
@@ -42,8 +42,8 @@ struct Decode {
   }
 };
 
-/// A decoder that, where `reduced`, makes no more pixels than the resize after it leaves; all for
-/// detectron2's style, which averages them itself.
+/// A decoder for this resize. If `reduced`, it makes no more pixels than the resize leaves, but all
+/// for detectron2's style, which averages them itself.
 Decode decode_for(const ResizeShortestEdge& resize, bool reduced);
 
 }  // namespace millrace

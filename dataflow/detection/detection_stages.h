@@ -23,19 +23,19 @@
 // threads. Its members:
 //
 //   kName        the name in `type`
-//   describe(o)  its options; the member's initial value holds where a table leaves an option out
+//   describe(o)  its options; the member's initial value holds if a table leaves an option out
 //   operator()   what it does, in one of the four forms below; throws DataError for a sample that
 //                cannot be used
 //   kAfter       may be left out: the stage whose result it works on; a list of stages in another
 //                order is refused before anything runs
 //   kPartnersAfter, of a stage that mixes samples, may be left out: the stage after which the other
 //                samples are taken, "decode"; else all stages before it make them
-//   check()      may be left out: throws std::invalid_argument where options contradict each other.
+//   check()      may be left out: throws std::invalid_argument if options contradict each other.
 //                Called when a table is read; the message gets the table's file and line
 //   largest_output(input)  may be left out: the largest image, width and height, that it makes of
 //                images of up to `input`; both are std::optional<cv::Size>, nullopt = unknown.
 //                Without it no image is larger than the one that the stage got
-//   draws()      may be left out: false where, with these options, nothing is drawn from the Rng.
+//   draws()      may be left out: false if the Rng is not used with these options.
 //                Stages before a `cache` must not draw
 //
 // A stage keeps samples sound: 8-bit RGB, members of `objects` of one length, boxes and masks
@@ -94,7 +94,7 @@ template <class S>
 concept DetectionStage = FilterStage<S> || MixStage<S> || MapStage<S, Sample> ||
     MapStage<S, std::vector<Sample>> || MapStage<S, Batch>;
 
-/// What a factory may know besides its own table; most stages need nothing of it.
+/// The context of a factory besides its own table; most stages do not need it.
 struct DetectionContext {
   SourcePtr<Sample> source;
   std::vector<std::string> classes;       // names; class k is the k-th
@@ -103,7 +103,7 @@ struct DetectionContext {
   bool only_checked = false;
 };
 
-/// Makes a stage from its complete table, and says how large images become there.
+/// Makes a stage from its complete table, and bounds the size of its images.
 struct DetectionStageFactory {
   StageFactory<DetectionContext> create;
   /// See `largest_output` above; empty: no image is larger than the one that the stage got.

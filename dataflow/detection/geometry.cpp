@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// What is left of a polygon on one side of a line: where `sign` * coordinate <= `sign` * bound.
+/// The part of a polygon on one side of a line: `sign` * coordinate <= `sign` * bound.
 struct HalfPlane {
   std::size_t axis;  // 0: x, 1: y
   double bound, sign;
@@ -36,7 +36,7 @@ struct HalfPlane {
   }
 };
 
-/// Moves polygons and cuts them at the image; true where something was cut.
+/// Moves polygons and cuts them at the image. Returns whether anything was cut.
 bool move_into(std::vector<coco::Polygon>& polygons, const cv::Matx23d& matrix, cv::Size size) {
   bool cut = false;
   for (auto& polygon : polygons) {

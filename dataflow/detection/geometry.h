@@ -1,5 +1,5 @@
-// What happens to points, boxes and shapes when their image is mirrored, resized, cropped, warped
-// or covered. Continuous coordinates: pixel i spans i .. i+1. Pure; any thread.
+// Points, boxes and shapes whose image is mirrored, resized, cropped, warped or covered. Continuous
+// coordinates: pixel i spans i .. i+1. Pure; any thread.
 #pragma once
 
 #include <opencv2/core/matx.hpp>
@@ -11,9 +11,9 @@
 
 namespace millrace {
 
-/// The part of a polygon inside 0 .. width, 0 .. height (Sutherland and Hodgman 1974). Parts hang
-/// together by bridges along the border, which rasterise to nothing. Empty if no area is inside;
-/// the same numbers if all of it is.
+/// The part of a polygon inside 0 .. width, 0 .. height (Sutherland and Hodgman 1974). Parts are
+/// joined by bridges along the border, which have no pixels. Empty if no area is inside; the same
+/// numbers if all of it is.
 coco::Polygon clipped(const coco::Polygon& polygon, cv::Size image);
 
 /// The part of a box inside the image.
@@ -27,7 +27,7 @@ cv::Vec2d moved(double x, double y, const cv::Matx23d& matrix);
 /// The box around the moved corners.
 Box moved(const Box& box, const cv::Matx23d& matrix);
 
-/// Throws std::invalid_argument if there is no inverse.
+/// Throws std::invalid_argument if the matrix is not invertible.
 cv::Matx23d inverse(const cv::Matx23d& matrix);
 
 /// Mirrors objects left to right (horizontal) or top to bottom about an image `side` pixels long
@@ -49,7 +49,7 @@ void crop(Instances& objects, const cv::Rect& window, const Visibility& visibili
 void warp(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
           const Visibility& visibility);
 
-/// The mask of a shape in an image of size `image`; empty where there is no shape.
+/// The mask of a shape in an image of size `image`; empty if there is no shape.
 coco::Rle rasterised(const coco::Segmentation& shape, cv::Size image);
 
 /// Takes the pixels of `hidden` from the shapes under it. A polygon that loses a pixel becomes run

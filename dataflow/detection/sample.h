@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-/// The objects of one image; all members have the same length. Where outlines are left out
-/// (Source::about), an empty list of polygons stands for each.
+/// The objects of one image; all members have the same length. Without outlines (Source::about),
+/// each is an empty list of polygons.
 struct Instances {
   std::vector<Box> boxes;                         // pixels of the image they belong to
   std::vector<std::int32_t> classes;              // 0 .. K-1: position in the list of classes
@@ -43,7 +43,7 @@ void append(Instances& objects, Instances more);
 struct Sample {
   std::int64_t image_id = 0;
   std::string path;
-  EncodedImage encoded;                // where there is one, it is decoded and not the file
+  EncodedImage encoded;                // if there is one, it is decoded and not the file
   std::int32_t width = 0, height = 0;  // of the original image, pixels; 0: not known yet
   LazyImage image;                     // empty until decoded
   float scale_x = 1, scale_y = 1;      // present pixels per original pixel
@@ -80,7 +80,7 @@ struct Batch {
   std::int32_t divisor = 0;        // an image alone is padded to multiples of it; 0: not known
   std::vector<ImageInfo> images;   // N
   std::vector<Instances> objects;  // N (orig_gt_counts are their sizes)
-  /// The same pixels on the model's device; nullptr: nobody has copied them there yet.
+  /// The same pixels on the model's device; nullptr if not copied there yet.
   std::shared_ptr<const DevicePixels> on_device;
 
   std::size_t size() const { return images.size(); }

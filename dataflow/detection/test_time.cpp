@@ -6,9 +6,19 @@
 
 namespace millrace {
 
+TestTime::TestTime(const DataOptions& data)
+    : resize{.short_side = {data.settled_test_short_side()},
+             .max_side = data.settled_test_max_side(),
+             .style = data.resize_style},
+      pad{.divisor = data.divisor} {
+  decode = decode_for(resize, data.eval_reduced_decoding);
+  decode.strict = data.strict_decoding;
+  decode.max_pixels = data.max_pixels;
+}
+
 Sample TestTime::photo(std::string path, std::string_view bytes,
                        std::optional<cv::Size> annotated) const {
-  auto pixels = decode_rgb(bytes, path, annotated, strict_decoding, /*enough=*/{}, max_pixels);
+  auto pixels = decode_rgb(bytes, path, annotated, decode.strict, {}, decode.max_pixels);
   const auto size = pixels.size();
   return {.path = std::move(path),
           .width = size.width,
@@ -16,14 +26,9 @@ Sample TestTime::photo(std::string path, std::string_view bytes,
           .image = {std::move(pixels)}};
 }
 
-TestTime test_time(const DataOptions& data) {
-  return {.short_side = data.settled_test_short_side(),
-          .max_side = data.settled_test_max_side(),
-          .style = data.resize_style,
-          .reduced_decoding = data.eval_reduced_decoding,
-          .strict_decoding = data.strict_decoding,
-          .max_pixels = data.max_pixels,
-          .divisor = data.divisor};
+Sample TestTime::resized(Sample sample) const {
+  Rng unused{0};
+  return resize(std::move(sample), unused);
 }
 
 }  // namespace millrace

@@ -1,5 +1,7 @@
 #include "millrace/dataflow/detection/transforms.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -116,6 +118,13 @@ coco::Rle warped(const coco::Rle& mask, const cv::Matx23d& matrix, cv::Size size
     for (auto y = first_row; y < last_row; ++y)
       if (inside(x, y)) out.add(x * height + y, x * height + y + 1);
   return std::move(out).finish();
+}
+
+void check_range(std::string_view stage, std::string_view low_name, double low,
+                 std::string_view high_name, double high) {
+  if (!(low <= high))
+    throw std::invalid_argument(
+        fmt::format("{}: {} = {} is above {} = {}", stage, low_name, low, high_name, high));
 }
 
 LazyImage& image_of(Sample& sample, std::string_view stage) {

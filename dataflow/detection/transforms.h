@@ -34,7 +34,8 @@ coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t heig
 coco::Rle warped(const coco::Rle& mask, const cv::Matx23d& matrix, cv::Size size);
 
 /// An object stays while it has `min_area` pixels and `min_visible` of what it had (of its shape,
-/// or of its box where it has none). What has nothing left, or is cut thinner than a pixel, goes.
+/// or of its box where it has none). An object without area, or cut thinner than a pixel, is
+/// removed.
 struct Visibility {
   double min_area = 1;
   double min_visible = 0;
@@ -50,6 +51,10 @@ struct Visibility {
   }
 };
 
+/// Throws std::invalid_argument naming the stage if `low` is above `high`.
+void check_range(std::string_view stage, std::string_view low_name, double low,
+                 std::string_view high_name, double high);
+
 /// The image of a sample. Throws std::logic_error naming the `stage` if it is not decoded yet.
 LazyImage& image_of(Sample& sample, std::string_view stage);
 
@@ -64,15 +69,15 @@ cv::Size fitted_size(cv::Size image, double width, double height);
 void resize(Sample& sample, cv::Size size, Sampling sampling = Sampling::centres,
             Resampling resampling = Resampling::opencv);
 
-/// Leaves what `window` shows of the image; what lies beyond the image is filled with `fill` (0 ..
+/// Leaves the part of the image under `window`; beyond the image it is filled with `fill` (0 ..
 /// 255). A sample's scales know of no offset, so detections in a cropped image cannot be taken back
 /// to the original: for training only.
 void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& visibility);
 
-/// Moves the image, bilinearly, so that its point p comes to lie at matrix * (p, 1) of an image of
-/// `size`; empty: of its own size. Continuous coordinates, in which pixel i spans i .. i+1. What
-/// comes from beyond the image is filled with `fill`. For training only. Throws
-/// std::invalid_argument if there is no inverse.
+/// Moves the image, bilinearly: its point p becomes matrix * (p, 1) of an image of `size` (empty:
+/// its own size). Continuous coordinates, in which pixel i spans i .. i+1. Pixels from beyond the
+/// image are filled with `fill`. For training only. Throws std::invalid_argument if the matrix is
+/// not invertible.
 void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility,
           cv::Size size = {});
 

@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-/// A place in a flow. Restarting there gives the items that would have come next, byte for byte.
+/// A place in a flow. Restarting there gives the items that would have been next, byte for byte.
 struct Cursor {
   /// The first position not yet taken: epoch * size + place in the epoch.
   std::int64_t next = 0;
@@ -68,10 +68,10 @@ template <class T>
 class DataFlow {
  public:
   virtual ~DataFlow() = default;
-  /// The next item, in order; nothing after the last epoch. Rethrows what a stage threw, at its
-  /// place in the order.
+  /// The next item, in order; nullopt after the last epoch. Rethrows the exception of a stage at
+  /// its place in the order.
   virtual std::optional<Delivery<T>> next() = 0;
-  /// Whether `next` would return at once, after waiting at most so long; true if unknown.
+  /// Whether `next` would return at once, after waiting up to this long; true if unknown.
   virtual bool is_ready(std::chrono::milliseconds) { return true; }
   /// Samples of one epoch, over all ranks.
   virtual std::int64_t epoch_size() const = 0;
@@ -112,7 +112,7 @@ class NumberedFlow {
   /// number beyond all before costs looking up the keys in between, in the flow's threads. Throws
   /// std::invalid_argument for a number below 0.
   virtual void ask(std::int64_t number) = 0;
-  /// The next answer that is ready, in the order of asking, or nothing. Never waits. Skipped
+  /// The next answer that is ready, in the order of asking, or nullopt. Never waits. Skipped
   /// samples are counted and reported (`Made::skipped`), but max_skipped is for the consumer to
   /// check.
   virtual std::optional<Made<T>> take() = 0;
@@ -146,7 +146,7 @@ struct Share {
 /// How an order shuffles.
 struct Shuffle {
   bool on = false;
-  // > 0: only windows of so many neighbours, and the samples inside each
+  // > 0: only windows of this many neighbours, and the samples inside each
   std::int64_t window = 0;
 };
 
@@ -169,7 +169,7 @@ struct FlowOptions {
   OnError on_error = OnError::skip;
   /// Share of an epoch's samples that may be skipped; more is an Error.
   double max_skipped = 0.1;
-  /// Where to continue.
+  /// The place to continue at.
   Cursor start;
 };
 

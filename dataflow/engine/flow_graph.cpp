@@ -2,8 +2,8 @@
 //
 //   line -> map ... -> sequencer -> group (serial) -> map ... -> sequencer -> deliver -> ready
 //
-// Tickets bound what is in flight: an item is issued for each ticket that comes back, from the
-// consumer when it takes a batch or from `deliver` when a group is skipped. No body ever blocks.
+// Tickets bound what is in flight: an item is issued for each ticket that is given back, by the
+// consumer when it takes a batch or by `deliver` when a group is skipped. No body ever blocks.
 //
 // The line gives the members of one planned group after the other, so that none waits incomplete.
 #include <fmt/format.h>
@@ -53,13 +53,13 @@ using GroupNode = flow::multifunction_node<SamplePtr, std::tuple<GroupPtr>>;
 using DeliverNode = flow::function_node<GroupPtr>;
 using PumpNode = flow::function_node<flow::continue_msg>;
 
-/// Samples that one rank takes in so many epochs, rounded up.
+/// Samples that one rank takes in `epochs`, rounded up.
 std::int64_t samples_of(double epochs, const Order& order, const FlowOptions& options) {
   const double share = static_cast<double>(order.size()) / static_cast<double>(options.ranks);
   return static_cast<std::int64_t>(std::ceil(epochs * share));
 }
 
-/// A graph needs a worker; with one core there is none unless the process asks for it (main does).
+/// A graph needs a worker; one core has none unless the process asks for it (main does).
 std::optional<oneapi::tbb::global_control> worker_if_none() {
   using oneapi::tbb::global_control;
   constexpr auto kThreads = global_control::max_allowed_parallelism;
@@ -143,7 +143,7 @@ struct FlowGraph::Nodes {
   std::optional<GroupNode> group;
   Chain<GroupPtr> groups;
   std::optional<DeliverNode> deliver;
-  std::optional<PumpNode> pump;  // issues items for tickets that have come back
+  std::optional<PumpNode> pump;  // issues items for tickets that were given back
 };
 
 FlowGraph::Nodes::Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int threads)
@@ -276,13 +276,13 @@ void FlowGraph::reissue(std::int64_t tickets, std::size_t bytes) {
   nodes_->pump->try_put(flow::continue_msg());
 }
 
-/// What the source says that a sample will take; 0 if it does not know.
+/// The memory that a sample will take; 0 if the source does not know.
 std::size_t FlowGraph::expected_bytes(const Item& sample) const {
   if (options_.in_flight_bytes == 0 || !sample.message || !plan_.about || !plan_.about->bytes)
     return 0;
   try {
     return plan_.about->bytes(sample.at.turn.sample);
-  } catch (const std::exception&) {  // the first stage will say so
+  } catch (const std::exception&) {  // the first stage reports it
     return 0;
   }
 }

@@ -1,4 +1,4 @@
-// Which samples come together, known before any of them is read. Internal.
+// The samples of each group, planned before any of them is read. Internal.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class GroupPlan {
   /// The next group; after the end or a failure, always that.
   PlannedGroup next();
 
-  /// The number of the group that comes next.
+  /// The number of the next group.
   std::int64_t number() const { return number_; }
   /// Positions skipped because a filter rejects their samples.
   std::int64_t filtered() const { return filtered_; }

@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-/// Takes samples in order, one thread at a time. One rank's members of a group come in a row and
-/// leave as one item, without those that lost their message; it fails if one of them did. Without a
-/// group stage each sample is a group. If more than `most_lost` samples in a row lost their
-/// message, the next one fails: such a flow might never give anything again.
+/// Takes samples in order, one thread at a time. One rank's members of a group follow each other
+/// and leave as one item, without those that lost their message; it fails if one of them did.
+/// Without a group stage each sample is a group. If more than `most_lost` samples in a row lost
+/// their message, the next one fails: such a flow might never give anything again.
 class Grouper {
  public:
   /// `stage` (may be nullptr) is borrowed.

@@ -15,15 +15,15 @@
 
 namespace millrace {
 
-/// One ticket per sample in flight. Up to `most` are out, and fewer if these samples, or so many of
-/// the largest messages seen, exceed `bytes` (0: no bound); but at least `least`, with which a flow
-/// cannot hang. Thread-safe.
+/// One ticket per sample in flight. Up to `most` are out, and fewer if these samples, or as many of
+/// the largest messages seen, exceed `bytes` (0 = unlimited); but at least `least`, with which a
+/// flow cannot hang. Thread-safe.
 class Tickets {
  public:
   Tickets(std::int64_t least, std::int64_t most, std::int64_t bytes)
       : least_(least), most_(most), bytes_(bytes) {}
 
-  /// Takes a ticket for a sample of so many bytes. Returns whether it may go out now.
+  /// Takes a ticket for a sample of `bytes`. Returns whether it may go out now.
   bool take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto sample = static_cast<std::int64_t>(bytes);
@@ -40,8 +40,7 @@ class Tickets {
     held_ -= static_cast<std::int64_t>(bytes);
   }
 
-  /// Samples that had so many bytes have other ones now. Returns whether one that was too large to
-  /// go out may fit.
+  /// The size of some samples changes. Returns whether one that was too large to go out may fit.
   bool settle(std::size_t before, std::size_t now) {
     if (before == now) return false;
     const std::lock_guard lock(mutex_);
@@ -49,7 +48,7 @@ class Tickets {
     return is_full_ && now < before;
   }
 
-  /// A message with so many bytes per ticket was seen.
+  /// Records a message of `bytes` per ticket.
   void saw(std::size_t bytes) {
     const auto seen = static_cast<std::int64_t>(bytes);
     auto largest = largest_.load(std::memory_order_relaxed);
@@ -82,7 +81,7 @@ class ReadyQueue {
     filled_.notify_one();
   }
 
-  /// Whether there is an item, after waiting at most so long for it.
+  /// Whether there is an item, after waiting up to `timeout` for it.
   bool wait_for(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
     return filled_.wait_for(lock, timeout, [this] { return !items_.empty(); });

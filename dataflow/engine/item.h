@@ -1,7 +1,7 @@
 // What the engine moves from node to node: a message and what is known about it. Internal.
 //
 // An item without a message (skipped, failed, or the end mark) still goes through all nodes, since
-// the sequencers wait for its number; every ticket comes back at the end.
+// the sequencers wait for its number; every ticket is given back at the end.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-/// Where a sample stands in the order.
+/// The place of a sample in the order.
 struct Place {
   std::int64_t position = 0;
   std::int64_t epoch = 0;

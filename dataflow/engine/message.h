@@ -13,7 +13,7 @@
 namespace millrace {
 
 /// Owns one untyped value. `Stage` knows the types and checks neighbours when a flow is built, so
-/// nothing is checked here. Move-only; so may be its values.
+/// no type is checked here. Move-only; so may be its values.
 class Message {
  public:
   Message() = default;  // empty

@@ -1,4 +1,4 @@
-// Which sample comes when: the endless line of positions that all ranks share.
+// The order of samples: an endless line of positions that all ranks share.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// What comes at a position. `name` tells its random numbers from those of other turns in the same
+/// The sample at a position. `name` sets its random numbers apart from those of other turns of the
 /// epoch: the sample's own number, unless samples repeat.
 struct Turn {
   std::int64_t sample = 0;

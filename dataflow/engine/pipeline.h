@@ -108,7 +108,7 @@ class Pipeline {
   }
 
   /// Makes one T from each message and others, drawn at random from the whole source: as many as
-  /// `partners(const T&, Rng&)` says, given to `work(T, std::vector<T>, Rng&)`.
+  /// `partners(const T&, Rng&)` returns, given to `work(T, std::vector<T>, Rng&)`.
   template <class Partners, class F>
   Pipeline mix(std::string name, Partners partners, F work) && {
     plan_.stages.push_back(mix_stage<T>(std::move(name), std::move(partners), std::move(work)));
@@ -203,7 +203,7 @@ auto from(Source source) {
 template <class Context>
 using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
 
-/// What any stage's table may say besides its own options.
+/// The keys of any stage's table besides its own options.
 struct StageKeys {
   std::string type;
   std::int64_t until = 0;

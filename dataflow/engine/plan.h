@@ -27,9 +27,9 @@ struct About {
 struct Plan {
   std::int64_t size = 0;
   std::vector<Stage> stages;
-  // How often each sample comes per epoch, on average; empty: once
+  // How often each sample is taken per epoch, on average; empty: once
   std::vector<double> repeats = {};
-  std::optional<About> about = {};  // nothing: samples have only a number
+  std::optional<About> about = {};  // nullopt: samples have only a number
   // Told of each sample when it is issued, as many ahead of its turn as are in flight (see Source)
   std::function<void(std::int64_t)> expect = {};
 

@@ -12,7 +12,7 @@
 namespace millrace {
 
 /// Counts skipped samples, each once per epoch, keeps and logs the reasons for the first few, and
-/// says when there are too many. Written in the order of the flow, so that the same flow always
+/// throws if there are too many. Written in the order of the flow, so that the same flow always
 /// ends at the same place; read from any thread.
 class SkipLedger {
  public:

@@ -29,10 +29,10 @@ class Source {
   /// The sample without what takes time to make, such as pixels or outlines: used to plan batches,
   /// for filters right after the source, and to name the sample in reports.
   virtual T about(std::int64_t index) const { return (*this)[index]; }
-  /// The sample is asked for soon: a source whose bytes lie elsewhere begins to fetch them. Never
+  /// The sample is asked for soon: a source of remote bytes begins to fetch them. Never
   /// waits, never throws.
   virtual void expect(std::int64_t) const {}
-  /// How often each sample comes per epoch, on average; empty: once. See Order.
+  /// How often each sample is taken per epoch, on average; empty: once. See Order.
   virtual std::vector<double> repeats() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// Where items come from: hands out the members of one planned group after the other. Internal.
+// The source of items: hands out the members of one planned group after the other. Internal.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,7 @@
 
 namespace millrace {
 
-/// Of each group a rank takes the members rank * size .. (rank + 1) * size - 1, as far as there
-/// are. Thread-safe.
+/// Yields members [rank * size, (rank + 1) * size) of each group (fewer in the last). Thread-safe.
 class SourceLine {
  public:
   /// Gives the groups 0, 1, 2, ... until the plan ends, or `by_number` those that are asked for.
@@ -26,10 +25,10 @@ class SourceLine {
   /// Wants a group, after those already asked for. Never waits. REQUIRES: by number.
   void ask(std::int64_t number);
 
-  /// The next item; nullptr if there is none now.
+  /// The next item; nullptr if none is due now.
   SamplePtr next();
 
-  /// Ends the line: there is no next item any more. Never waits.
+  /// Ends the line: `next` returns nullptr from now on. Never waits.
   void stop() { stopped_ = true; }
   /// Positions skipped because a filter rejects their samples. Never waits.
   std::int64_t filtered() const { return filtered_; }

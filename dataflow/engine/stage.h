@@ -43,7 +43,7 @@ struct MessageType {
 struct Map {
   std::function<Message(Message, Rng&)> function;
   bool random = false;   // draws from the Rng
-  bool filters = false;  // returns its input unchanged, or nothing
+  bool filters = false;  // returns its input unchanged, or empty
 };
 
 /// The group that a message belongs to.
@@ -57,8 +57,8 @@ struct Watch {
   std::function<void(const Message&, const GroupPlace&)> see;
 };
 
-/// A map that takes further samples with each: `partners` says how many, and the engine makes them
-/// by the stages before, each drawn at random from the whole source.
+/// A map that takes further samples with each: `partners` returns how many, and the engine makes
+/// them by the stages before, each drawn at random from the whole source.
 struct Mix {
   std::function<std::size_t(const Message&, Rng&)> partners;
   std::function<Message(Message, std::vector<Message>, Rng&)> function;
@@ -150,7 +150,8 @@ Stage watch_stage(std::string name, F see) {
           }}};
 }
 
-/// See Mix. `partners(const T&, Rng&)` says how many, `work(T, std::vector<T>, Rng&)` returns a T.
+/// See Mix. `partners(const T&, Rng&)` returns how many, `work(T, std::vector<T>, Rng&)` returns a
+/// T.
 template <class T, class Partners, class F>
 Stage mix_stage(std::string name, Partners partners, F work) {
   Mix mix;

@@ -81,8 +81,8 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
   arrive(k + 1);
 }
 
-/// What people call a sample: its name if the source knows one, else its number. In stage 0 the
-/// source itself may be stuck.
+/// The name of a sample if the source knows one, else its number. In stage 0 the source itself may
+/// be stuck.
 std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
   if (plan_.about && plan_.about->name && k > 0) try {
       return plan_.about->name(sample);
@@ -187,7 +187,7 @@ void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> sa
 
 std::int64_t StageRunner::others_tried() const { return std::min(order_.size() - 1, kOthersTried); }
 
-/// Puts the samples next in the order through stages 0 .. k until one comes out.
+/// Puts the samples next in the order through stages 0 .. k until one is usable.
 void StageRunner::replace(std::size_t k, Item& item) const {
   for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
     const auto turn = order_.turn(item.at.position, ahead);

@@ -32,7 +32,7 @@ class StageRunner {
   /// `plan` and `order` are borrowed.
   StageRunner(const Plan& plan, const Order& order, const FlowOptions& options);
 
-  /// Runs stage `k` on an item of these samples, unless it has lost its message or `k` lies before
+  /// Runs stage `k` on an item of these samples, unless it has lost its message or `k` is before
   /// its first stage. `worker`, 0 .. threads-1, is the calling thread. Never throws.
   void run(std::size_t k, Item& item, std::span<const Place> samples, std::size_t worker);
 

@@ -1,6 +1,5 @@
-// Follows Pillow's src/libImaging/Resample.c. Vectors run along columns where rows are mixed, and
-// along sixteen rows at a time, which are transposed for it, where columns are.
-#include "millrace/dataflow/image/antialiased.h"
+// Follows Pillow's src/libImaging/Resample.c. Vectors run along columns when rows are mixed, and
+// along sixteen rows at a time, which are transposed for it, when columns are.
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,8 @@
 #include <memory>
 #include <stdexcept>
 #include <vector>
+
+#include "millrace/dataflow/image/bilinear.h"
 
 // Compiled for newer processors, too; sanitizers start after the loader, which picks one.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -101,7 +102,7 @@ constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
   }
 }
 
-/// Sixteen rows of `size` bytes to `to`, where each sixteen bytes are a column.
+/// Sixteen rows of `size` bytes to `to`, in which each sixteen bytes are a column.
 MILLRACE_FOR_VECTORS
 void to_columns(const std::array<const std::uint8_t*, kLanes>& rows, std::size_t size,
                 std::uint8_t* to) {

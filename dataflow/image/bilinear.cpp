@@ -1,6 +1,6 @@
 // Rows first: a row of the image becomes a row of 15-bit numbers as wide as the target; two of
-// these make a row of the target. The last two are kept: neighbouring rows mostly need them. Where
-// the processor is no x86-64, OpenCV does it.
+// these make a row of the target. The last two are kept: neighbouring rows mostly need them. On
+// other processors than x86-64 OpenCV does it.
 #include "millrace/dataflow/image/bilinear.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Tap {
   std::array<std::int16_t, 2> weights = {};
 };
 
-/// Where `to` pixels lie among `from`, in OpenCV's arithmetic: double, then float.
+/// The places of `to` pixels among `from`, in OpenCV's arithmetic: double, then float.
 std::vector<Tap> taps(int from, int to) {
   std::vector<Tap> result;
   result.reserve(static_cast<std::size_t>(to));
@@ -44,8 +44,8 @@ std::vector<Tap> taps(int from, int to) {
   return result;
 }
 
-/// The same, as bytes of a row, with all weight on the border where a place lies beyond it, and
-/// counted from the right where the row is to be mirrored.
+/// The same as bytes of a row, with all weight on the border for a place beyond it, counted from
+/// the right if `mirrored`.
 std::vector<Tap> columns(int from, int to, bool mirrored) {
   auto result = taps(from, to);
   for (auto& [first, weights] : result) {
@@ -104,7 +104,7 @@ class Widening {
   }
 
  private:
-  /// Plans for this kernel, if all bytes that a window needs lie in it, and it in the row.
+  /// Plans for this kernel, if each window has all bytes that it needs and is inside the row.
   bool takes(const BilinearKernel& kernel, const std::vector<Tap>& places, int row) {
     const auto values = static_cast<std::size_t>(kernel.values);
     const auto together = values * static_cast<std::size_t>(kernel.together);

@@ -6,20 +6,20 @@
 
 namespace millrace {
 
-/// How a row is widened: in windows of neighbouring values, each made of bytes that lie close
-/// together. Value v of window w is the sum of two bytes of the row times two weights of 11 bits.
+/// How a row is widened: in windows of neighbouring values, each made of bytes near each
+/// other. Value v of window w is the sum of two bytes of the row times two weights of 11 bits.
 /// Arrays, but for `starts`, and the rows that are made begin at a multiple of 64 bytes.
 struct WidePlan {
   std::size_t windows = 0;
   const std::int32_t* starts = nullptr;  // (windows): the byte of the row where each begins
   /// (windows, values, 4): of each value the places of its two bytes in the window, each followed
-  /// by 0x80: pick nothing.
+  /// by 0x80, which picks none.
   const std::uint8_t* picks = nullptr;
   const std::int16_t* weights = nullptr;  // (windows, values, 2)
 };
 
-/// Of plain pointers: a file that is compiled for newer processors includes no library, whose
-/// inline functions others would share.
+/// Consists of plain pointers: a file that is compiled for newer processors includes no library,
+/// since all files share its inline functions.
 struct BilinearKernel {
   const char* name;
   std::int32_t window;       // bytes that it reads of a row at a time

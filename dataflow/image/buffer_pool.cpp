@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// Capacities come in steps, so that batches of nearly one size share buffers.
+// Capacities are multiples of this, so that batches of nearly one size share buffers.
 constexpr std::size_t kStep = std::size_t{1} << 20;
 constexpr std::size_t kMostIdle = 16;
 constexpr std::align_val_t kAlignment{64};

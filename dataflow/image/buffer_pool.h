@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-/// Where a pool's memory comes from, such as page-locked memory for copies to a GPU.
+/// The memory of a pool, such as page-locked memory for copies to a GPU.
 struct MemorySource {
-  std::function<void*(std::size_t bytes)> allocate;  // throws where there is none
+  std::function<void*(std::size_t bytes)> allocate;  // throws if there is none
   std::function<void(void*)> release;
 };
 
-/// Hands out buffers that come back when released, even after the pool is gone. Thread-safe.
+/// Hands out buffers and takes them back when released, even after its end. Thread-safe.
 class BufferPool {
  public:
   /// From the heap, in lines of 64 bytes.
@@ -32,7 +32,7 @@ class BufferPool {
   std::shared_ptr<Shelf> shelf_;
 };
 
-/// Where the batches of this process take their pixels from.
+/// The pool for the pixels of this process's batches.
 BufferPool batch_memory();
 /// Another pool for them, set before the flows that are to use it are made.
 void set_batch_memory(BufferPool pool);

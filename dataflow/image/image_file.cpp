@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <new>
 #include <opencv2/core.hpp>
@@ -13,9 +14,9 @@
 
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/files.h"
+#include "millrace/base/own_folders.h"
 #include "millrace/dataflow/image/image_head.h"
-#include "millrace/dataflow/image/reader_object.h"
-#include "millrace/dataflow/image/upright.h"
+#include "millrace/dataflow/image_readers/image_readers.h"
 
 namespace millrace {
 namespace {
@@ -61,10 +62,10 @@ constexpr std::int64_t kMostPixelsPerByte = 4096;
 /// A JPEG that TurboJPEG can decode.
 struct Jpeg {
   cv::Size size;
-  bool cmyk = false;  // four inks: there is no RGB to be had directly
+  bool cmyk = false;  // four inks: not decoded to RGB directly
 };
 
-/// What the head of a JPEG says; nothing where TurboJPEG cannot decode it.
+/// The head of a JPEG; nullopt if TurboJPEG cannot decode it.
 std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& file, bool strict,
                                    std::int64_t max_pixels) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
@@ -83,29 +84,32 @@ std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& fi
   return Jpeg{size, colours == TJCS_CMYK || colours == TJCS_YCCK};
 }
 
-/// RGB from inks as Adobe writes them, inverted; rounded as OpenCV does.
 cv::Mat rgb_of(const cv::Mat& cmyk) {
   cv::Mat image(cmyk.size(), CV_8UC3);
-  for (int y = 0; y < cmyk.rows; ++y) {
-    const auto* from = cmyk.ptr<cv::Vec4b>(y);
-    auto* to = image.ptr<cv::Vec3b>(y);
-    for (int x = 0; x < cmyk.cols; ++x) {
-      const int black = from[x][3];
-      for (int c = 0; c < 3; ++c)
-        to[x][c] = static_cast<std::uint8_t>(black - ((255 - from[x][c]) * black >> 8));
-    }
-  }
+  convert_inks(cmyk.data, image.data, image.total());
+  return image;
+}
+
+/// Decodes by image_readers.so (own_folders.h), which the first call opens, with libpng, libwebp
+/// and libtiff. `check` gets the size before memory is taken.
+cv::Mat read_picture(std::string_view bytes, const std::function<void(cv::Size)>& check) {
+  static auto* read = reinterpret_cast<ReadPicture*>(open_symbol(
+      own_object("image_readers.so"), kReadPicture,
+      "images other than JPEG are decoded by {}, which cannot be opened: {}; build or install it "
+      "with the program"));
+  cv::Mat image;
+  read(bytes, [&](int width, int height) {
+    check({width, height});
+    image.create(height, width, CV_8UC3);
+    return image.data;
+  });
   return image;
 }
 
 /// Whether a JPEG that TurboJPEG warns of ends too early: it gives its first warning alone.
 bool ends_early(std::string_view bytes) {
-  cv::Mat image;
   try {
-    image_readers()(bytes, [&](int width, int height) {
-      image.create(height, width, CV_8UC3);
-      return image.data;
-    });
+    read_picture(bytes, [](cv::Size) {});
     return false;
   } catch (const Error&) {
     throw;
@@ -135,27 +139,22 @@ cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg
   return jpeg.cmyk ? rgb_of(image) : image;
 }
 
-/// Decodes what TurboJPEG does not. `check` is told the size before memory is taken.
-template <class Check>
+/// Decodes what TurboJPEG does not. `check` gets the size before memory is taken.
 cv::Mat decode_other(std::string_view bytes, const std::string& file, std::int64_t max_pixels,
-                     const Check& check) {
+                     const std::function<void(cv::Size)>& check) {
   if (bytes.empty()) throw DataError(file, "the file is empty");
   if (const auto format = unread_format(bytes))
     throw DataError(file, fmt::format("is {}, which is not read: convert it to PNG", *format));
-  cv::Mat image;
   try {
-    image_readers()(bytes, [&](int width, int height) {
-      check_image_head({width, height}, bytes.size(), file, max_pixels);
-      check(cv::Size(width, height));
-      image.create(height, width, CV_8UC3);
-      return image.data;
+    return read_picture(bytes, [&](cv::Size size) {
+      check_image_head({size.width, size.height}, bytes.size(), file, max_pixels);
+      check(size);
     });
   } catch (const Error&) {
     throw;
   } catch (const std::runtime_error& problem) {
     throw DataError(file, problem.what());
   }
-  return image;
 }
 
 /// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that
@@ -214,6 +213,17 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
 
 }  // namespace
 
+cv::Mat upright(const cv::Mat& image, int orientation) {
+  cv::Mat result = image, flipped;
+  if (orientation >= 5) cv::transpose(image, result = cv::Mat());
+  constexpr int kLeftToRight = 1, kBothWays = -1, kTopToBottom = 0;
+  constexpr int kFlips[] = {kLeftToRight, kBothWays, kTopToBottom};  // of 2, 3, 4 and of 6, 7, 8
+  const int flip = (orientation - 1) % 4;
+  if (flip == 0) return result;
+  cv::flip(result, flipped, kFlips[flip - 1]);
+  return flipped;
+}
+
 std::vector<fs::path> images_in(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -256,12 +266,11 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
   }
 }
 
-std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file,
-                                     std::int64_t max_pixels) {
+std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
   check_image_bytes(bytes.size(), file);
-  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/false, max_pixels);
-  if (!jpeg) return decode_rgb(bytes, file, {}, /*strict=*/false, {}, max_pixels).size();
+  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/false, kMaxPixels);
+  if (!jpeg) return decode_rgb(bytes, file, {}, /*strict=*/false).size();
   const auto [width, height] = jpeg->size;
   return orientation_of(bytes) >= 5 ? cv::Size(height, width) : cv::Size(width, height);
 }

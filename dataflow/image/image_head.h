@@ -1,4 +1,4 @@
-// What the first bytes of an image file say: its size, before memory is taken, and its turn.
+// The first bytes of an image file: its size, before memory is taken, and its orientation.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ struct ImageHead {
   std::int64_t pixels_per_byte = 0;    // no file of this kind packs more into a byte; 0: no bound
 };
 
-/// The head of a PNG or TIFF; nothing for other files or if it is cut off.
+/// The head of a PNG or TIFF; nullopt for other files or if it is cut off.
 std::optional<ImageHead> read_image_head(std::string_view bytes);
 
-/// "a GIF": the format of a picture file, of those that are known and not read; nothing for others.
+/// "a GIF": the format of a picture file if it is known but not read; nullopt for others.
 std::optional<std::string_view> unread_format(std::string_view bytes);
 
 /// Whether a file's name ends as those of images do, also of a format that is not read: ".JPG".

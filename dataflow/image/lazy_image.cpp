@@ -3,7 +3,6 @@
 #include <opencv2/core.hpp>
 #include <stdexcept>
 
-#include "millrace/dataflow/image/antialiased.h"
 #include "millrace/dataflow/image/bilinear.h"
 
 namespace millrace {

@@ -53,13 +53,6 @@ struct JpegFile {
   char why[JMSG_LENGTH_MAX] = {};
 };
 
-/// RGB from inks as Adobe writes them, inverted, rounded as OpenCV does.
-void convert_inks(const std::uint8_t* from, std::uint8_t* to, std::size_t pixels) {
-  for (; pixels > 0; --pixels, from += 4, to += 3)
-    for (int c = 0; c < 3; ++c)
-      to[c] = static_cast<std::uint8_t>(from[3] - ((255 - from[c]) * from[3] >> 8));
-}
-
 }  // namespace
 
 void read_jpeg(std::string_view bytes, const PictureRoom& room) {

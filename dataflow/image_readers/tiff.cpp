@@ -17,7 +17,7 @@ namespace {
 // Of a strip or tile: what OpenCV took.
 constexpr tmsize_t kMostMemory = tmsize_t{2} << 30;
 constexpr std::size_t kMostPixels = std::size_t{1} << 28, kMostSide = std::size_t{1} << 24;
-// A tile may be larger than its picture, but not so much that memory has nothing to do with it.
+// A tile may be larger than its picture, within limits: the memory must be in proportion to it.
 constexpr std::size_t kUsualPixels = std::size_t{1} << 24, kMostPictures = 4;
 constexpr std::size_t kMostBytesPerPixel = 16;  // four channels of 32 bits
 
@@ -93,7 +93,7 @@ class TiffFile {
   char why_[256] = {};
 };
 
-/// Where pixel (y, x) as stored belongs.
+/// The place of each stored pixel (y, x) in the picture.
 struct Places {
   std::uint8_t* first;
   std::ptrdiff_t down, right;  // bytes
@@ -103,8 +103,8 @@ struct Places {
   }
 };
 
-/// The room for a picture that is stored as height x width and turned as its orientation says.
-/// libtiff has mirrored it already.
+/// The room for a picture that is stored as height x width, turned by its orientation; libtiff has
+/// mirrored it already.
 Places places(std::size_t height, std::size_t width, unsigned orientation,
               const PictureRoom& room) {
   const auto h = static_cast<std::ptrdiff_t>(height), w = static_cast<std::ptrdiff_t>(width);

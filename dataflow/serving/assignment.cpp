@@ -8,11 +8,9 @@ namespace millrace::serving {
 void Assignment::join(int server) { servers_.try_emplace(server); }
 
 void Assignment::leave(int server) {
-  const auto found = servers_.find(server);
-  if (found == servers_.end()) return;
-  const auto lost = std::move(found->second.asked);
-  servers_.erase(found);
-  for (const auto& [number, when] : lost) ask_again(number);
+  const auto left = servers_.extract(server);
+  if (left.empty()) return;
+  for (const auto& [number, when] : left.mapped().asked) ask_again(number);
 }
 
 void Assignment::lost(int server, std::int64_t number) {

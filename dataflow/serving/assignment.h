@@ -31,14 +31,14 @@ class Assignment {
     int server = 0;
     std::int64_t number = 0;
   };
-  /// The next to ask, among `window` numbers from the head on; nothing if all of them are asked for
-  /// or there, or no server may be asked. Call until it gives nothing.
+  /// The next to ask, among `window` numbers from the head on; nullopt if all of them are asked for
+  /// or arrived, or no server may be asked. Call until it is nullopt.
   std::optional<Task> next(std::int64_t window, Clock::time_point now);
 
-  /// Whether this is the first answer to a number that is wanted.
+  /// Records an answer. Returns whether it is the first to a number that is wanted.
   bool arrived(int server, std::int64_t number, Clock::time_point now);
 
-  /// An ask of this server, or its answer, was lost: to be asked for again.
+  /// An ask of this server, or its answer, was lost: the number is asked for again.
   void lost(int server, std::int64_t number);
 
   /// The consumer has taken the head's batch.

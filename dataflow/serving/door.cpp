@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <iterator>
 #include <vector>
+#include <zmq_addon.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
@@ -17,8 +19,8 @@
 namespace millrace::serving {
 namespace {
 
-constexpr std::int64_t kMostRequestBytes = 4 << 20;  // of what a consumer says
-constexpr int kMostWaiting = 64;  // messages of one consumer that nobody has read yet
+constexpr std::int64_t kMostRequestBytes = 4 << 20;  // of a consumer's message
+constexpr int kMostWaiting = 64;                     // unread messages of one consumer
 constexpr int kHeartbeatMs = 2000, kHeartbeatTimeoutMs = 10000, kHandshakeMs = 5000;
 
 /// libzmq binds to addresses and interfaces, not to names of hosts.
@@ -31,7 +33,7 @@ std::string with_address(std::string endpoint) {
 bool is_listened_at(const std::string& file) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (file.size() >= sizeof(address.sun_path)) return false;  // libzmq will say so
+  if (file.size() >= sizeof(address.sun_path)) return false;  // libzmq reports it
   file.copy(address.sun_path, file.size());
   const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   return client &&
@@ -59,6 +61,15 @@ zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
     socket.set(zmq::sockopt::zap_domain, "millrace");
   }
   return socket;
+}
+
+using Frames = std::vector<zmq::message_t>;
+
+/// The next message; false if none has arrived.
+bool receive_frames(zmq::socket_t& socket, Frames& frames) {
+  frames.clear();
+  return zmq::recv_multipart(socket, std::back_inserter(frames), zmq::recv_flags::dontwait)
+      .has_value();
 }
 
 zmq::socket_t answer_key_requests(zmq::context_t& context) {
@@ -147,44 +158,35 @@ void Door::look(const std::function<void(std::int32_t)>& gone) {
 
 // ZAP 1.0 (rfc.zeromq.org/spec/27): libzmq asks whether a proven key may connect.
 void Door::check_keys() {
-  while (true) {
-    std::vector<std::string> parts;
-    zmq::message_t part;
-    do {
-      if (!key_requests_.recv(part, zmq::recv_flags::dontwait)) return;
-      parts.push_back(part.to_string());
-    } while (part.more());
-    const auto id = parts.size() > 1 ? parts[1] : "";
+  for (Frames parts; receive_frames(key_requests_, parts);) {
+    const auto text = [&](std::size_t k) { return k < parts.size() ? parts[k].to_string() : ""; };
     std::array<char, 41> key{};
-    const bool is_key =
-        parts.size() == 7 && parts[5] == "CURVE" && parts[6].size() == 32 &&
-        zmq_z85_encode(key.data(), reinterpret_cast<const std::uint8_t*>(parts[6].data()), 32);
+    const bool is_key = parts.size() == 7 && text(5) == "CURVE" && parts[6].size() == 32 &&
+                        zmq_z85_encode(key.data(), parts[6].data<std::uint8_t>(), 32);
     const bool is_allowed = is_key && options_.allowed.contains(key.data());
     if (!is_allowed)
       refuse("with a key that is not allowed",
-             fmt::format("{} has the key {}", parts.size() > 3 ? parts[3] : "someone",
+             fmt::format("{} has the key {}", parts.size() > 3 ? text(3) : "someone",
                          is_key ? key.data() : "of another kind"));
-    const std::array<std::string, 6> reply = {
-        "1.0", id, is_allowed ? "200" : "400", is_allowed ? "OK" : "this key is not allowed",
-        "",    ""};
-    for (std::size_t i = 0; i < reply.size(); ++i)
-      key_requests_.send(zmq::buffer(reply[i]),
-                         i + 1 < reply.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    const auto id = text(1);
+    const std::string_view status = is_allowed ? "200" : "400",
+                           why = is_allowed ? "OK" : "this key is not allowed";
+    zmq::send_multipart(key_requests_,
+                        std::array{zmq::str_buffer("1.0"), zmq::buffer(id), zmq::buffer(status),
+                                   zmq::buffer(why), zmq::const_buffer(), zmq::const_buffer()});
   }
 }
 
 bool Door::receive(const Hear& hear) {
-  zmq::message_t id, part;
-  if (!socket_.recv(id, zmq::recv_flags::dontwait)) return false;
-  if (!id.more() || !socket_.recv(part, zmq::recv_flags::dontwait)) return true;
-  const auto from = id.to_string();
-  const bool too_long = part.more();
-  for (zmq::message_t rest; part.more() && socket_.recv(rest, zmq::recv_flags::dontwait);)
-    if (!rest.more()) break;
+  Frames frames;
+  if (!receive_frames(socket_, frames)) return false;
+  if (frames.size() < 2) return true;
+  const auto from = frames[0].to_string();
+  auto& body = frames[1];
   try {
-    if (too_long) throw DataError("message", "it has more than one frame");
-    hear(from, part.get(ZMQ_SRCFD), decode(part.to_string_view(), "message"));
-  } catch (const DamagedMessage& problem) {  // who says hello again is welcome
+    if (frames.size() > 2) throw DataError("message", "it has more than one frame");
+    hear(from, body.get(ZMQ_SRCFD), decode(body.to_string_view(), "message"));
+  } catch (const DamagedMessage& problem) {  // it may say hello again
     turn_away(from, "whose message was damaged on its way", "someone", {problem.what()});
   } catch (const DataError& problem) {
     turn_away(from, "that sent what is no message", "someone", {problem.what(), true});

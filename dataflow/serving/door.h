@@ -24,20 +24,20 @@ bool is_local(std::string_view endpoint);
 
 struct DoorOptions {
   std::string bind = "tcp://127.0.0.1:5555";
-  std::optional<KeyPair> keys;    // none: anyone may connect, and nothing is encrypted
+  std::optional<KeyPair> keys;    // nullopt: every process may connect, without encryption
   std::set<std::string> allowed;  // public keys of consumers
 };
 
-/// The file of an ipc:// endpoint: a server's own while this lives, and gone with it. libzmq puts
-/// its socket in the place of whatever is there, and leaves it there.
+/// The file of an ipc:// endpoint, removed with this object: libzmq replaces an existing file and
+/// does not remove its own.
 class SocketFile {
  public:
-  /// Before the endpoint is bound. Throws ConfigError where the file is no socket, or another
-  /// server listens at it. Does nothing for other endpoints.
+  /// To be made before the endpoint is bound. Throws ConfigError if the file is not a socket, or
+  /// another server listens at it. Ignores other endpoints.
   explicit SocketFile(const std::string& endpoint);
-  /// Once it is bound.
+  /// To be called once it is bound.
   void note();
-  /// Leaves a file that is no longer this server's.
+  /// Keeps a file that is no longer this server's.
   ~SocketFile();
   SocketFile(const SocketFile&) = delete;
 
@@ -60,24 +60,25 @@ class Door {
 
   /// Waits for a message, an event of a connection, or `wake` to become readable; at most `most`.
   void wait(int wake, std::chrono::milliseconds most);
-  /// Answers who asks to connect, and tells of connections that have closed.
+  /// Answers requests to connect, and calls `gone` for connections that have closed.
   void look(const std::function<void(std::int32_t connection)>& gone);
 
-  /// Gets a message: the routing id of its sender, the descriptor of its connection, what it says.
+  /// Gets a message with the routing id of its sender and the descriptor of its connection.
   using Hear =
       std::function<void(const std::string& from, std::int32_t connection, const Message& message)>;
-  /// Takes one message; whether there was one. One that cannot be read, or for which `hear` throws
-  /// DataError, is refused.
+  /// Takes one message. Returns whether there was one. Refuses one that cannot be read, or for
+  /// which `hear` throws DataError.
   bool receive(const Hear& hear);
-  /// Whether the other end is still there.
+  /// Returns whether the other end is still connected.
   bool send(const std::string& to, Message message, zmq::send_flags flags = zmq::send_flags::none);
-  /// Counts a sender, logs why, and tells it.
+  /// Refuses a sender: counts it, logs why, and sends the refusal.
   void turn_away(const std::string& id, const char* reason, const std::string& name,
                  Refusal refusal);
 
-  /// Counts a consumer or message that is turned away, and logs the first of each reason.
+  /// Counts a refused consumer or message, and logs the first of each reason.
   void refuse(const std::string& reason, const std::string& detail);
-  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty if there is no new one.
+  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty if there is none since
+  /// the last call.
   std::string take_refusals();
 
  private:

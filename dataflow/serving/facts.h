@@ -1,4 +1,4 @@
-// Whether two configurations give the same batches, and how they differ.
+// Whether two configurations give the same batches, and their differences.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace millrace::serving {
 
-/// What decides the bytes of a stream's batches: options of [data] (see Decides), the stages'
+/// All that decides the bytes of a stream's batches: options of [data] (see Decides), the stages'
 /// tables, the classes, and a digest of all samples' ids, sizes and objects, if there is a source
 /// (a consumer need not have the data). Reads every annotation once.
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,

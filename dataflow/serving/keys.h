@@ -23,10 +23,10 @@ struct LinkKeys {
 /// exists or cannot be written.
 void make_keys(const std::filesystem::path& name);
 
-/// The pair of a secret key in a file. Throws ConfigError if the file holds none, or others may
-/// read it.
+/// The pair of a secret key in a file. Throws ConfigError if the file is not a secret key, or other
+/// users may read it.
 KeyPair read_secret_key(const std::filesystem::path& file);
-/// Throws ConfigError if the file holds no public key.
+/// Throws ConfigError if the file is not a public key.
 std::string read_public_key(const std::filesystem::path& file);
 /// Those of files, and of all .pub files of folders.
 std::set<std::string> read_public_keys(const std::vector<std::string>& paths);

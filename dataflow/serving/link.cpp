@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <zmq_addon.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
@@ -15,11 +17,10 @@ namespace {
 
 constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 30;  // of a batch's pixels
 constexpr std::size_t kMostHeadBytes = std::size_t{64} << 20;    // of a message without pixels
-constexpr int kReconnectMs = 100, kMostReconnectMs = 2000, kHandshakeTimeoutMs = 5000,
-              kLeaveMs = 500;
+constexpr int kHandshakeTimeoutMs = 5000, kLeaveMs = 500;
 constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{2};
 constexpr int kMostBadMessages = 3;
-constexpr int kMostAtOnce = 16;  // messages of one server, before others have their turn
+constexpr int kMostAtOnce = 16;  // messages of one server, before those of others
 
 /// A received frame's bytes, which keep it alive.
 Frame frame_of(zmq::message_t message) {
@@ -38,21 +39,9 @@ Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys
 }
 
 void Link::open() {
-  socket_.emplace(context_, zmq::socket_type::dealer);
-  auto& socket = *socket_;
-  socket.set(zmq::sockopt::linger, 0);
-  socket.set(zmq::sockopt::ipv6, endpoint_.find('[') != std::string::npos);
-  socket.set(zmq::sockopt::immediate, true);  // nothing waits for a server to come back
-  socket.set(zmq::sockopt::maxmsgsize, kMostBatchBytes);
+  auto& socket = socket_.emplace(consumer_socket(context_, endpoint_, keys_, kMostBatchBytes));
   socket.set(zmq::sockopt::rcvhwm, static_cast<int>(2 * kMostCredit));
-  socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
-  socket.set(zmq::sockopt::reconnect_ivl_max, kMostReconnectMs);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeTimeoutMs);
-  if (keys_) {
-    socket.set(zmq::sockopt::curve_serverkey, keys_->server);
-    socket.set(zmq::sockopt::curve_publickey, keys_->own.public_key);
-    socket.set(zmq::sockopt::curve_secretkey, keys_->own.secret_key);
-  }
   events_.emplace(context_, socket, ZMQ_EVENT_ALL);
   try {
     socket.connect(endpoint_);
@@ -87,12 +76,13 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
   while (const auto event = events_->take()) see(*event, now);
   try {
     for (int i = 0; i < kMostAtOnce; ++i) {
-      auto frames = receive();
-      if (frames.empty()) break;
+      Frames frames;
+      if (!zmq::recv_multipart(*socket_, std::back_inserter(frames), zmq::recv_flags::dontwait))
+        break;
       hear(std::move(frames), now, answered);
     }
   } catch (const DataError& problem) {
-    // What a server sent last cannot be had any more once it has gone, with its memory.
+    // The last batches of a server that is gone cannot be read: their memory went with it.
     const bool has_gone = view_ && !view_->is_there();
     start_over(
         now, has_gone ? "has gone" : fmt::format("sent what cannot be read ({})", problem.what()));
@@ -157,16 +147,6 @@ void Link::refuse(std::string why) {
   state_ = State::refused;
 }
 
-Link::Frames Link::receive() {
-  Frames frames;
-  zmq::message_t part;
-  do {
-    if (!socket_->recv(part, zmq::recv_flags::dontwait)) break;
-    frames.push_back(std::move(part));
-  } while (frames.back().more());
-  return frames;
-}
-
 void Link::hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered) {
   if (const auto bytes = frames.front().size(); bytes > kMostHeadBytes)
     throw DataError("message",
@@ -176,9 +156,7 @@ void Link::hear(Frames frames, Clock::time_point now, const std::function<void(A
   if (const auto* in = std::get_if<Welcome>(&message)) {
     welcome(*in);
   } else if (auto* refusal = std::get_if<Refusal>(&message)) {
-    if (word_ != refusal->why) spdlog::error("data server {}: {}", endpoint_, refusal->why);
-    word_ = refusal->why;
-    state_ = State::refused;
+    refuse(std::move(refusal->why));
     refused_for_good_ = refusal->for_good;
   } else if (std::holds_alternative<Stranger>(message)) {
     greet(now);
@@ -198,8 +176,8 @@ void Link::hear(Frames frames, Clock::time_point now, const std::function<void(A
   }
 }
 
-/// What a server sends keeps its order: what it neither owes nor has sent when the answer to a ping
-/// comes was lost on one of its ways. Older servers do not say what they owe.
+/// Messages of a server keep their order: a batch that it neither owes nor has sent before the
+/// answer to a ping was lost. Older servers do not report what they owe.
 void Link::compare(const Pong& pong) {
   if (pong.number == 0 || pong.number != pings_) return;
   std::erase_if(asked_, [&](const auto& entry) {
@@ -210,8 +188,7 @@ void Link::compare(const Pong& pong) {
   });
 }
 
-/// Of an answer that comes a second time, or too late. What the batch that came first still holds
-/// is left alone.
+/// Releases the piece of an answer that is not wanted, unless an earlier batch still holds it.
 void Link::give_back(const BatchHead& unwanted) {
   if (!unwanted.piece || !view_) return;
   const auto piece = unwanted.piece->piece;
@@ -228,7 +205,7 @@ Frame Link::pixels_of(const BatchHead& head, Frames& frames) {
 }
 
 Link::Answer Link::take(const BatchHead& head, Frames& frames) {
-  auto batch = decode_batch({head.batch.data(), head.batch.size()}, {pixels_of(head, frames)},
+  auto batch = decode_batch({head.batch.data(), head.batch.size()}, pixels_of(head, frames),
                             fmt::format("batch {} of {}", head.number, endpoint_));
   return {head.number,
           Delivery<Batch>{std::move(batch), head.cursor, head.epoch, head.progress, head.number},

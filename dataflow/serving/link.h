@@ -19,7 +19,7 @@
 
 namespace millrace::serving {
 
-/// Connects, says hello, pings, and starts over when the server has gone or is silent. One thread.
+/// Connects, says hello, pings, and starts over when the server is gone or silent. One thread.
 class Link {
  public:
   using Clock = std::chrono::steady_clock;
@@ -41,12 +41,12 @@ class Link {
   void look(Clock::time_point now, const std::function<void(Answer)>& answered);
 
   void ask(std::int64_t number);
-  /// What the server does not owe any more though it has not come: to be asked for again. Once.
+  /// Numbers whose ask or answer was lost since the last call: to be asked for again.
   std::vector<std::int64_t> take_lost() { return std::exchange(lost_, {}); }
   /// Says goodbye; the last call.
   void leave();
 
-  /// The server has said welcome and is heard of. Its `age` changes when it has gone and come back.
+  /// The server has sent its welcome and still answers. `age` changes with each welcome.
   bool is_live() const { return state_ == State::live; }
   std::int64_t age() const { return age_; }
   /// The server refuses this consumer, now and later.
@@ -58,7 +58,7 @@ class Link {
   std::optional<std::int64_t> epoch_size() const { return epoch_size_; }
   /// The server's, since the welcome.
   const Facts& facts() const { return facts_; }
-  /// Asks it for nothing from now on, since its batches are others.
+  /// Asks for no more batches from now on, since they differ.
   void refuse(std::string why);
 
  private:
@@ -70,8 +70,6 @@ class Link {
   void greet(Clock::time_point now);
   void see(const SocketEvents::Event& event, Clock::time_point now);
   void welcome(const Welcome& welcome);
-  /// The frames of the next message; empty if none has arrived.
-  Frames receive();
   void hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered);
   void compare(const Pong& pong);
   void give_back(const BatchHead& unwanted);

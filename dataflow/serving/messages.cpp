@@ -17,9 +17,9 @@ constexpr const char* kMagic = "millrace";
 constexpr std::size_t kMostName = 64;
 constexpr std::int64_t kMostRanks = 1 << 20;
 
-// The members of each message, said once; `each(name, member)` packs, reads or counts them. Those
-// of `each.optional` are younger than the version: left out where they say nothing, they may be
-// missing.
+// The members of each message: `each(name, member)` packs, reads or counts them. Those of
+// `each.optional` are younger than the version: they may be missing, and default values are left
+// out.
 void members(auto& each, Cursor& cursor) {
   each("next", cursor.next);
   each("pending", cursor.pending);

@@ -18,7 +18,7 @@ inline constexpr int kProtocol = 2;
 /// Maximum numbers that a consumer may have asked one server for and not received yet.
 inline constexpr std::size_t kMostCredit = 64;
 
-/// What decides the bytes of batches, by name; values as people write them.
+/// All that decides the bytes of batches, by name; values as in a configuration.
 using Facts = std::map<std::string, std::string>;
 
 /// Batch number k of a stream (0, 1, 2, ... from its start) is a pure function of the data, the
@@ -36,7 +36,7 @@ struct Hello {
   std::string consumer;  // the same as long as the consumer lives
   Stream stream;
   Facts facts;  // those that it knows, all of which must hold for the server
-  // Pieces of shared memory that it still needs; others may be taken back
+  // Pieces of shared memory that it still needs; the server may take back all others
   std::vector<std::int64_t> held;
 };
 /// Wants these batches, preferably in this order.
@@ -78,7 +78,8 @@ struct SharedFile {
 struct Welcome {
   Facts facts;
   std::int64_t epoch_size = 0;
-  std::optional<SharedFile> probe;  // who can read its token can have batches in shared memory
+  std::optional<SharedFile>
+      probe;  // a consumer that can read its token gets batches in shared memory
 };
 struct Refusal {
   std::string why;
@@ -88,15 +89,15 @@ struct Refusal {
 struct Stranger {};
 struct Pong {
   std::int64_t number = 0;  // of the ping; 0: of none, or of an older server's
-  // What was asked for before that ping and has not been answered yet. Who waits for anything else
-  // has lost an ask or its answer.
+  // Numbers asked for before that ping and not answered yet. Of any other number that the consumer
+  // waits for, the ask or its answer was lost.
   std::vector<std::int64_t> owed = {};
 };
 /// Pixels of a batch in shared memory.
 struct SharedPiece {
   std::int64_t piece = 0;       // what to release
   std::int64_t descriptor = 0;  // of the process in the welcome
-  std::uint64_t file = 0;       // another number: another file, though the descriptor be the same
+  std::uint64_t file = 0;       // a new number: a new file, even with the same descriptor
   std::uint64_t file_bytes = 0, bytes = 0;  // of the file; of the pixels, with which it begins
 };
 struct BatchHead {
@@ -121,7 +122,7 @@ using Message = std::variant<Hello, Ask, Release, Ping, Bye, Welcome, Refusal, S
 
 std::string encode(Message message);
 
-/// Of a message whose checksum is another: it was one.
+/// A message with a wrong checksum.
 struct DamagedMessage : DataError {
   using DataError::DataError;
 };

@@ -1,9 +1,50 @@
 #include "millrace/dataflow/serving/polling.h"
 
+#include <fmt/format.h>
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+
+#include "millrace/base/errors.h"
 
 namespace millrace::serving {
+
+zmq::context_t new_context() {
+  constexpr rlim_t kNeeded = 32;  // files of its threads and of a few connections
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const auto open = static_cast<rlim_t>(
+      std::distance(fs::directory_iterator("/proc/self/fd", unknown), fs::directory_iterator()));
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      open + kNeeded > limit.rlim_cur)
+    throw ConfigError(fmt::format(
+        "{} of at most {} files are open, and sockets need up to {} more: raise the limit (ulimit "
+        "-n 1024)",
+        open, limit.rlim_cur, kNeeded));
+  return {};
+}
+
+zmq::socket_t consumer_socket(zmq::context_t& context, const std::string& endpoint,
+                              const std::optional<LinkKeys>& keys, std::int64_t most_bytes) {
+  constexpr int kReconnectMs = 100, kMostReconnectMs = 2000;
+  zmq::socket_t socket(context, zmq::socket_type::dealer);
+  socket.set(zmq::sockopt::linger, 0);
+  socket.set(zmq::sockopt::ipv6, endpoint.find('[') != std::string::npos);
+  socket.set(zmq::sockopt::immediate, true);  // no message waits for a server that is gone
+  socket.set(zmq::sockopt::maxmsgsize, most_bytes);
+  socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
+  socket.set(zmq::sockopt::reconnect_ivl_max, kMostReconnectMs);
+  if (keys) {
+    socket.set(zmq::sockopt::curve_serverkey, keys->server);
+    socket.set(zmq::sockopt::curve_publickey, keys->own.public_key);
+    socket.set(zmq::sockopt::curve_secretkey, keys->own.secret_key);
+  }
+  return socket;
+}
 
 SocketEvents::SocketEvents(zmq::context_t& context, zmq::socket_t& socket, int wanted)
     : watched_(socket), pair_(context, zmq::socket_type::pair) {

@@ -1,4 +1,4 @@
-// What the threads of data servers and consumers poll besides their sockets.
+// libzmq's contexts and sockets, and what the threads of data servers and consumers poll besides.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -6,11 +6,22 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <zmq.hpp>
 
 #include "millrace/base/files.h"
+#include "millrace/dataflow/serving/keys.h"
 
 namespace millrace::serving {
+
+/// A new context. Throws ConfigError if this process may open too few further files: libzmq would
+/// abort.
+zmq::context_t new_context();
+
+/// A consumer's socket for one server, not connected yet. A message of more bytes ends the
+/// connection.
+zmq::socket_t consumer_socket(zmq::context_t& context, const std::string& endpoint,
+                              const std::optional<LinkKeys>& keys, std::int64_t most_bytes);
 
 /// Events of a socket's connections. Used by the socket's thread; destroyed before the socket.
 class SocketEvents {
@@ -23,7 +34,7 @@ class SocketEvents {
     int what = 0;            // one ZMQ_EVENT_... flag
     std::int32_t value = 0;  // a descriptor or an error, as the event has it
   };
-  /// The next; nothing if none has come.
+  /// The next event; nullopt if none has occurred.
   std::optional<Event> take();
 
   /// To poll on.

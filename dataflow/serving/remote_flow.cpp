@@ -1,5 +1,4 @@
 #include "millrace/dataflow/serving/remote_flow.h"
-#include "millrace/dataflow/serving/context.h"
 
 #include <fmt/format.h>
 
@@ -130,7 +129,7 @@ class RemoteFlow final : public ServedFlow {
     waited_ += Clock::now() - start;
   }
 
-  /// Made once the epoch is known, which it is when a batch has come.
+  /// Made once the epoch is known: with the first batch.
   SkipLedger& ledger() {
     const std::lock_guard lock(mutex_);
     if (!ledger_) {
@@ -192,7 +191,7 @@ class RemoteFlow final : public ServedFlow {
     }
   }
 
-  /// Where the consumer does not know the data, all servers must have those of the first.
+  /// If the consumer does not know the data, all servers must have those of the first.
   void agree(Link& link) {
     if (!facts_) facts_ = link.facts();
     if (options_.facts.contains("samples") || link.facts() == *facts_) return;
@@ -231,7 +230,7 @@ class RemoteFlow final : public ServedFlow {
                : std::clamp<std::int64_t>(options_.memory / largest_, 1, most);
   }
 
-  /// Tells of having no server, and ends the flow after too long.
+  /// Warns while there is no server, and ends the flow after the timeout.
   void check_servers(Clock::time_point now) {
     if (assignment_.has_servers()) {
       answered_at_ = told_at_ = now;

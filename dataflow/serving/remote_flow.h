@@ -18,8 +18,8 @@ struct ConnectOptions {
   std::vector<std::string> servers;  // endpoints
   std::optional<LinkKeys> keys;
   Stream stream;
-  // What is known of the batches: servers of others are refused. Without "samples", what the first
-  // server says that answers is known, too.
+  // The known facts of the batches, which servers must match. Without "samples", they must match
+  // those of the first server that answers, too.
   Facts facts;
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server: an error
   // Maximum bytes that wait for the consumer, unless a single batch has more.
@@ -29,7 +29,7 @@ struct ConnectOptions {
 
 class ServedFlow : public DataFlow<Batch> {
  public:
-  /// What the servers say decides the bytes; nothing before one has answered.
+  /// The servers' facts; nullopt before one has answered.
   virtual std::optional<Facts> facts() const = 0;
 };
 

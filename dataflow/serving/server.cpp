@@ -20,43 +20,35 @@ namespace millrace::serving {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{200};
-constexpr std::chrono::seconds kForgetAfter{10};  // a consumer that says nothing
+constexpr std::chrono::seconds kForgetAfter{10};  // a silent consumer
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kMostMessages = 100;  // messages, before batches that are ready go out
 // Batches of a consumer in its socket at once: the next one is digested, and so in the processor's
 // cache, just before it is sent.
 constexpr int kMostSending = 2;
 
-/// A batch's memory while libzmq sends it; its thread deletes this.
-class Sending {
- public:
-  Sending(std::shared_ptr<std::uint8_t[]> pixels, std::shared_ptr<std::atomic<int>> count,
-          const WakeUpCall& over)
-      : pixels_(std::move(pixels)), count_(std::move(count)), over_(over) {
-    ++*count_;
-  }
-  Sending(const Sending&) = delete;
-  ~Sending() {
-    --*count_;
-    over_.ring();
-  }
-
- private:
-  const std::shared_ptr<std::uint8_t[]> pixels_;
-  const std::shared_ptr<std::atomic<int>> count_;
-  const WakeUpCall& over_;
-};
-
-zmq::message_t frame_of(std::string_view bytes, std::unique_ptr<Sending> owner) {
+/// The pixels as a frame. `count` includes it until libzmq has sent it, which rings `over`.
+zmq::message_t frame_of(const Batch& batch, const std::shared_ptr<std::atomic<int>>& count,
+                        const WakeUpCall& over) {
+  struct Sending {
+    ~Sending() {
+      --*count;
+      over.ring();
+    }
+    std::shared_ptr<std::uint8_t[]> pixels;
+    std::shared_ptr<std::atomic<int>> count;
+    const WakeUpCall& over;
+  };
+  ++*count;
   const auto let_go = [](void*, void* hint) { delete static_cast<Sending*>(hint); };
-  return {const_cast<char*>(bytes.data()), bytes.size(), let_go, owner.release()};
+  return {batch.pixels.get(), batch.bytes(), let_go, new Sending{batch.pixels, count, over}};
 }
 
 /// Sends on a TCP connection as fast as the other end takes: on one host, congestion control that
 /// paces (BBR) would only wait.
 void send_unpaced(std::int32_t connection) {
   constexpr std::string_view kUnpaced = "reno";  // which every Linux has
-  // No matter if it is no TCP connection, or has gone.
+  // Has no effect on other connections, or on one that is closed.
   static_cast<void>(::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kUnpaced.data(),
                                  static_cast<socklen_t>(kUnpaced.size())));
 }
@@ -182,7 +174,7 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
   }
 }
 
-/// The consumer, now heard of; nullptr: it is told to say hello first.
+/// The consumer, whose message was just received; nullptr if it must say hello first.
 BatchServer::Consumer* BatchServer::known(const std::string& id) {
   const auto found = consumers_.find(id);
   if (found == consumers_.end()) {
@@ -193,7 +185,7 @@ BatchServer::Consumer* BatchServer::known(const std::string& id) {
   return &found->second;
 }
 
-/// What docs/status.md says of a data server.
+/// The status of a data server (docs/status.md).
 std::string BatchServer::status() const {
   auto json = process_status();
   const auto report = this->report();
@@ -258,19 +250,15 @@ void BatchServer::take_back_loans() {
 
 bool BatchServer::send(const std::string& to, const Consumer& consumer, const Made<Batch>& made) {
   const auto& [batch, cursor, epoch, progress, number] = *made.item;
-  const auto encoded = encode(batch);
+  const auto header = encode_header(batch);
   const auto piece = lend(consumer, batch);
-  const BatchHead head{number,   cursor,       epoch,
-                       progress, made.skipped, {encoded.header.begin(), encoded.header.end()},
-                       piece};
+  const BatchHead head{
+      number, cursor, epoch, progress, made.skipped, {header.begin(), header.end()}, piece};
   if (!door_.send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
     if (piece) loans_[consumer.name].pieces.erase(piece->piece);
     return false;
   }
-  if (!piece)
-    door_.socket().send(frame_of(encoded.frames[0],
-                                 std::make_unique<Sending>(batch.pixels, consumer.sending, ready_)),
-                        zmq::send_flags::none);
+  if (!piece) door_.socket().send(frame_of(batch, consumer.sending, ready_), zmq::send_flags::none);
   ++done_.batches;
   images_.add(static_cast<double>(batch.size()));
   done_.bytes += static_cast<std::int64_t>(batch.bytes());

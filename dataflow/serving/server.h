@@ -1,4 +1,4 @@
-// A data server: gives numbered batches to consumers who ask for them (docs/serving.md).
+// A data server: sends numbered batches to the consumers that ask for them (docs/serving.md).
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,6 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/recent_rate.h"
 #include "millrace/dataflow/engine/dataflow.h"
-#include "millrace/dataflow/serving/context.h"
 #include "millrace/dataflow/serving/door.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
@@ -22,7 +21,7 @@
 
 namespace millrace::serving {
 
-/// Starts to make batches of a stream. Throws ConfigError where there can be none.
+/// Starts to make batches of a stream. Throws ConfigError if there can be none.
 using StartStream =
     std::function<std::unique_ptr<NumberedFlow<Batch>>(const Stream& stream, WakeUp ready)>;
 
@@ -50,7 +49,7 @@ class BatchServer {
   std::string endpoint() const { return door_.endpoint(); }
   ServerReport report() const;
 
-  /// Serves while `go_on`, asked several times a second, says so. Logs its progress.
+  /// Serves while `go_on`, called several times a second, returns true. Logs its progress.
   void run(const std::function<bool()>& go_on);
 
  private:

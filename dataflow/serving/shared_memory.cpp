@@ -19,7 +19,7 @@
 namespace millrace::serving {
 namespace {
 
-constexpr std::size_t kMostMaps = 64;  // of files that no batch lies in at the moment
+constexpr std::size_t kMostMaps = 64;  // of files that hold no batch at the moment
 constexpr std::size_t kProbeBytes = 4096;
 constexpr std::align_val_t kAlignment{64};
 

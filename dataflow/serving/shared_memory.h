@@ -24,9 +24,9 @@ class SharedMemory {
   /// For the pool of batches: a file per buffer, or plain memory if none can be made. Outlives
   /// this.
   MemorySource source() const;
-  /// The first bytes of a buffer as a piece; nothing for other memory.
+  /// The first bytes of a buffer as a piece; nullopt for other memory.
   std::optional<SharedPiece> find(const void* buffer, std::size_t bytes, std::int64_t piece) const;
-  /// What a consumer must be able to read; nothing if nothing can be shared.
+  /// A file that a consumer must be able to read; nullopt if no memory can be shared.
   std::optional<SharedFile> probe() const;
 
  private:
@@ -39,7 +39,7 @@ class SharedMemory {
 /// A consumer's view of the memory of one server process.
 class SharedView {
  public:
-  /// Nothing if this process cannot read it.
+  /// nullptr if this process cannot read it.
   static std::unique_ptr<SharedView> open(const SharedFile& probe);
 
   /// Names the server process.
@@ -51,7 +51,7 @@ class SharedView {
   Frame take(const SharedPiece& piece);
   /// Pieces that were let go since the last call.
   std::vector<std::int64_t> take_released();
-  /// The others.
+  /// Pieces that are still held.
   std::vector<std::int64_t> held() const;
 
  private:
@@ -67,7 +67,7 @@ class SharedView {
   std::shared_ptr<Pieces> pieces_ = std::make_shared<Pieces>();
 };
 
-/// Whether a process is there.
+/// Whether a process exists.
 bool is_running(std::int64_t process);
 
 }  // namespace millrace::serving

@@ -14,7 +14,7 @@ namespace millrace {
 class DetectionSource final : public Source<Sample> {
  public:
   /// Leaves out objects that are marked `ignore` (unless they are crowds) or have less than a pixel
-  /// inside their image; `filter_empty`: also images without a usable object that is no crowd.
+  /// inside their image; `filter_empty`: also images without a usable object that is not a crowd.
   DetectionSource(DataSplit split, bool filter_empty);
 
   std::int64_t size() const override { return static_cast<std::int64_t>(images_.size()); }

@@ -20,7 +20,7 @@ struct SourceContext {
   std::vector<SourcePtr<Sample>> of;  // the sources that its table names in `of`
 };
 
-/// A std::invalid_argument that a factory throws is told to the user with the table's place.
+/// A std::invalid_argument of a factory becomes an error with the table's place.
 using SourceFactory =
     std::function<SourcePtr<Sample>(const Config& table, const SourceContext& context)>;
 using DetectionSources = Registry<SourceFactory>;

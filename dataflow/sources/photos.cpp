@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// The size of a picture that has missing or damaged data; empty: there is none.
+/// The size of a picture with missing or damaged data; empty if it cannot be decoded at all.
 cv::Size size_of_damaged(const std::string& file, std::int64_t max_pixels) try {
   return decode_rgb(read_image_file(file), file, {}, /*strict=*/false, {}, max_pixels).size();
 } catch (const std::exception&) {
@@ -40,7 +40,7 @@ Sample Photos::decoded(Sample sample) const {
     photo.size = {sample.width, sample.height};
   } catch (const std::exception& problem) {  // OpenCV's, too
     sample = (*this)[index];
-    photo = {size_of_damaged(sample.path, how_.max_pixels), problem.what()};
+    photo = {size_of_damaged(sample.path, how_.decode.max_pixels), problem.what()};
   }
   const std::scoped_lock lock(mutex_);
   outcomes_[index] = std::move(photo);

@@ -17,7 +17,7 @@ namespace millrace {
 
 /// What became of a file.
 struct Photo {
-  cv::Size size;      // upright, pixels; empty: no decoder gets a picture from it
+  cv::Size size;      // upright, pixels; empty: it cannot be decoded at all
   std::string fault;  // a sentence that names the file; empty: it was decoded
 };
 
@@ -25,7 +25,7 @@ struct Photo {
 /// are decoded, so that a flow may begin at once however many there are.
 class Photos final : public Source<Sample> {
  public:
-  /// `sizes`: those that annotations give the files, empty where they give none; or no sizes.
+  /// `sizes`: the annotated size of each file, empty = not annotated; or no sizes.
   Photos(std::vector<std::filesystem::path> files, const TestTime& how,
          std::vector<cv::Size> sizes = {})
       : files_(std::move(files)), how_(how), sizes_(std::move(sizes)) {}

@@ -87,7 +87,7 @@ class SourceGraph {
     return *std::ranges::find(all_, name, &Declared::name);
   }
 
-  /// Throws where a name is unknown or leads back into `path`.
+  /// Throws if a name is unknown or leads back into `path`.
   void check_names(const Declared& one, std::vector<std::string> path) const {
     const bool is_circle = std::ranges::count(path, one.name) > 0;
     path.push_back(one.name);

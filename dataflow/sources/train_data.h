@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// What any table of [[data.sources]] may say besides its source's own options.
+/// The keys of any table of [[data.sources]] besides its source's own options.
 struct SourceKeys {
   std::string type;
   std::string name;
@@ -30,14 +30,14 @@ void settle_sources(const DataOptions& data, std::vector<Config>& tables);
 /// What training reads.
 struct TrainData {
   std::vector<std::string> classes;  // names; class k is the k-th
-  SourcePtr<Sample> source;  // nullptr where data servers have the data and this machine has not
+  SourcePtr<Sample> source;          // nullptr if only data servers have the data
 };
 
 /// Opens the sources that the `[[data.sources]]` tables declare; without a table, the training
-/// split of `data.root`. Each table has a `name` (its `type` where it says none); `of = ["a", "b"]`
-/// names those that a table is made of. The one that no other is made of feeds the flow. The
-/// classes are data.classes; where that is empty, those of the training split. Where data.source
-/// names data servers and there is no data.root here, nothing is opened. Throws ConfigError naming
+/// split of `data.root`. Each table has a `name` (by default its `type`); `of = ["a", "b"]` names
+/// those that a table is made of. The one that no other is made of feeds the flow. The classes are
+/// data.classes; if that is empty, those of the training split. If data.source names data servers
+/// and there is no data.root here, no source is opened. Throws ConfigError naming
 /// file and line: an unknown `type` or name, one name twice, a cycle, several or no sources at the
 /// end, a source without samples.
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables);

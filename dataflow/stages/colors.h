@@ -8,8 +8,8 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 
@@ -42,7 +42,7 @@ struct ColorJitter {
   double hue = 0.05;                                          // turns are -x .. x
   double gamma = 0;                                           // exponents are 1 - x .. 1 + x
 
-  /// What was drawn; `order` says which of the five, as listed, comes when.
+  /// What was drawn. `order`: the five changes, numbered as listed, in the order of their work.
   struct Draw {
     double brightness = 1, contrast = 1, saturation = 1, hue = 0, gamma = 1;
     std::array<int, 5> order = {0, 1, 2, 3, 4};

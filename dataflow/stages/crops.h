@@ -9,7 +9,6 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
 
@@ -17,7 +16,8 @@ namespace millrace {
 
 /// detectron2's RandomCrop, with its four ways to draw the window's size.
 struct RandomCrop {
-  /// What `size` says: the window's, or its range; shares of the image's sides, or pixels.
+  /// The meaning of `size`: the window's size, or its range; in shares of the image's sides, or
+  /// pixels.
   enum class Type { relative, relative_range, absolute, absolute_range };
   friend std::vector<std::string> value_names(Type) {
     return {"relative", "relative_range", "absolute", "absolute_range"};

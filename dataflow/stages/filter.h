@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// Says which samples are worth training on. Needs no pixels, so it may stand before `decode`;
-/// after a crop it sees what the crop has left.
+/// Keeps the samples that are worth training on. Needs no pixels, so it may be placed before
+/// `decode`; after a crop it counts what the crop has left.
 struct Filter {
   static constexpr std::string_view kName = "filter";
   std::int64_t min_objects = 0;  // crowds do not count

@@ -8,7 +8,6 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
 
@@ -31,9 +30,9 @@ struct Flip {
 };
 
 /// Scales, turns, shears and moves the image about its centre in one bilinear warp (MMDetection's
-/// RandomAffine: translation * shear * rotation * scale), and shows what comes to lie in a frame
-/// around that centre, as large as the image unless width and height say otherwise. By default it
-/// does nothing: `rotation = 15` alone is a rotation. For training only.
+/// RandomAffine: translation * shear * rotation * scale), and keeps a frame around that
+/// centre, of width x height or as large as the image. By default it changes no image:
+/// `rotation = 15` alone is a rotation. For training only.
 struct Affine {
   static constexpr std::string_view kName = "affine";
   static constexpr std::string_view kAfter = "decode";

@@ -26,8 +26,8 @@ struct GroupByAspectRatio {
   std::int64_t buckets = 0;       // > 0: `fit` chooses the bounds
   std::int64_t batch_size = 4;
 
-  /// Where `buckets` asks for it, chooses bounds for the least padding of the images of `source`
-  /// (of some thousands of them, evenly spread).
+  /// If `buckets` > 0, chooses bounds for the least padding of the images of `source` (of some
+  /// thousands of them, evenly spread).
   void fit(const Source<Sample>& source);
 
   std::size_t groups() const { return bounds.size() + 1; }

@@ -1,4 +1,4 @@
-// Stages that show what comes by: "print" in the log, "dump" as pictures.
+// Stages that show samples and batches: "print" in the log, "dump" as pictures.
 #include <fmt/format.h>
 
 #include <atomic>

@@ -8,7 +8,6 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
 

@@ -9,7 +9,6 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
 
@@ -21,8 +20,8 @@ struct PhotometricDistort {
   static constexpr std::string_view kName = "photometric_distort";
   static constexpr std::string_view kAfter = "decode";
   double probability = 0.5;
-  double brightness = 0.125, contrast = 0.5, saturation = 0.5;  // factors 1 +- that
-  double hue = 0.05;                                            // +- so many turns
+  double brightness = 0.125, contrast = 0.5, saturation = 0.5;  // factors are 1 - x .. 1 + x
+  double hue = 0.05;                                            // turns, -x .. x
 
   struct Draw {
     double brightness = 1, contrast = 1, saturation = 1, hue = 0;
@@ -80,7 +79,7 @@ struct IouCrop {
   Visibility visibility;
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// The window; the whole image where an IoU of 1 is drawn, and where no draw suits.
+  /// The window; the whole image if an IoU of 1 is drawn or no draw suits.
   cv::Rect draw(const Sample& sample, Rng& rng) const;
   void check() const {
     check_range(kName, "min_scale", min_scale, "max_scale", max_scale);

@@ -32,7 +32,7 @@ void read_image(const Fields& fields, Batch& batch) {
   batch.objects.push_back(read_objects(fields));
 }
 
-Batch read_batch(const Fields& fields, const std::vector<Frame>& frames) {
+Batch read_batch(const Fields& fields, const Frame& pixels) {
   check_schema(fields, kBatchSchema);
   Batch batch;
   std::tie(batch.width, batch.height) = read_size(fields, "size", 0);
@@ -40,17 +40,16 @@ Batch read_batch(const Fields& fields, const std::vector<Frame>& frames) {
   require(images.type == msgpack::type::ARRAY, "'images' is not a list");
   for (const auto& image : std::span(images.via.array.ptr, images.via.array.size))
     read_image(Fields(image), batch);
-  require(frames.size() == 1, "it has one frame, its pixels");
-  if (frames[0].size != batch.bytes())
-    throw Wrong{fmt::format("its pixels are {} bytes, {} fill it", frames[0].size, batch.bytes())};
-  batch.pixels = frames[0].bytes;
+  if (pixels.size != batch.bytes())
+    throw Wrong{fmt::format("its pixels are {} bytes, {} fill it", pixels.size, batch.bytes())};
+  batch.pixels = pixels.bytes;
   require(digest(batch) == fields.value<std::uint64_t>("digest"), "its bytes have changed");
   return batch;
 }
 
 }  // namespace
 
-EncodedBatch encode(const Batch& batch) {
+std::string encode_header(const Batch& batch) {
   msgpack::sbuffer bytes;
   Packer out(bytes);
   out.pack_map(4);
@@ -59,15 +58,13 @@ EncodedBatch encode(const Batch& batch) {
   pack_pair(out, "size", batch.width, batch.height);
   out.pack("images").pack_array(static_cast<std::uint32_t>(batch.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) pack_image(out, batch.images[i], batch.objects[i]);
-  return {{bytes.data(), bytes.size()},
-          {{reinterpret_cast<const char*>(batch.pixels.get()), batch.bytes()}}};
+  return {bytes.data(), bytes.size()};
 }
 
-Batch decode_batch(std::string_view header, const std::vector<Frame>& frames,
-                   const std::string& where) {
+Batch decode_batch(std::string_view header, const Frame& pixels, const std::string& where) {
   Batch batch;
   unpack(header, where, "batch",
-         [&](const msgpack::object& object) { batch = read_batch(Fields(object), frames); });
+         [&](const msgpack::object& object) { batch = read_batch(Fields(object), pixels); });
   return batch;
 }
 

@@ -46,7 +46,7 @@ void pack_pair(Packer& out, const char* key, T first, T second) {
 constexpr std::uint32_t kObjectMembers = 4;
 void pack_objects(Packer& out, const Instances& objects);
 
-/// What is wrong with the bytes.
+/// Thrown for wrong bytes.
 struct Wrong {
   std::string why;
 };
@@ -132,9 +132,9 @@ std::pair<std::int32_t, std::int32_t> read_size(const Fields& fields, std::strin
 std::pair<float, float> read_scale(const Fields& fields);
 Instances read_objects(const Fields& fields);
 
-/// Hands the one msgpack value in `bytes` to `read`. Throws DataError with `where`, and `what` it
-/// should have been, where the bytes are no msgpack, go on after the value, or `read` throws Wrong.
-/// Memory is taken in proportion to the bytes.
+/// Hands the one msgpack value in `bytes` to `read`. Throws DataError with `where` and `what` if
+/// the bytes are not msgpack or have more than one value, or `read` throws Wrong. Takes memory in
+/// proportion to the bytes.
 void unpack(std::string_view bytes, const std::string& where, std::string_view what,
             const std::function<void(const msgpack::object&)>& read);
 

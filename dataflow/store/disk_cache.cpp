@@ -36,7 +36,7 @@ std::string sealed(const std::string& value) {
   return bytes + value;
 }
 
-/// The value, or nothing where it is damaged or another version's.
+/// The value; nullopt if it is damaged or of another version.
 std::optional<Sample> unsealed(std::string_view bytes) {
   std::uint64_t sum = 0;
   if (bytes.size() < sizeof(sum)) return {};
@@ -50,6 +50,7 @@ std::optional<Sample> unsealed(std::string_view bytes) {
   }
 }
 
+using UniqueEnvironment = std::unique_ptr<MDB_env, decltype([](MDB_env* e) { mdb_env_close(e); })>;
 using UniqueTransaction = std::unique_ptr<MDB_txn, decltype([](MDB_txn* t) { mdb_txn_abort(t); })>;
 
 MDB_val value_of(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
@@ -63,24 +64,19 @@ class LmdbFile {
   LmdbFile(fs::path file, std::size_t map_bytes) : file_(std::move(file)) {
     constexpr unsigned kReaders = 1024;  // transactions at once, over all processes
     constexpr unsigned kFlags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
-    check(mdb_env_create(&env_), "cannot be opened");
-    try {
-      check(mdb_env_set_maxreaders(env_, kReaders), "cannot be opened");
-      check(mdb_env_set_mapsize(env_, map_bytes), "cannot be opened");
-      check(mdb_env_open(env_, file_.c_str(), kFlags, 0644), "cannot be opened");
-      check_length();
-      auto transaction = begin(0, "cannot be read");
-      check(mdb_dbi_open(transaction.get(), nullptr, 0, &table_), "cannot be read");
-      check(mdb_txn_commit(transaction.release()), "cannot be read");
-    } catch (...) {
-      mdb_env_close(env_);
-      throw;
-    }
+    MDB_env* env = nullptr;
+    check(mdb_env_create(&env), "cannot be opened");
+    env_.reset(env);
+    check(mdb_env_set_maxreaders(env, kReaders), "cannot be opened");
+    check(mdb_env_set_mapsize(env, map_bytes), "cannot be opened");
+    check(mdb_env_open(env, file_.c_str(), kFlags, 0644), "cannot be opened");
+    check_length();
+    auto transaction = begin(0, "cannot be read");
+    check(mdb_dbi_open(transaction.get(), nullptr, 0, &table_), "cannot be read");
+    check(mdb_txn_commit(transaction.release()), "cannot be read");
   }
-  LmdbFile(const LmdbFile&) = delete;
-  ~LmdbFile() { mdb_env_close(env_); }
 
-  /// The sample of a key, or nothing where there is none or it is damaged.
+  /// The sample of a key; nullopt if there is none or it is damaged.
   std::optional<Sample> find(std::string_view key) const {
     const auto transaction = begin(MDB_RDONLY, "cannot be read");
     auto wanted = value_of(key);
@@ -109,7 +105,7 @@ class LmdbFile {
  private:
   UniqueTransaction begin(unsigned flags, std::string_view what) const {
     MDB_txn* transaction = nullptr;
-    check(mdb_txn_begin(env_, nullptr, flags, &transaction), what);
+    check(mdb_txn_begin(env_.get(), nullptr, flags, &transaction), what);
     return UniqueTransaction(transaction);
   }
 
@@ -118,8 +114,8 @@ class LmdbFile {
     if (length == 0) return;  // new
     MDB_envinfo info;
     MDB_stat stat;
-    check(mdb_env_info(env_, &info), "cannot be read");
-    check(mdb_env_stat(env_, &stat), "cannot be read");
+    check(mdb_env_info(env_.get(), &info), "cannot be read");
+    check(mdb_env_stat(env_.get(), &stat), "cannot be read");
     if (const auto used = (info.me_last_pgno + 1) * stat.ms_psize; length < used)
       throw Error(fmt::format("{}: has been cut short: it is {} bytes, but {} of it are in use",
                               file_.string(), length, used));
@@ -131,7 +127,7 @@ class LmdbFile {
   }
 
   const fs::path file_;
-  MDB_env* env_ = nullptr;
+  UniqueEnvironment env_;
   unsigned table_ = 0;
 };
 
@@ -221,8 +217,8 @@ class CacheFile {
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const std::string>> waiting_;  // to be written
   std::size_t waiting_bytes_ = 0;
-  std::atomic<bool> full_ = false;           // nothing more is written
-  std::atomic<bool> is_unreadable_ = false;  // nothing more is read
+  std::atomic<bool> full_ = false;           // no more is written
+  std::atomic<bool> is_unreadable_ = false;  // no more is read
 };
 
 class DiskCache final : public SampleCache {
@@ -240,7 +236,7 @@ class DiskCache final : public SampleCache {
     const auto file = std::exchange(input.encoded, {});
     std::uint64_t about[2] = {file.digest, file.bytes.size()};
     if (!file.owner) {
-      std::error_code missing;  // the stages before the cache will say so
+      std::error_code missing;  // the stages before the cache report it
       about[0] = fs::file_size(input.path, missing);
       about[1] = static_cast<std::uint64_t>(
           fs::last_write_time(input.path, missing).time_since_epoch().count());

@@ -15,7 +15,6 @@
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/image/image_head.h"
-#include "millrace/dataflow/store/class_names.h"
 #include "millrace/dataflow/store/new_file.h"
 #include "millrace/dataflow/store/record_header.h"
 #include "millrace/dataflow/store/remote/tar.h"
@@ -29,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes a store's records as they are found. The values of one kind stand together in the end.
+/// Writes a store's records as they are found. In the end the values of one kind are together.
 class ShardIndex {
  public:
   explicit ShardIndex(const fs::path& folder)
@@ -44,7 +43,7 @@ class ShardIndex {
     header_.shards.push_back({shard.name(), shard.size(), 0});
   }
 
-  /// A sample of the present shard, whose image lies there from `begin` on.
+  /// Adds a sample of the present shard, whose image begins there at `begin`.
   void add(Sample sample, std::string_view image, std::uint64_t begin) {
     ++report_.images;
     ++header_.shards.back().records;
@@ -96,7 +95,7 @@ class ShardIndex {
   ShardReport report_;
 };
 
-/// The size of an image that nobody has annotated.
+/// Sets the size of an image that is not annotated.
 void settle_size(Sample& sample, std::string_view image, const std::string& where) {
   if (sample.width > 0 && sample.height > 0) return;
   const auto of_jpeg = upright_size(image, where);
@@ -105,8 +104,8 @@ void settle_size(Sample& sample, std::string_view image, const std::string& wher
   sample.height = size.height;
 }
 
-/// WebDataset: the members of one sample stand in a row, and their names differ from the first dot
-/// of the last part on.
+/// WebDataset: the members of one sample follow each other, and their names differ only after the
+/// first dot of the last part.
 class TarSamples {
  public:
   TarSamples(const ByteSource& file, ShardIndex& index) : file_(file), index_(index) {}

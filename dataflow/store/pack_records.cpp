@@ -129,7 +129,7 @@ class Shards {
     return file_.emplace(folder_ / header_.shards.back().name);
   }
 
-  /// Where the member's bytes begin.
+  /// The begin of the member's bytes.
   static std::uint64_t add_member(NewFile& shard, const std::string& name,
                                   const std::string& bytes) {
     shard.add(tar_header(name, bytes.size()));

@@ -15,7 +15,7 @@ namespace millrace {
 struct PackOptions {
   SmallerImages images = {};
   int threads = 1;  // that make images smaller
-  /// Where a tar file of images ends and the next begins; 0: all images go into the records' file.
+  /// Size at which the next tar file of images begins; 0 = all images go into the records' file.
   std::uint64_t shard_bytes = 0;
 };
 
@@ -31,7 +31,7 @@ struct PackReport {
 /// Packs the samples of `source` and their image files' bytes into the new folder `folder`; class k
 /// is called classes[k]. With `shard_bytes`, the images go into tar files in WebDataset's layout,
 /// each beside its annotations (sample_json.h). The same bytes for any number of threads. A
-/// PartFolder: a pack that was killed leaves nothing that opens. Throws Error naming a file that
+/// PartFolder: a pack that was killed leaves no folder that opens. Throws Error naming a file that
 /// cannot be read or written, ConfigError if the folder exists or the source repeats samples.
 PackReport pack_records(const Source<Sample>& source, const std::vector<std::string>& classes,
                         const std::filesystem::path& folder, const PackOptions& options = {});

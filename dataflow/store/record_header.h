@@ -1,4 +1,4 @@
-// What a record store says about itself: where each value lies, and its digest.
+// The header of a record store: the place and the digest of each value.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// The files of a store in `folder`: the records, and what it says about itself.
+/// The files of a store in `folder`: the records and the header.
 inline std::filesystem::path records_file(const std::filesystem::path& folder) {
   return folder / "records.bin";
 }
@@ -18,7 +18,7 @@ inline std::filesystem::path header_file(const std::filesystem::path& folder) {
   return folder / "header";
 }
 
-/// The values of a record. In the file the values of one kind stand together, by record.
+/// The values of a record. In the file the values of one kind are together, by record.
 enum class RecordValue : std::size_t {
   about,   // the sample without outlines: what batches are planned by
   sample,  // with them
@@ -33,15 +33,15 @@ struct RecordShard {
   std::uint64_t records = 0;
 };
 
-/// Where each value ends, one after the other, and its digest. Without shards all values lie so in
-/// the records' file. With shards the images do not: image i begins at image_begins[i] of its
-/// shard, and only its length follows from the ends.
+/// The end and the digest of each value. Without shards the values follow each other in the
+/// records' file. With shards the images do not: image i begins at image_begins[i] of its shard,
+/// and only its length follows from the ends.
 struct RecordHeader {
   std::vector<std::string> classes;
   std::vector<std::uint64_t> ends;     // bytes; each value begins where the one before it ends
-  std::vector<std::uint64_t> digests;  // as many
+  std::vector<std::uint64_t> digests;  // one per end
   std::vector<RecordShard> shards = {};
-  std::vector<std::uint64_t> image_begins = {};  // as many as records, where there are shards
+  std::vector<std::uint64_t> image_begins = {};  // one per record, with shards
 
   std::size_t records() const { return ends.size() / kRecordValues; }
   /// Of the records' file.
@@ -51,7 +51,7 @@ struct RecordHeader {
 /// Written atomically, last of all: a store without it is unfinished.
 void write_header(const std::filesystem::path& file, const RecordHeader& header);
 
-/// Whether nothing that is a header by its first bytes was damaged on its way.
+/// False for bytes that begin like a header but have a wrong digest.
 bool is_whole_header(std::string_view bytes);
 
 /// A longer header is not read: a server may send as much as it likes.

@@ -38,44 +38,31 @@ std::string whole_header(const ByteSource& file) {
   return bytes;
 }
 
-/// The files of a store, on this machine or elsewhere.
-class Folder {
+/// Opens the files of a store by their path or URL.
+class Files {
  public:
-  Folder(std::string place, const RemoteReading& reading) : place_(std::move(place)) {
-    if (!is_url(place_)) return;
-    while (place_.ends_with('/')) place_.pop_back();
-    remote_ = Remote::open(reading);
-  }
+  explicit Files(const RemoteReading& reading) : reading_(reading) {}
 
-  RecordHeader header() const {
-    const auto name = name_of(header_file("").string());
+  RecordHeader header(const std::string& store) {
+    const auto name = shard_place(store, header_file("").string(), {});
     if (!is_url(name)) {
-      if (!fs::exists(name)) throw_no_store(place_);
+      if (!fs::exists(name)) throw_no_store(store);
       return read_header(read_file(name, {.most = kMostHeaderBytes}), name);
     }
     try {
-      const auto file = remote_->file(name);
+      const auto file = remote().file(name);
       if (file->size() > kMostHeaderBytes)
         throw Error(fmt::format("{}: is {} bytes; the maximum for a header is {}", name,
                                 file->size(), kMostHeaderBytes));
       return read_header(whole_header(*file), name);
     } catch (const NotThere&) {
-      throw_no_store(place_);
+      throw_no_store(store);
     }
   }
 
-  /// The path or URL of a file of this folder.
-  std::string name_of(const std::string& file) const {
-    return is_url(place_) ? place_ + "/" + file : (fs::path(place_) / file).string();
-  }
-
-  /// A file, by its path or URL, of the length that it was packed with.
-  std::unique_ptr<const ByteSource> open(const std::string& name, std::uint64_t packed,
-                                         const RemoteReading& reading) {
-    if (is_url(name)) {
-      if (!remote_) remote_ = Remote::open(reading);
-      return remote_->file(name, packed);
-    }
+  /// A file of the length that it was packed with.
+  std::unique_ptr<const ByteSource> open(const std::string& name, std::uint64_t packed) {
+    if (is_url(name)) return remote().file(name, packed);
     std::error_code missing;
     const auto bytes = fs::file_size(name, missing);
     if (missing || bytes != packed)
@@ -87,7 +74,12 @@ class Folder {
   }
 
  private:
-  std::string place_;
+  Remote& remote() {
+    if (!remote_) remote_ = Remote::open(reading_);
+    return *remote_;
+  }
+
+  const RemoteReading& reading_;
   std::shared_ptr<Remote> remote_;
 };
 
@@ -116,12 +108,12 @@ std::vector<ByteRange> annotation_ranges(const RecordHeader& header) {
 
 RecordStore::RecordStore(const std::string& place, const RemoteReading& remote,
                          std::span<const std::string> shards) {
-  Folder folder(place, remote);
-  header_ = folder.header();
-  records_ = folder.open(folder.name_of(records_file("").string()), header_.file_bytes(), remote);
+  Files files(remote);
+  header_ = files.header(place);
+  records_ = files.open(shard_place(place, records_file("").string(), {}), header_.file_bytes());
   annotations_ = records_->local(annotation_ranges(header_));
   for (const auto& [name, bytes, records] : header_.shards) {
-    shards_.push_back(folder.open(shard_place(place, name, shards), bytes, remote));
+    shards_.push_back(files.open(shard_place(place, name, shards), bytes));
     shard_ends_.push_back((shard_ends_.empty() ? 0 : shard_ends_.back()) + records);
   }
 }

@@ -1,4 +1,4 @@
-// Images and annotations packed into large files: nothing to list or parse, read in place.
+// Images and annotations packed into large files, which are read in place, without parsing.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace millrace {
 
-/// A packed folder and its shards, never written: any thread and process may read it. Of a store
-/// elsewhere the annotations are fetched at the start
-/// into a file of this machine, images when they are `expect`ed or asked for.
+/// A packed folder and its shards, never written: any thread and process may read it. The
+/// annotations of a remote store are fetched at the start into a local file, images when they are
+/// expected or read.
 class RecordStore final : public Source<Sample> {
  public:
-  /// `folder` may be a URL (remote.h). Shards outside it must lie in one of `shards`: see
-  /// shard_place. Throws ConfigError where there is no finished store or a shard lies elsewhere,
-  /// Error naming the file: of another version, cut short, with a damaged header, out of reach.
+  /// `folder` may be a URL (remote.h). Shards outside it must be in one of `shards`: see
+  /// shard_place. Throws ConfigError if there is no finished store or a shard is elsewhere, Error
+  /// naming the file if it is of another version, cut short, damaged or out of reach.
   explicit RecordStore(const std::string& folder, const RemoteReading& remote = {},
                        std::span<const std::string> shards = {});
 
@@ -38,14 +38,14 @@ class RecordStore final : public Source<Sample> {
   void expect(std::int64_t index) const override;
 
  private:
-  /// Where an image lies.
+  /// The place of an image.
   struct Place {
     const ByteSource& file;
     ByteRange range;
     std::uint64_t digest;
   };
   Place image(std::int64_t index) const;
-  /// The place of a value in the header's lists, and where it begins.
+  /// The position of a value in the header's lists, and its begin.
   std::size_t position(RecordValue kind, std::int64_t index) const;
   std::uint64_t begin(std::size_t position) const;
   Sample decoded(RecordValue kind, std::int64_t index) const;

@@ -16,7 +16,7 @@ namespace millrace {
 class SampleCache {
  public:
   virtual ~SampleCache() = default;
-  /// A copy of what was made of sample `index`, or nothing.
+  /// A copy of what was made of sample `index`; nullopt if it is not kept.
   virtual std::optional<Sample> find(std::int64_t index) = 0;
   virtual void keep(std::int64_t index, const Sample& sample) = 0;
 };
@@ -26,9 +26,9 @@ std::shared_ptr<SampleCache> memory_cache(std::size_t max_bytes);
 
 /// At most `max_bytes` in the file FOLDER/<pipeline>.mdb, which other processes and later runs
 /// share. `pipeline` is a digest of all that the stages before depend on besides their input. A
-/// sample is found only while its input is the same: what `source` says of it, and the size and
-/// time of its file. Damaged values count as missing; a file that cannot be opened is made anew,
-/// with a warning. Throws Error if the folder cannot be written to.
+/// sample is found only while its input is the same: what `source` knows of it, and the size
+/// and time of its file. Damaged values count as missing; a file that cannot be opened is made
+/// anew, with a warning. Throws Error if the folder cannot be written to.
 std::shared_ptr<SampleCache> disk_cache(const std::filesystem::path& folder, std::uint64_t pipeline,
                                         SourcePtr<Sample> source, std::size_t max_bytes);
 

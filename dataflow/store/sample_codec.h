@@ -1,7 +1,6 @@
 // Samples as bytes, for record stores, caches and sockets. Pure; any thread.
 //
-// A msgpack map. Numbers that come in rows are binary, little-endian, as numpy.frombuffer reads
-// them:
+// A msgpack map. Rows of numbers are binary, little-endian, as numpy.frombuffer reads them:
 //
 //   "schema": 1   "id": integer   "path": text
 //   "size": [width, height]       of the original image, pixels; 0: not known

@@ -31,7 +31,8 @@ coco::Segmentation shape_of(const Json& json) {
   return coco::decode_counts(coco::encode_counts(mask), height, width);  // checks the sum
 }
 
-/// Corners of x y width height. The numbers are sums of floats in double, so those come back.
+/// Corners of x y width height. The numbers are sums of floats in double, so the same floats
+/// result.
 Box box_of(const Json& json) {
   const auto [x, y, width, height] = json.get<std::array<double, 4>>();
   return {static_cast<float>(x), static_cast<float>(y), static_cast<float>(x + width),

@@ -10,7 +10,7 @@
 namespace millrace {
 
 /// Images whose longer side exceeds `max_side` are resized to it (averages over areas) and encoded
-/// as JPEG, colours at half the resolution each way; all others stay as they are, byte for byte.
+/// as JPEG, colours at half the resolution each way; all others stay byte for byte.
 struct SmallerImages {
   int max_side = 0;                      // pixels; 0: all stay as they are
   int quality = 90;                      // of the JPEGs, 1 .. 100

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// A protocol buffer message, field by field. Throws Error where it is damaged.
+/// A protocol buffer message, field by field. Throws Error if it is damaged.
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view bytes) : left_(bytes) {}

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/dataflow/store/class_names.h"
+#include "millrace/dataflow/store/sample_json.h"
 
 namespace millrace {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/detection/sample.h"
 
 namespace millrace {

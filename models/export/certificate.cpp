@@ -27,8 +27,7 @@ using Json = nlohmann::ordered_json;
 /// Photos as a batch for evaluation. Padded: with the resized images for originals, as the file's
 /// caller has them.
 Batch batch_of(const std::vector<NamedPixels>& photos, const DataOptions& data, bool padded) {
-  const auto how = test_time(data);
-  Rng unused{0};
+  const TestTime how(data);
   std::vector<Sample> samples;
   for (const auto& photo : photos) {
     Sample sample{.image_id = std::ssize(samples) + 1,
@@ -36,9 +35,9 @@ Batch batch_of(const std::vector<NamedPixels>& photos, const DataOptions& data, 
                   .width = photo.pixels.cols,
                   .height = photo.pixels.rows,
                   .image = photo.pixels.clone()};
-    samples.push_back(how.resize()(std::move(sample), unused));
+    samples.push_back(how.resized(std::move(sample)));
   }
-  auto batch = how.pad()(std::move(samples));
+  auto batch = how.pad(std::move(samples));
   if (!padded) return batch;
   batch.divisor = 0;  // `detect` keeps the padding
   for (auto& image : batch.images) {

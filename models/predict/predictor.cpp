@@ -47,7 +47,7 @@ std::unique_ptr<Detector> detector_of(const ModelCard& card, const std::string& 
 struct Predictor::Model {
   explicit Model(const std::filesystem::path& file)
       : card(card_of(file)),
-        test_time(millrace::test_time(read_options<DataOptions>(card.data))),
+        test_time(read_options<DataOptions>(card.data)),
         detector(detector_of(card, file.string())) {}
 
   const ModelCard card;
@@ -92,7 +92,7 @@ std::vector<Prediction> Predictor::predict(std::span<const PredictorImage> image
       samples[i] = prepared(images[i], model_->test_time, name);
     }
   });
-  const auto batch = model_->test_time.pad()(std::move(samples));
+  const auto batch = model_->test_time.pad(std::move(samples));
   auto found = model_->detector->detect(batch);
   std::vector<Prediction> result(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)

@@ -49,8 +49,7 @@ Sample prepared(const PredictorImage& image, const TestTime& how, const std::str
     Sample operator()(const ImageBytes& file) const { return how.photo(name, file.bytes); }
     Sample operator()(const ImagePixels& pixels) const { return pixels_of(pixels, name); }
   };
-  Rng rng{0};  // which a resize to one size does not ask
-  return how.resize()(std::visit(Take{how, name}, image), rng);
+  return how.resized(std::visit(Take{how, name}, image));
 }
 
 }  // namespace millrace

@@ -24,7 +24,6 @@
 #include "millrace/base/files.h"
 #include "millrace/base/random.h"
 #include "millrace/dataflow/image/image_head.h"
-#include "millrace/dataflow/image/upright.h"
 #include "tests/dataflow/flows.h"
 #include "tests/support/data.h"
 #include "tests/support/pictures.h"

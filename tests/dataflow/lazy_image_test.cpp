@@ -15,7 +15,6 @@
 #include "millrace/base/files.h"
 #include "millrace/base/random.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
-#include "millrace/dataflow/image/antialiased.h"
 #include "millrace/dataflow/image/bilinear.h"
 #include "millrace/dataflow/image/bilinear_kernel.h"
 #include "millrace/dataflow/image/image_file.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/engine/order.h"
 #include "millrace/dataflow/engine/pipeline.h"

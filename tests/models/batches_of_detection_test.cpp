@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <opencv2/core.hpp>
 
-#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection/pad.h"
 #include "millrace/models/detector/make_detector.h"
 #include "tests/models/small_batch.h"
 

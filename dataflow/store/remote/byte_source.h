@@ -1,4 +1,4 @@
-// Files read by ranges, wherever they lie: below what knows a file's format.
+// Files, local or remote, read by ranges, whatever their format.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-/// Bytes, and what keeps them in memory.
+/// Bytes and their owner.
 struct HeldBytes {
   std::shared_ptr<const void> owner;
   std::string_view bytes;
@@ -22,8 +22,6 @@ struct ByteRange {
   std::uint64_t begin = 0, size = 0;
   /// Whether these are the bytes that were written; empty: not known. Any thread.
   std::function<bool(std::string_view)> valid = {};
-  /// Whether a cache may keep them, once they are valid.
-  bool keep = true;
 };
 
 /// A file that does not change. Thread-safe.
@@ -35,16 +33,16 @@ class ByteSource {
   virtual const std::string& name() const = 0;
   virtual std::uint64_t size() const = 0;
 
-  /// REQUIRES: the range lies within the file. A file from elsewhere is read again while the bytes
-  /// are not `valid`; of one on this machine they are not checked here. Throws Error where the file
-  /// cannot be read, DataError where what comes stays wrong.
+  /// REQUIRES: the range lies within the file. A remote file is read again while the bytes are not
+  /// `valid`; those of a local one are not checked here. Throws Error if the file cannot be read,
+  /// DataError if its bytes stay wrong.
   virtual HeldBytes read(const ByteRange& range) const = 0;
 
-  /// A file of this machine with the ranges, which follow each other from byte 0: this one, or a
-  /// copy on the disk. Throws like `read`.
+  /// A local file with the ranges, which follow each other from byte 0: this one, or a copy on the
+  /// disk. Throws like `read`.
   virtual std::unique_ptr<const ByteSource> local(std::span<const ByteRange> ranges) const = 0;
 
-  /// A range that is read soon. Never waits, never throws.
+  /// Announces a range that is read soon. Never waits, never throws.
   virtual void expect(const ByteRange&) const {}
 };
 

@@ -10,15 +10,15 @@
 
 namespace millrace {
 
-/// Keeps parts until the folder is full, and then those it has: an epoch takes each image once, so
-/// that to give up one for another gains nothing. Several threads and processes may share a folder;
+/// Keeps parts until the folder is full, and then the same ones: an epoch takes each image once, so
+/// that replacing one by another has no use. Several threads and processes may share a folder;
 /// then it may grow beyond its bound by what they write at once.
 class RangeCache {
  public:
   /// Makes the folder. Throws Error.
   RangeCache(std::filesystem::path folder, std::uint64_t most_bytes);
 
-  /// What is kept under this name; the caller checks it.
+  /// The part that is kept under this name; the caller checks it.
   std::optional<std::string> get(const std::string& key) const;
   /// Never throws: what cannot be kept is fetched again.
   void put(const std::string& key, std::string_view bytes);

@@ -18,8 +18,9 @@
 #include "millrace/base/disk/spool.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/files.h"
+#include "millrace/base/own_folders.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/store/remote/http_object.h"
+#include "millrace/dataflow/store/remote/http/http.h"
 #include "millrace/dataflow/store/remote/range_cache.h"
 #include "millrace/dataflow/store/remote/s3_place.h"
 
@@ -48,7 +49,7 @@ struct Part {
   }
 };
 
-/// What an answer came to.
+/// The result of an attempt.
 struct Outcome {
   enum { good, again, wrong, over, missing } kind = good;
   std::string why;
@@ -184,7 +185,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     std::erase(finished_, key);
   }
 
-  /// Gives up what was fetched ahead and nobody took. REQUIRES: the lock.
+  /// Drops the oldest part that was fetched ahead and not taken. REQUIRES: the lock.
   bool forget_oldest() {
     if (finished_.empty()) return false;
     forget(std::string(finished_.front()));
@@ -214,7 +215,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   }
 
   SharedText fetch(const Part& part, std::uint64_t* file_bytes = nullptr) {
-    const bool kept = cache_ && part.range.keep && part.range.valid;
+    const bool kept = cache_ && part.range.valid;
     if (kept) {
       if (auto bytes = cache_->get(part.key())) {
         if (bytes->size() == part.range.size && part.range.valid(*bytes))
@@ -293,7 +294,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::vector<std::thread> threads_;
 };
 
-/// The first bytes of a file from elsewhere, in a file without a name, which nobody can cut short.
+/// The first bytes of a remote file in an unnamed file, which no process can cut short.
 class Spooled final : public ByteSource {
  public:
   Spooled(std::string name, SharedBytes bytes) : name_(std::move(name)), bytes_(std::move(bytes)) {}
@@ -403,6 +404,14 @@ class Pieces final : public ByteSource {
 };
 
 }  // namespace
+
+HttpGet& http_get() {
+  static auto* get = reinterpret_cast<HttpGet*>(open_symbol(
+      own_object("http.so"), kHttpGet,
+      "files are read over HTTP and from S3 by {} with libcurl, and it cannot be opened: {}; "
+      "Debian has libcurl as libcurl4"));
+  return *get;
+}
 
 bool is_url(std::string_view place) {
   return place.starts_with("http://") || place.starts_with("https://") ||

@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-/// There is no such file.
+/// The file does not exist.
 struct NotThere : Error {
   using Error::Error;
 };
@@ -27,7 +27,7 @@ struct RemoteReading {
 /// Whether it begins with http://, https:// or s3://.
 bool is_url(std::string_view place);
 
-/// Whether it is a URL with a user's name or password: it would be kept wherever the URL is.
+/// Whether it is a URL with a user's name or password: every copy of the URL would have it.
 bool has_credentials(std::string_view place);
 inline constexpr const char* kNoCredentials =
     "must not have a user or a password, which every copy of the URL would show: put them into "
@@ -42,13 +42,13 @@ inline constexpr const char* kNoCredentials =
 /// timeout is over; wrong bytes are asked for three times.
 class Remote {
  public:
-  /// Throws Error where the cache's folder cannot be made or there is no libcurl.
+  /// Throws Error if the cache's folder cannot be made or libcurl is missing.
   static std::shared_ptr<Remote> open(const RemoteReading& reading);
   virtual ~Remote() = default;
 
-  /// A file by its URL. `size` is known, or asked for. Throws ConfigError for a URL with
-  /// credentials; Error naming the URL, what was asked for and how often; NotThere where the store
-  /// says that there is no such file.
+  /// A file by its URL; without `size` the server is asked for it. Throws ConfigError for a URL
+  /// with credentials, NotThere if the file does not exist, else Error naming the URL, what was
+  /// asked for and how often.
   virtual std::unique_ptr<ByteSource> file(const std::string& url,
                                            std::optional<std::uint64_t> size = {}) = 0;
 };

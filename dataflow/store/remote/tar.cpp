@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kMostDetails = 1 << 20;  // bytes of a long name or of pax records
 
-/// Where the fields of a header begin, and their bytes.
+/// The begin and the size of a header's field.
 struct Field {
   std::size_t begin, size;
 };
@@ -79,7 +79,7 @@ std::optional<std::uint64_t> decimal(std::string_view text) {
   return number;
 }
 
-/// What a member's own header leaves to those before it.
+/// The name and size that headers before a member's own give it.
 struct Before {
   std::optional<std::string> name;
   std::optional<std::uint64_t> size;

@@ -18,7 +18,7 @@ std::string tar_padding(std::uint64_t size);
 /// The zeros at the end of a file.
 std::string tar_end();
 
-/// Where a regular file of a tar file lies.
+/// The place of a regular file in a tar file.
 struct TarMember {
   std::string name;
   std::uint64_t begin = 0, size = 0;
@@ -28,7 +28,7 @@ struct TarMember {
 bool is_tar(const ByteSource& file);
 
 /// Calls `visit` with the regular files of a tar file in their order: of ustar, GNU tar (long
-/// names, large sizes) and pax. Throws Error naming file and byte where it is damaged or cut short,
+/// names, large sizes) and pax. Throws Error naming file and byte if it is damaged or cut short,
 /// also between members: a tar file ends in zeros.
 void read_tar(const ByteSource& file, const std::function<void(const TarMember&)>& visit);
 

@@ -21,7 +21,7 @@ constexpr auto kTable = [] {
   return table;
 }();
 
-/// As TFRecord writes it, so that a checksum of checksums is none by chance.
+/// TFRecord masks checksums, since those of data with checksums in them are weak.
 std::uint32_t masked_crc(std::string_view bytes) {
   const auto crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;

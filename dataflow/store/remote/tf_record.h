@@ -16,8 +16,8 @@ std::uint32_t crc32c(std::string_view bytes);
 /// A message as such a file has it.
 std::string tf_record(std::string_view message);
 
-/// Calls `visit` with each message and where it begins. Throws Error naming file and byte where a
-/// checksum is wrong or the file was cut short.
+/// Calls `visit` with each message and its begin. Throws Error naming file and byte if a checksum
+/// is wrong or the file was cut short.
 void read_tf_records(
     const ByteSource& file,
     const std::function<void(std::string_view message, std::uint64_t begin)>& visit);

@@ -14,7 +14,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/data_recipe.h"
-#include "millrace/dataflow/data_server.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/serving/server.h"
 #include "python/src/flow/flow.h"
 #include "python/src/flow/stream.h"
 #include "python/src/flow/values.h"

@@ -8,7 +8,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/process/child_process.h"
-#include "millrace/dataflow/store/remote/http_object.h"
+#include "millrace/dataflow/store/remote/http/http.h"
 #include "millrace/dataflow/store/remote/s3_place.h"
 #include "tests/support/python.h"
 #include "tests/support/scratch.h"

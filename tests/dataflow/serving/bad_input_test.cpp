@@ -194,11 +194,10 @@ class Liar {
 TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
   const auto torn = [](std::int64_t number) -> std::vector<std::string> {
     const auto item = *made_batch({}, number).item;
-    const auto encoded = encode(item.value);
-    std::string pixels(encoded.frames[0]);
+    const auto header = encode_header(item.value);
+    std::string pixels(reinterpret_cast<const char*>(item.value.pixels.get()), item.value.bytes());
     pixels[5] ^= 1;
-    return {encode(BatchHead{
-                number, item.cursor, 0, 0, {}, {encoded.header.begin(), encoded.header.end()}, {}}),
+    return {encode(BatchHead{number, item.cursor, 0, 0, {}, {header.begin(), header.end()}, {}}),
             pixels};
   };
   const std::function<std::vector<std::string>(std::int64_t)> kinds[] = {

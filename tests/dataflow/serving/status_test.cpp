@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "millrace/dataflow/serving/ask_status.h"
 #include "millrace/dataflow/serving/status.h"
 #include "tests/dataflow/serving/servers.h"
 

@@ -8,7 +8,6 @@
 
 #include "millrace/base/files.h"
 #include "millrace/dataflow/detection/data_options.h"
-#include "millrace/dataflow/image/antialiased.h"
 #include "millrace/dataflow/image/bilinear.h"
 #include "millrace/models/onnx/pixels.h"
 #include "tests/models/export/exported.h"

@@ -5,7 +5,6 @@
 
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/dataflow/image/upright.h"
 #include "millrace/models/predict/test_image.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/models/predict/trained.h"
@@ -15,7 +14,7 @@ namespace {
 
 /// Compares all batches of a pass with those made of the same files.
 void expect_same_batches(const DataOptions& data, const DataSplit& split) {
-  const auto how = test_time(data);
+  const TestTime how(data);
   auto flow = start_eval_flow(data, split);
   std::size_t images = 0;
   while (const auto item = flow->next()) {
@@ -27,7 +26,7 @@ void expect_same_batches(const DataOptions& data, const DataSplit& split) {
       samples.push_back(prepared(ImageFile{file}, how, ""));
       samples.back().image_id = image.image_id;
     }
-    auto made = how.pad()(std::move(samples));
+    auto made = how.pad(std::move(samples));
     made.objects = seen.objects;
     EXPECT_EQ(made.divisor, seen.divisor);
     EXPECT_EQ(digest(made), digest(seen));
@@ -77,8 +76,10 @@ TEST(TestTime, TurnsPhotosByEachOrientation) {
       };
       expect_upright(TestTime{}.photo("x", bytes));
       // At its own size, which leaves nothing to resize.
-      const TestTime how{.short_side = std::min(size.width, size.height), .max_side = 1000};
-      expect_upright(prepared(ImageBytes{bytes}, how, "x"));
+      DataOptions data;
+      data.test_short_side = std::min(size.width, size.height);
+      data.test_max_side = 1000;
+      expect_upright(prepared(ImageBytes{bytes}, TestTime(data), "x"));
     }
   }
 }

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "millrace/base/random.h"
-#include "millrace/dataflow/engine/count_steps.h"
+#include "millrace/dataflow/engine/forecast.h"
 
 namespace millrace::advice {
 namespace {

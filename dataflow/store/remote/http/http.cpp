@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <utility>
 
 namespace {
 
@@ -60,18 +60,11 @@ std::optional<std::string_view> value_of(std::string_view line, std::string_view
   return first > last || first == line.npos ? "" : line.substr(first, last - first + 1);
 }
 
-/// "bytes 0-99/1234"; an answer without its range stays as it is.
+/// "bytes 0-99/1234" or "bytes 0-99/*"; an answer without its range stays as it is.
 void read_range(std::string_view text, HttpAnswer& answer) {
-  std::uint64_t first = 0, last = 0, bytes = 0;
-  const std::pair<std::string_view, std::uint64_t*> parts[] = {
-      {"bytes ", &first}, {"-", &last}, {"/", &bytes}};
-  for (const auto& [before, number] : parts) {
-    if (!text.starts_with(before)) return;
-    text.remove_prefix(before.size());
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), *number);
-    if (problem != std::errc{} && text != "*") return;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  }
+  unsigned long first = 0, last = 0, bytes = 0;
+  if (std::sscanf(std::string(text).c_str(), "bytes %lu-%lu/%lu", &first, &last, &bytes) < 2)
+    return;
   answer.begin = first;
   answer.end = last + 1;
   answer.file_bytes = bytes;

@@ -1,6 +1,6 @@
 // What http.so does: parts of files over HTTP and HTTPS, by libcurl. It is an object of its own,
-// opened on first use, so that programs start without libcurl and what it brings. It knows nothing
-// else of Millrace.
+// opened on first use, so that programs start without libcurl and its dependencies. It uses no
+// other part of Millrace.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ struct HttpRequest {
 struct HttpAnswer {
   long status = 0;   // of HTTP; 0: none came
   std::string body;  // at most the bytes asked for; of an error, the page's beginning
-  std::uint64_t begin = 0, end = 0;  // the bytes that it says it is; end > begin, or 0: it does not
-  std::uint64_t file_bytes = 0;      // of the whole file, as the answer says; 0: it does not
+  std::uint64_t begin = 0, end = 0;  // of the body in the file, as stated; end = 0: not stated
+  std::uint64_t file_bytes = 0;      // of the whole file, as stated; 0: not stated
   std::string version;               // the file's ETag, else its Last-Modified; empty: neither
   std::string problem;               // of the connection; empty: none
 };
@@ -38,5 +38,9 @@ using HttpGet = HttpAnswer(const HttpRequest& request);
 
 /// The name of the function in the object, of type HttpGet.
 inline constexpr const char* kHttpGet = "millrace_http_get";
+
+/// The function in the object, which the first call opens, with libcurl. For programs. Throws Error
+/// if it cannot be opened. Any thread.
+HttpGet& http_get();
 
 }  // namespace millrace
