@@ -110,8 +110,6 @@ class Graph {
                                            std::uint64_t inline_bytes = kInlineBytes) const;
   static constexpr std::uint64_t kInlineBytes = 1'900'000'000;
 
-  std::size_t node_count() const { return nodes_.size(); }
-
  private:
   struct Node {
     std::string op, name;
@@ -132,7 +130,8 @@ class Graph {
   };
 
   std::string unique(const std::string& wanted);
-  Value make(const std::string& name, Type type);
+  /// Of a parameter.
+  const std::string& name_of(const at::Tensor& tensor) const;
   Value store(const at::Tensor& tensor, const std::string& name);
 
   const Parameters& parameters_;
