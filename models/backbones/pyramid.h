@@ -40,13 +40,14 @@ class Pyramid {
  private:
   /// C4 of C2..C4.
   struct LastMap {
-    std::vector<at::Tensor> operator()(at::TensorList c, const NormPass&) const {
-      return {c.back()};
-    }
-    std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& c) const {
+    template <class X>
+    std::vector<X> operator()(const std::vector<X>& c, const NormPass&) const {
       return {c.back()};
     }
   };
+
+  template <class X>
+  std::vector<X> maps_of(const X& x, const NormPass& pass) const;
 
   PyramidOptions options_;
   std::size_t first_;  // the first of C2..C5 that the FPN takes

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "millrace/models/maskrcnn/box_stages.h"
 #include "millrace/models/maskrcnn/mask_head.h"
