@@ -30,7 +30,7 @@ using Tensors3 = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 
-/// Of z cut to -87 .. 87, by its bits: a comparison of floats keeps loops from becoming vectors.
+/// Sigmoid of z in -87 .. 87, by bits: a comparison of floats keeps loops from becoming vectors.
 inline float sigmoid(float z) {
   constexpr int kSign = std::numeric_limits<int>::min();
   const int bits = std::bit_cast<int>(z);

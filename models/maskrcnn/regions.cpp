@@ -79,7 +79,7 @@ at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
 
 namespace {
 
-/// Nodes of ROIAlign on one map, with so many pixels of the image per cell of the map.
+/// Nodes of ROIAlign on one map, whose cells have `stride` pixels of the image.
 onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::Value& images,
                   std::int64_t size, std::int64_t stride, const PoolOptions& options) {
   return map.graph->add(

@@ -44,10 +44,10 @@ struct RegionNodes {
 /// Takes the features of regions from the maps that heads look at.
 class RegionPooler {
  public:
-  /// Of a pyramid: each region from the level of P2..P5 that fits its size.
+  /// Pools from a pyramid: each region from the level of P2..P5 that fits its size.
   RegionPooler(const PoolOptions& options) : options_(options) {}
 
-  /// Of C4: then through the backbone's last stage, which halves the sides (detectron2's
+  /// Pools from C4, then through the backbone's last stage, which halves the sides (detectron2's
   /// Res5ROIHeads).
   RegionPooler(const PoolOptions& options, ResidualStage last_stage)
       : options_(options), last_stage_(std::move(last_stage)) {}

@@ -166,7 +166,7 @@ Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& 
   const auto logits = linear(hidden, rows(logits_.weight), logits_.bias)
                           .gather(1, places.cell.unsqueeze(1))
                           .squeeze(1);
-  // Of all anchors drawn, so that the shape is constant: oneDNN compiles a product for each shape.
+  // Uses all sampled anchors, so that the shape is constant: oneDNN compiles one for each shape.
   const auto own = places.cell.index_select(0, drawn.foreground).view({-1, 1, 1});
   const auto deltas = linear(hidden, rows(deltas_.weight), deltas_.bias)
                           .view({drawn.rows.size(0), cells, 4})

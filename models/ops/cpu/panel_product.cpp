@@ -23,7 +23,7 @@ struct Product {
 };
 
 /// kRows rows of y in registers over all of the depth, two vectors of kLanes columns at a time.
-/// Of kTransposed a, only the first panel is read.
+/// If kTransposed, only the first panel of a is read.
 template <int kLanes, int kRows, bool kTransposed>
 [[gnu::always_inline]] inline void multiply_rows(const Product& p) {
   using Lanes = typename Vector<kLanes>::Type;
