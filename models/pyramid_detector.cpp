@@ -30,7 +30,7 @@ at::Device with_kernels(at::Device device) {
   return device;
 }
 
-/// Of the features of views that wait for the masks; those of later views are made again.
+/// Limit of the features of views that are kept for the masks; others are computed again.
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 
 }  // namespace

@@ -80,7 +80,7 @@ struct Features {
   Noted* noted = nullptr;  // what `find` adds on its way; nullptr: nobody asks
 };
 
-/// The same in a graph.
+/// Features in a graph.
 struct FeatureNodes {
   std::vector<onnx::Value> maps;  // fine to coarse, each (N, C, H_l, W_l)
   onnx::Value padded;             // a list of height and width
@@ -114,7 +114,7 @@ class PyramidDetector : public Detector {
   LossSums compute_losses(const Batch& batch, const StepInfo& step) final;
 
   /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
-  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
+  /// the mean over the views of the merged boxes' masks (detectron2's GeneralizedRCNNWithTTA).
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes* notes) final;
 

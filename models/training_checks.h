@@ -1,4 +1,4 @@
-// What a detector says of a training before its first step, for Detector::check_facts.
+// Checks of a training before its first step, for Detector::check_facts.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,6 @@
 #include "millrace/models/backbones/fpn.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/upsample_nearest2d.h>
-
-#include <array>
-
-#include "millrace/models/onnx/operations.h"
+#include "millrace/models/backbones/maps.h"
 
 namespace millrace {
 namespace {
@@ -35,46 +28,28 @@ Fpn::Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const No
   p7_ = Conv2d(extra / "p7", {channels, channels, 3, 2}, xavier);
 }
 
-std::vector<at::Tensor> Fpn::operator()(at::TensorList c, const NormPass& pass) const {
-  std::vector<at::Tensor> p(c.size());
-  at::Tensor inner;
+template <class X>
+std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormPass& pass) const {
+  std::vector<X> p(c.size());
+  X inner;
   for (std::size_t level = c.size(); level-- > 0;) {
-    After coarser;
-    if (inner.defined()) {
-      const std::array size{c[level].size(2), c[level].size(3)};
-      coarser.add = at::upsample_nearest2d(inner, size);
-    }
+    AfterOf<X> coarser;
+    if (inner.defined()) coarser.add = upsampled(inner, c[level]);
     inner = lateral_[level](c[level], pass, coarser);
     p[level] = output_[level](inner, pass);
   }
   if (top_ == FpnTop::pool) {
-    p.push_back(at::max_pool2d(p.back(), 1, 2));
+    p.push_back(max_pooled(p.back(), 1));
   } else {
     p.push_back(p6_(top_ == FpnTop::p5 ? p.back() : c.back()));
-    p.push_back(p7_(at::relu(p.back())));
+    p.push_back(p7_(rectified(p.back())));
   }
   return p;
 }
 
-std::vector<onnx::Value> Fpn::operator()(const std::vector<onnx::Value>& c) const {
-  auto& g = *c[0].graph;
-  std::vector<onnx::Value> p(c.size());
-  onnx::Value inner;
-  for (std::size_t level = c.size(); level-- > 0;) {
-    AfterNode coarser;
-    if (inner.defined())
-      coarser.add = onnx::upsample_nearest(inner, onnx::sides_of(c[level], 2, 4));
-    inner = lateral_[level](c[level], coarser);
-    p[level] = output_[level](inner);
-  }
-  if (top_ == FpnTop::pool) {
-    p.push_back(g.add("MaxPool", {p.back()},
-                      {{"kernel_shape", onnx::Ints{1, 1}}, {"strides", onnx::Ints{2, 2}}}));
-  } else {
-    p.push_back(p6_(top_ == FpnTop::p5 ? p.back() : c.back()));
-    p.push_back(p7_(onnx::apply("Relu", p.back())));
-  }
-  return p;
-}
+template std::vector<at::Tensor> Fpn::operator()(const std::vector<at::Tensor>&,
+                                                 const NormPass&) const;
+template std::vector<onnx::Value> Fpn::operator()(const std::vector<onnx::Value>&,
+                                                  const NormPass&) const;
 
 }  // namespace millrace

@@ -18,9 +18,9 @@ class Fpn {
       FpnTop top = FpnTop::pool);
 
   /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H /
-  /// stride, W / stride)
-  std::vector<at::Tensor> operator()(at::TensorList c, const NormPass& pass) const;
-  std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& c) const;
+  /// stride, W / stride). X: at::Tensor, or onnx::Value in a graph.
+  template <class X>
+  std::vector<X> operator()(const std::vector<X>& c, const NormPass& pass) const;
 
  private:
   FpnTop top_ = FpnTop::pool;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <ranges>
 
 #include "millrace/models/onnx/operations.h"
 
@@ -36,6 +37,20 @@ onnx::Value halved(const onnx::Value& x) {
                {{"kernel_shape", onnx::Ints{2, 2}}, {"strides", onnx::Ints{2, 2}}});
 }
 
+/// All maps at the first one's sides, as one.
+at::Tensor joined(std::vector<at::Tensor> maps) {
+  const std::array sides{maps[0].size(2), maps[0].size(3)};
+  for (auto& map : maps | std::views::drop(1))
+    map = at::upsample_bilinear2d(map, sides, /*align_corners=*/false);
+  return at::cat(maps, 1);
+}
+
+onnx::Value joined(std::vector<onnx::Value> maps) {
+  const auto sides = onnx::sides_of(maps[0], 2, 4);
+  for (auto& map : maps | std::views::drop(1)) map = onnx::upsample_bilinear(map, sides);
+  return onnx::concat(maps, 1);
+}
+
 }  // namespace
 
 HrFpn::HrFpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
@@ -47,13 +62,10 @@ HrFpn::HrFpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, cons
     output_.push_back(block(scope / "layer_blocks" / level, {channels, channels, 3, stride}, norm));
 }
 
-std::vector<at::Tensor> HrFpn::operator()(at::TensorList c, const NormPass& pass) const {
-  const std::array sides{c[0].size(2), c[0].size(3)};
-  std::vector<at::Tensor> maps = {c[0]};
-  for (const auto& map : c.slice(1))
-    maps.push_back(at::upsample_bilinear2d(map, sides, /*align_corners=*/false));
-  auto level = reduction_(at::cat(maps, 1), pass);
-  std::vector<at::Tensor> p;
+template <class X>
+std::vector<X> HrFpn::operator()(const std::vector<X>& c, const NormPass& pass) const {
+  auto level = reduction_(joined(c), pass);
+  std::vector<X> p;
   for (const auto& output : output_) {
     if (!p.empty()) level = halved(level);
     p.push_back(output(level, pass));
@@ -61,17 +73,9 @@ std::vector<at::Tensor> HrFpn::operator()(at::TensorList c, const NormPass& pass
   return p;
 }
 
-std::vector<onnx::Value> HrFpn::operator()(const std::vector<onnx::Value>& c) const {
-  const auto sides = onnx::sides_of(c[0], 2, 4);
-  std::vector<onnx::Value> maps = {c[0]};
-  for (std::size_t i = 1; i < c.size(); ++i) maps.push_back(onnx::upsample_bilinear(c[i], sides));
-  auto level = reduction_(onnx::concat(maps, 1));
-  std::vector<onnx::Value> p;
-  for (const auto& output : output_) {
-    if (!p.empty()) level = halved(level);
-    p.push_back(output(level));
-  }
-  return p;
-}
+template std::vector<at::Tensor> HrFpn::operator()(const std::vector<at::Tensor>&,
+                                                   const NormPass&) const;
+template std::vector<onnx::Value> HrFpn::operator()(const std::vector<onnx::Value>&,
+                                                    const NormPass&) const;
 
 }  // namespace millrace

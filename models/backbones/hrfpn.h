@@ -19,9 +19,10 @@ class HrFpn {
   HrFpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
         FpnTop top = FpnTop::pool);
 
-  /// Four maps of strides 4, 8, 16, 32 -> P2..P6, or P3..P7: (N, channels, H / stride, W / stride)
-  std::vector<at::Tensor> operator()(at::TensorList c, const NormPass& pass) const;
-  std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& c) const;
+  /// Four maps of strides 4, 8, 16, 32 -> P2..P6, or P3..P7: (N, channels, H / stride, W / stride).
+  /// X: at::Tensor, or onnx::Value in a graph.
+  template <class X>
+  std::vector<X> operator()(const std::vector<X>& c, const NormPass& pass) const;
 
  private:
   ConvNorm reduction_;

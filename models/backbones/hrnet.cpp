@@ -1,13 +1,13 @@
 #include "millrace/models/backbones/hrnet.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/upsample_nearest2d.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
 
+#include "millrace/models/backbones/maps.h"
 #include "millrace/models/onnx/operations.h"
 
 namespace millrace {
@@ -57,42 +57,23 @@ HrModule::HrModule(const Scope& scope, at::IntArrayRef channels, const NormOptio
   }
 }
 
-std::vector<at::Tensor> HrModule::operator()(std::vector<at::Tensor> x,
-                                             const NormPass& pass) const {
+template <class X>
+std::vector<X> HrModule::operator()(std::vector<X> x, const NormPass& pass) const {
   for (std::size_t branch = 0; branch < x.size(); ++branch)
     x[branch] = through(branches_[branch], x[branch], pass);
-  std::vector<at::Tensor> sums;
+  std::vector<X> sums;
   for (std::size_t to = 0; to < x.size(); ++to) {
-    at::Tensor sum;
+    X sum;
     for (std::size_t from = 0; from < x.size(); ++from) {
       auto y = x[from];
       const auto& way = ways_[to][from];
       for (std::size_t i = 0; i < way.size(); ++i)
         y = way[i](y, pass,
                    {.activation = i + 1 < way.size() ? Activation::relu : Activation::none});
-      if (from > to) y = at::upsample_nearest2d(y, {x[to].size(2), x[to].size(3)});
+      if (from > to) y = upsampled(y, x[to]);
       sum = sum.defined() ? sum + y : y;
     }
-    sums.push_back(at::relu(sum));
-  }
-  return sums;
-}
-
-std::vector<onnx::Value> HrModule::operator()(std::vector<onnx::Value> x) const {
-  for (std::size_t branch = 0; branch < x.size(); ++branch)
-    x[branch] = through(branches_[branch], x[branch]);
-  std::vector<onnx::Value> sums;
-  for (std::size_t to = 0; to < x.size(); ++to) {
-    onnx::Value sum;
-    for (std::size_t from = 0; from < x.size(); ++from) {
-      auto y = x[from];
-      const auto& way = ways_[to][from];
-      for (std::size_t i = 0; i < way.size(); ++i)
-        y = way[i](y, {.activation = i + 1 < way.size() ? Activation::relu : Activation::none});
-      if (from > to) y = onnx::upsample_nearest(y, onnx::sides_of(x[to], 2, 4));
-      sum = sum.defined() ? sum + y : y;
-    }
-    sums.push_back(onnx::apply("Relu", sum));
+    sums.push_back(rectified(sum));
   }
   return sums;
 }
@@ -141,12 +122,13 @@ HrNet::HrNet(const Scope& scope, const PyramidOptions& options) {
   freeze(5, {"transition3.", "stage4."});
 }
 
-std::vector<at::Tensor> HrNet::operator()(const at::Tensor& x, const NormPass& pass) const {
+template <class X>
+std::vector<X> HrNet::operator()(const X& x, const NormPass& pass) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
-  std::vector<at::Tensor> maps = {through(layer1_, y, pass)};
+  std::vector<X> maps = {through(layer1_, y, pass)};
   for (const auto& stage : stages_) {
-    std::vector<at::Tensor> entered;
+    std::vector<X> entered;
     for (std::size_t branch = 0; branch < stage.entries.size(); ++branch) {
       const auto& from = maps[std::min(branch, maps.size() - 1)];
       const auto& entry = stage.entries[branch];
@@ -158,21 +140,7 @@ std::vector<at::Tensor> HrNet::operator()(const at::Tensor& x, const NormPass& p
   return maps;
 }
 
-std::vector<onnx::Value> HrNet::operator()(const onnx::Value& x) const {
-  auto y = x;
-  for (const auto& conv : stem_) y = conv(y, {.activation = Activation::relu});
-  std::vector<onnx::Value> maps = {through(layer1_, y)};
-  for (const auto& stage : stages_) {
-    std::vector<onnx::Value> entered;
-    for (std::size_t branch = 0; branch < stage.entries.size(); ++branch) {
-      const auto& from = maps[std::min(branch, maps.size() - 1)];
-      const auto& entry = stage.entries[branch];
-      entered.push_back(entry ? (*entry)(from, {.activation = Activation::relu}) : from);
-    }
-    maps = std::move(entered);
-    for (const auto& module : stage.modules) maps = module(std::move(maps));
-  }
-  return maps;
-}
+template std::vector<at::Tensor> HrNet::operator()(const at::Tensor&, const NormPass&) const;
+template std::vector<onnx::Value> HrNet::operator()(const onnx::Value&, const NormPass&) const;
 
 }  // namespace millrace

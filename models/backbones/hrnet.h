@@ -15,13 +15,13 @@
 
 namespace millrace {
 
-/// Blocks of each branch, then sums over all branches.
+/// Blocks of each branch, then sums over all branches. X: at::Tensor, or onnx::Value in a graph.
 class HrModule {
  public:
   HrModule(const Scope& scope, at::IntArrayRef channels, const NormOptions& norm);
 
-  std::vector<at::Tensor> operator()(std::vector<at::Tensor> x, const NormPass& pass) const;
-  std::vector<onnx::Value> operator()(std::vector<onnx::Value> x) const;
+  template <class X>
+  std::vector<X> operator()(std::vector<X> x, const NormPass& pass) const;
 
  private:
   std::vector<ResidualStage> branches_;
@@ -37,8 +37,8 @@ class HrNet {
   HrNet(const Scope& scope, const PyramidOptions& options);
 
   /// (N, 3, H, W), H and W multiples of 32 -> the four branches' maps, fine to coarse
-  std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
-  std::vector<onnx::Value> operator()(const onnx::Value& x) const;
+  template <class X>
+  std::vector<X> operator()(const X& x, const NormPass& pass) const;
 
   /// Channels of the four maps: 18, 36, 72, 144 of hrnet_w18.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }

@@ -21,20 +21,21 @@ std::int64_t Pyramid::channels() const {
   return options_.has_pyramid() ? options_.out_channels : resnet().channels()[2];
 }
 
+template <class X>
+std::vector<X> Pyramid::maps_of(const X& x, const NormPass& pass) const {
+  auto c = std::visit([&](const auto& body) { return body(x, pass); }, body_);
+  c.erase(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(first_));
+  return std::visit([&](const auto& neck) { return neck(c, pass); }, neck_);
+}
+
 std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass,
                                             cv::Size padded) const {
-  const auto pixels = normalize(batch, options_, device_, padded);
-  const auto c = std::visit([&](const auto& body) { return body(pixels, pass); }, body_);
-  return std::visit([&](const auto& neck) { return neck(at::TensorList(c).slice(first_), pass); },
-                    neck_);
+  return maps_of(normalize(batch, options_, device_, padded), pass);
 }
 
 std::vector<onnx::Value> Pyramid::operator()(const onnx::Value& pixels, const onnx::Value& sizes,
                                              const onnx::Value& padded) const {
-  const auto x = normalize(pixels, sizes, padded, options_);
-  auto c = std::visit([&](const auto& body) { return body(x); }, body_);
-  c.erase(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(first_));
-  return std::visit([&](const auto& neck) { return neck(c); }, neck_);
+  return maps_of(normalize(pixels, sizes, padded, options_), NormPass{});
 }
 
 }  // namespace millrace

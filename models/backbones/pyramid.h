@@ -26,12 +26,12 @@ class Pyramid {
   std::vector<at::Tensor> operator()(const Batch& batch, const NormPass& pass,
                                      cv::Size padded = {}) const;
 
-  /// The same of pixels (N, H, W, 3) uint8 and the images' `sizes` (N, 2), height and width;
+  /// In a graph: of pixels (N, H, W, 3) uint8 and the images' `sizes` (N, 2), height and width;
   /// `padded` is a list of height and width, no smaller than the pixels'.
   std::vector<onnx::Value> operator()(const onnx::Value& pixels, const onnx::Value& sizes,
                                       const onnx::Value& padded) const;
 
-  /// Of each map.
+  /// Channels of each map.
   std::int64_t channels() const;
 
   /// REQUIRES: C4 alone.
@@ -40,13 +40,14 @@ class Pyramid {
  private:
   /// C4 of C2..C4.
   struct LastMap {
-    std::vector<at::Tensor> operator()(at::TensorList c, const NormPass&) const {
-      return {c.back()};
-    }
-    std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& c) const {
+    template <class X>
+    std::vector<X> operator()(const std::vector<X>& c, const NormPass&) const {
       return {c.back()};
     }
   };
+
+  template <class X>
+  std::vector<X> maps_of(const X& x, const NormPass& pass) const;
 
   PyramidOptions options_;
   std::size_t first_;  // the first of C2..C5 that the FPN takes

@@ -1,11 +1,9 @@
 #include "millrace/models/backbones/resnet.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/avg_pool2d.h>
-#include <ATen/ops/max_pool2d.h>
-
 #include <map>
 #include <string>
+
+#include "millrace/models/backbones/maps.h"
 
 namespace millrace {
 namespace {
@@ -88,28 +86,22 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
     scope.freeze("layer" + std::to_string(stage - 1) + ".");
 }
 
-at::Tensor ResidualBlock::operator()(const at::Tensor& x, const NormPass& pass) const {
+template <class X>
+X ResidualBlock::operator()(const X& x, const NormPass& pass) const {
   auto y = x;
   for (std::size_t i = 0; i + 1 < convs.size(); ++i)
     y = convs[i](y, pass, {.activation = Activation::relu});
   const auto& last = convs.back();
   if (!projects) return last(y, pass, {x, Activation::relu});
-  const auto from = pools ? at::avg_pool2d(x, 2, 2, 0, /*ceil_mode=*/true,
-                                           /*count_include_pad=*/false)
-                          : x;
-  return last(y, pass, {shortcut(from, pass), Activation::relu});
+  return last(y, pass, {shortcut(pools ? averaged(x) : x, pass), Activation::relu});
 }
 
-at::Tensor through(const ResidualStage& stage, at::Tensor x, const NormPass& pass) {
-  for (const auto& block : stage) x = block(x, pass);
-  return x;
-}
-
-std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& pass) const {
+template <class X>
+std::vector<X> ResNet::operator()(const X& x, const NormPass& pass) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
-  y = at::max_pool2d(y, 3, 2, 1);
-  std::vector<at::Tensor> outputs;
+  y = max_pooled(y, 3);
+  std::vector<X> outputs;
   for (std::size_t stage = 0; stage < count_; ++stage) {
     y = through(stages_[stage], y, pass);
     outputs.push_back(y);
@@ -117,38 +109,9 @@ std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& 
   return outputs;
 }
 
-onnx::Value ResidualBlock::operator()(const onnx::Value& x) const {
-  auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
-    y = convs[i](y, {.activation = Activation::relu});
-  const auto& last = convs.back();
-  if (!projects) return last(y, {x, Activation::relu});
-  const auto from = pools ? x.graph->add("AveragePool", {x},
-                                         {{"kernel_shape", onnx::Ints{2, 2}},
-                                          {"strides", onnx::Ints{2, 2}},
-                                          {"ceil_mode", std::int64_t{1}}})
-                          : x;
-  return last(y, {shortcut(from), Activation::relu});
-}
-
-onnx::Value through(const ResidualStage& stage, onnx::Value x) {
-  for (const auto& block : stage) x = block(x);
-  return x;
-}
-
-std::vector<onnx::Value> ResNet::operator()(const onnx::Value& x) const {
-  auto y = x;
-  for (const auto& conv : stem_) y = conv(y, {.activation = Activation::relu});
-  y = x.graph->add("MaxPool", {y},
-                   {{"kernel_shape", onnx::Ints{3, 3}},
-                    {"strides", onnx::Ints{2, 2}},
-                    {"pads", onnx::Ints{1, 1, 1, 1}}});
-  std::vector<onnx::Value> outputs;
-  for (std::size_t stage = 0; stage < count_; ++stage) {
-    y = through(stages_[stage], y);
-    outputs.push_back(y);
-  }
-  return outputs;
-}
+template at::Tensor ResidualBlock::operator()(const at::Tensor&, const NormPass&) const;
+template onnx::Value ResidualBlock::operator()(const onnx::Value&, const NormPass&) const;
+template std::vector<at::Tensor> ResNet::operator()(const at::Tensor&, const NormPass&) const;
+template std::vector<onnx::Value> ResNet::operator()(const onnx::Value&, const NormPass&) const;
 
 }  // namespace millrace

@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-/// Convolutions beside a shortcut.
+/// Convolutions beside a shortcut. X: at::Tensor, or onnx::Value in a graph.
 struct ResidualBlock {
   struct Shape {
     std::int64_t in, middle, out;
@@ -31,14 +31,17 @@ struct ResidualBlock {
   std::vector<ConvNorm> convs;
   ConvNorm shortcut;
   bool projects = false, pools = false;
-  at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
-  onnx::Value operator()(const onnx::Value& x) const;
+  template <class X>
+  X operator()(const X& x, const NormPass& pass) const;
 };
 
 /// Blocks after each other; the first may halve the sides.
 using ResidualStage = std::vector<ResidualBlock>;
-at::Tensor through(const ResidualStage& stage, at::Tensor x, const NormPass& pass);
-onnx::Value through(const ResidualStage& stage, onnx::Value x);
+template <class X>
+X through(const ResidualStage& stage, X x, const NormPass& pass) {
+  for (const auto& block : stage) x = block(x, pass);
+  return x;
+}
 
 class ResNet {
  public:
@@ -46,9 +49,8 @@ class ResNet {
   ResNet(const Scope& scope, const PyramidOptions& options);
 
   /// (N, 3, H, W), H and W multiples of 32 -> C2..C5, or C2..C4 where regions have the last stage
-  std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
-
-  std::vector<onnx::Value> operator()(const onnx::Value& x) const;
+  template <class X>
+  std::vector<X> operator()(const X& x, const NormPass& pass) const;
 
   /// Channels of C2..C5.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }

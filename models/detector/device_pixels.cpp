@@ -20,7 +20,7 @@ DevicePixels::~DevicePixels() {
     if (copied && !copied->query()) copied->synchronize();
   } catch (...) {
     // A fault of the device, which its next call reports. Giving memory back would throw again
-    // here, where nobody can catch it, before the training's own message: it is left to the end.
+    // here, where no caller can catch it, before the training's own message: it is left to the end.
     static_cast<void>(pixels.unsafeReleaseTensorImpl());
   }
 }

@@ -1,4 +1,4 @@
-// What a detector says of a training step besides its losses: accuracies, recall, counts.
+// What a detector reports of a training step besides its losses: accuracies, recall, counts.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ void check_fits(const NamedTensors& living, const NamedTensors& saved, const std
 /// Copies `saved` into `living`. Throws Error, before anything is copied, if they do not fit.
 void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
 
-/// The same for a model's parameters; tells it that they have changed.
+/// Restores a model's parameters and calls parameters_changed().
 void restore(Detector& model, const NamedTensors& saved);
 
 /// A model's parameters by name; shares their memory.

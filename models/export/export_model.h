@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "millrace/dataflow/detection/data_options.h"
@@ -15,7 +14,7 @@ namespace millrace {
 
 /// What an ONNX file takes and how it gives masks.
 struct ExportOptions {
-  /// False: `image` (H, W, 3) of any size, which the graph resizes as [data] says. True: `images`
+  /// False: `image` (H, W, 3) of any size, which the graph resizes by [data]. True: `images`
   /// (N, H, W, 3), resized and padded before, and their `sizes` (N, 2).
   bool padded = false;
   /// Masks over the whole image, uint8, instead of probabilities over each box.

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -30,7 +29,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Tensors3 = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-/// Of z cut to -87 .. 87, by its bits: a comparison of floats keeps loops from becoming vectors.
+/// Sigmoid of z in -87 .. 87, by bits: a comparison of floats keeps loops from becoming vectors.
 inline float sigmoid(float z) {
   constexpr int kSign = std::numeric_limits<int>::min();
   const int bits = std::bit_cast<int>(z);

@@ -87,17 +87,14 @@ struct Init {
 
 enum class Activation { none, relu, silu };
 
-/// What follows a layer, in place on its output.
-struct After {
-  at::Tensor add = {};  // of the output's shape, added to it; undefined: nothing
+/// What follows a layer, in place on its output. X: at::Tensor, or onnx::Value in a graph.
+template <class X>
+struct AfterOf {
+  X add = {};  // of the output's shape, added to it; undefined: nothing
   Activation activation = Activation::none;  // after the sum
 };
-
-/// The same in a graph.
-struct AfterNode {
-  onnx::Value add = {};
-  Activation activation = Activation::none;
-};
+using After = AfterOf<at::Tensor>;
+using AfterNode = AfterOf<onnx::Value>;
 
 // Layers are called on tensors or, to add their nodes to a graph, on its values.
 
@@ -185,8 +182,11 @@ class ConvNorm {
   /// Of all levels of a pyramid, each normalised by itself.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps, const NormPass& pass,
                                      Activation activation) const;
-  /// By running statistics.
+  /// By running statistics, whatever the pass.
   onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
+  onnx::Value operator()(const onnx::Value& x, const NormPass&, const AfterNode& after = {}) const {
+    return (*this)(x, after);
+  }
 
  private:
   at::Tensor group_norm(const at::Tensor& y, const After& after) const;

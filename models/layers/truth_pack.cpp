@@ -2,6 +2,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -10,12 +11,6 @@
 
 namespace millrace {
 namespace {
-
-at::Tensor longs_of(const std::vector<std::int64_t>& values) {
-  auto result = at::empty({std::ssize(values)}, at::kLong);
-  std::copy(values.begin(), values.end(), result.mutable_data_ptr<std::int64_t>());
-  return result;
-}
 
 /// The tables that follow from the others, all of them on the CPU.
 void complete(TruthPack& pack, const std::vector<Truth>& truths) {
@@ -53,11 +48,10 @@ void complete(TruthPack& pack, const std::vector<Truth>& truths) {
     pack.padded[image].narrow(0, 0, count).copy_(pack.boxes.narrow(0, first, count));
     pack.present[image].narrow(0, 0, count).fill_(true);
   }
-  pack.begins = longs_of(begins);
-  pack.polygon_begins = longs_of(polygon_begins);
-  pack.object_begins = longs_of(object_begins);
-  pack.points = at::empty({std::ssize(points) / 2, 2}, at::kDouble);
-  std::copy(points.begin(), points.end(), pack.points.mutable_data_ptr<double>());
+  pack.begins = at::tensor(begins, at::kLong);
+  pack.polygon_begins = at::tensor(polygon_begins, at::kLong);
+  pack.object_begins = at::tensor(object_begins, at::kLong);
+  pack.points = at::tensor(points, at::kDouble).view({-1, 2});
 }
 
 void upload(TruthPack& pack, at::Device device) {
@@ -93,9 +87,8 @@ std::vector<Truth> truths_of(const Batch& batch, at::Device device) {
     counts.push_back(std::ssize(labels) - first);
     truths.push_back(std::move(truth));
   }
-  pack->boxes = at::empty({std::ssize(labels), 4}, at::kFloat);
-  std::copy(boxes.begin(), boxes.end(), pack->boxes.mutable_data_ptr<float>());
-  pack->labels = longs_of(labels);
+  pack->boxes = at::tensor(boxes, at::kFloat).view({-1, 4});
+  pack->labels = at::tensor(labels, at::kLong);
   const auto share_out = [&] {
     std::int64_t first = 0;
     for (std::size_t image = 0; image < truths.size(); first += counts[image++]) {

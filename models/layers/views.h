@@ -25,7 +25,7 @@ std::vector<View> views_of(const DetectionOptions& options);
 /// what is padded to one size is so in every view. Without objects: views are for detecting.
 Batch seen(const Batch& batch, const View& view);
 
-/// The same in a graph.
+/// A view in a graph.
 struct ViewNodes {
   onnx::Value pixels, sizes;  // as in onnx::Images
   onnx::Value padded;         // a list of height and width

@@ -211,13 +211,6 @@ Found BoxStages::candidates(const at::Tensor& scores, const at::Tensor& deltas,
   return {boxes.index({row, group}), scores.index({row, label}), label};
 }
 
-Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
-                        const at::Tensor& proposals, const ImageSize& size,
-                        const DetectionOptions& detection) const {
-  return best_detections(candidates(scores, deltas, proposals, detection), size, boxes_.offset,
-                         detection);
-}
-
 FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const ProposalNodes& proposals,
                              const onnx::Value& limits, const DetectionOptions& detection) const {
   refuse_soft_nms(detection);

@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "millrace/models/maskrcnn/box_head.h"
@@ -69,10 +68,10 @@ class BoxStages {
   std::vector<Found> detect(const Features& features, const std::vector<at::Tensor>& proposals,
                             const DetectionOptions& detection) const;
 
-  /// Detections of one image from the probabilities (P, K) and the last stage's deltas of its
-  /// proposals (P, 4).
-  Found detect(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
-               const ImageSize& size, const DetectionOptions& detection) const;
+  /// What reaches the score threshold, before NMS, from the probabilities (P, K) and the last
+  /// stage's deltas of an image's proposals (P, 4).
+  Found candidates(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
+                   const DetectionOptions& detection) const;
 
   /// Detections in a graph; `limits` (N, 4): width, height, width, height.
   FoundNodes detect(const std::vector<onnx::Value>& maps, const ProposalNodes& proposals,
@@ -88,10 +87,6 @@ class BoxStages {
   SampledRegions with_shared(SampledRegions regions, const Features& features) const;
 
  private:
-  /// What reaches the score threshold, before NMS.
-  Found candidates(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
-                   const DetectionOptions& detection) const;
-
   /// The regions that a stage makes of those it has seen.
   SampledRegions refined(std::size_t stage, const at::Tensor& deltas, const SampledRegions& regions,
                          const std::vector<Truth>& truths) const;

@@ -1,11 +1,9 @@
 #include "millrace/models/maskrcnn/mask_targets.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <torch/library.h>
 
@@ -196,19 +194,6 @@ at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
                                    static_cast<std::uint32_t>(truth.width)));
   }
   return uploaded({at::cat(targets)}, boxes.device())[0];
-}
-
-at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
-                        const at::Tensor& boxes, std::int64_t size, MaskTarget kind, double height,
-                        double width) {
-  const auto count = std::ssize(shapes);
-  const std::vector<Truth> truths{{.boxes = at::zeros({count, 4}, boxes.options()),
-                                   .labels = at::zeros({count}, boxes.options().dtype(at::kLong)),
-                                   .segmentations = shapes,
-                                   .height = height,
-                                   .width = width}};
-  return mask_targets(*pack_of(truths), truths, at::arange(count, boxes.options().dtype(at::kLong)),
-                      boxes, size, kind);
 }
 
 }  // namespace millrace

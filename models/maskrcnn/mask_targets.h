@@ -23,10 +23,4 @@ at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
                         const at::Tensor& objects, const at::Tensor& boxes, std::int64_t size,
                         MaskTarget kind);
 
-/// The same of one image: shapes (F) in the pixels of their boxes (F, 4) -> (F, size, size) float.
-/// The image is height x width.
-at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
-                        const at::Tensor& boxes, std::int64_t size, MaskTarget kind, double height,
-                        double width);
-
 }  // namespace millrace

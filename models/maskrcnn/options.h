@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "millrace/models/maskrcnn/box_stages.h"
 #include "millrace/models/maskrcnn/mask_head.h"
@@ -32,11 +31,11 @@ struct MaskRcnnOptions : PyramidDetectorOptions {
   /// The offset from a label to its place among the heads' classes.
   std::int64_t first_class() const { return background == Background::first ? 1 : 0; }
 
-  /// Of the first map that has anchors.
+  /// The stride of the first map that has anchors.
   std::int64_t finest_stride() const { return pyramid.has_pyramid() ? 4 : 16; }
 };
 
-/// The same without masks.
+/// Mask R-CNN without masks.
 struct FasterRcnnOptions : MaskRcnnOptions {
   FasterRcnnOptions() { masks = false; }
 };

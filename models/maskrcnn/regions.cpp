@@ -17,6 +17,8 @@ namespace millrace {
 
 namespace {
 
+constexpr std::int64_t kStrideOfP2 = 4, kStrideOfC4 = 16;
+
 /// The smallest area of a region of each level above the first: what region_levels decides, without
 /// its logarithm, which other libraries round otherwise.
 std::array<float, 3> areas_of_levels(const PoolOptions& options) {
@@ -66,13 +68,6 @@ at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
   return level.floor().clamp(2, 5).nan_to_num(2).to(at::kLong);
 }
 
-at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,
-                        std::int64_t size, const PoolOptions& options) {
-  return roi_align(at::TensorList(features).slice(0, 4), rois,
-                   region_levels(rois.narrow(1, 1, 4), options) - 2,
-                   {size, size, 1.0 / 4, options.sampling_ratio, options.aligned});
-}
-
 at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
   std::vector<at::Tensor> rois;
   for (std::size_t i = 0; i < boxes.size(); ++i)
@@ -84,7 +79,7 @@ at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
 
 namespace {
 
-/// Nodes of ROIAlign on one map, with so many pixels of the image per cell of the map.
+/// Nodes of ROIAlign on one map, whose cells have `stride` pixels of the image.
 onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::Value& images,
                   std::int64_t size, std::int64_t stride, const PoolOptions& options) {
   return map.graph->add(
@@ -97,8 +92,7 @@ onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::
        {"spatial_scale", 1.F / static_cast<float>(stride)}});
 }
 
-}  // namespace
-
+/// features P2..P5 -> (P, C, size, size)
 onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
                          std::int64_t size, const PoolOptions& options) {
   auto& g = *regions.boxes.graph;
@@ -118,7 +112,7 @@ onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionN
     const auto row = onnx::squeeze(onnx::places_of(own), {1});
     rows.push_back(row);
     pooled.push_back(align(features[level], onnx::gather(regions.boxes, row, 0),
-                           onnx::gather(regions.images, row, 0), size, std::int64_t{4} << level,
+                           onnx::gather(regions.images, row, 0), size, kStrideOfP2 << level,
                            options));
   }
   // Back from the levels' order to that of the regions.
@@ -128,26 +122,26 @@ onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionN
   return onnx::gather(onnx::concat(pooled, 0), inverse, 0);
 }
 
-namespace {
-
-constexpr std::int64_t kStrideOfC4 = 16;
-
 }  // namespace
 
 at::Tensor RegionPooler::operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
                                     std::int64_t size, const NormPass& pass) const {
-  if (!has_last_stage()) return pool_regions(maps, rois, size, options_);
-  const auto pooled =
-      roi_align(maps, rois, /*levels=*/{},
-                {size, size, 1.0 / kStrideOfC4, options_.sampling_ratio, options_.aligned});
-  return through(last_stage_, pooled, pass);
+  const auto pooled = [&](at::TensorList own, const at::Tensor& levels, std::int64_t stride) {
+    return roi_align(
+        own, rois, levels,
+        {size, size, 1.0 / static_cast<double>(stride), options_.sampling_ratio, options_.aligned});
+  };
+  if (has_last_stage()) return through(last_stage_, pooled(maps, /*levels=*/{}, kStrideOfC4), pass);
+  return pooled(at::TensorList(maps).slice(0, 4), region_levels(rois.narrow(1, 1, 4), options_) - 2,
+                kStrideOfP2);
 }
 
 onnx::Value RegionPooler::operator()(const std::vector<onnx::Value>& maps,
                                      const RegionNodes& regions, std::int64_t size) const {
   if (!has_last_stage()) return pool_regions(maps, regions, size, options_);
   return through(last_stage_,
-                 align(maps[0], regions.boxes, regions.images, size, kStrideOfC4, options_));
+                 align(maps[0], regions.boxes, regions.images, size, kStrideOfC4, options_),
+                 NormPass{});
 }
 
 }  // namespace millrace

@@ -35,32 +35,24 @@ struct PoolOptions {
 /// The pyramid level of each box, (R) int64 in 2..5 (Lin et al. 2017, equation 1).
 at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options);
 
-/// features P2..P5 (N, C, H_l, W_l); rois (R, 5): image index, x1 y1 x2 y2 -> (R, C, size, size)
-at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,
-                        std::int64_t size, const PoolOptions& options);
-
 /// Regions of N images in a graph: P in all, image after image.
 struct RegionNodes {
   onnx::Value boxes;   // (P, 4)
   onnx::Value images;  // (P) int64
 };
 
-/// features P2..P5 -> (P, C, size, size)
-onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
-                         std::int64_t size, const PoolOptions& options);
-
 /// Takes the features of regions from the maps that heads look at.
 class RegionPooler {
  public:
-  /// Of a pyramid: each region from the level that fits its size.
+  /// Pools from a pyramid: each region from the level of P2..P5 that fits its size.
   RegionPooler(const PoolOptions& options) : options_(options) {}
 
-  /// Of C4: then through the backbone's last stage, which halves the sides (detectron2's
+  /// Pools from C4, then through the backbone's last stage, which halves the sides (detectron2's
   /// Res5ROIHeads).
   RegionPooler(const PoolOptions& options, ResidualStage last_stage)
       : options_(options), last_stage_(std::move(last_stage)) {}
 
-  /// rois (R, 5) -> (R, C, side(size), side(size))
+  /// rois (R, 5): image index, x1 y1 x2 y2 -> (R, C, side(size), side(size))
   at::Tensor operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
                         std::int64_t size, const NormPass& pass) const;
   onnx::Value operator()(const std::vector<onnx::Value>& maps, const RegionNodes& regions,

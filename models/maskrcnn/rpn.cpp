@@ -11,7 +11,6 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "millrace/base/options.h"
@@ -153,13 +152,10 @@ Rpn::Output Rpn::operator()(const Features& features) const {
 
 Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& output,
                                         const Drawn& drawn) const {
-  if (predicts_once_more(features)) return predict_once_more(features, drawn);
-  return {
-      output.logits.flatten().index_select(0, drawn.rows),
-      output.deltas.reshape({-1, 4}).index_select(0, drawn.rows.index_select(0, drawn.foreground))};
-}
-
-Rpn::Predicted Rpn::predict_once_more(const Features& features, const Drawn& drawn) const {
+  if (!predicts_once_more(features))
+    return {output.logits.flatten().index_select(0, drawn.rows),
+            output.deltas.reshape({-1, 4}).index_select(
+                0, drawn.rows.index_select(0, drawn.foreground))};
   const auto cells = logits_.weight.size(0);
   const auto places = places_of(drawn.rows, features.maps, cells);
   const auto rows = [](const at::Tensor& values) {  // (R, C, H, W) -> (R, H W C)
@@ -170,7 +166,7 @@ Rpn::Predicted Rpn::predict_once_more(const Features& features, const Drawn& dra
   const auto logits = linear(hidden, rows(logits_.weight), logits_.bias)
                           .gather(1, places.cell.unsqueeze(1))
                           .squeeze(1);
-  // Of all drawn, as many each step: oneDNN compiles a product for each shape.
+  // Uses all sampled anchors, so that the shape is constant: oneDNN compiles one for each shape.
   const auto own = places.cell.index_select(0, drawn.foreground).view({-1, 1, 1});
   const auto deltas = linear(hidden, rows(deltas_.weight), deltas_.bias)
                           .view({drawn.rows.size(0), cells, 4})

@@ -97,7 +97,6 @@ class Rpn {
   /// 0037).
   Predicted sampled_predictions(const Features& features, const Output& output,
                                 const Drawn& drawn) const;
-  Predicted predict_once_more(const Features& features, const Drawn& drawn) const;
 
   RpnOptions options_;
   BoxCoder coder_;

@@ -5,7 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -16,73 +16,28 @@
 namespace millrace::onnx {
 namespace {
 
-/// Least and most inputs of the operators that layers use, as of opset 17.
-const std::map<std::string, std::pair<std::size_t, std::size_t>> kOperators = {
-    {"Abs", {1, 1}},
-    {"Add", {2, 2}},
-    {"And", {2, 2}},
-    {"AveragePool", {1, 1}},
-    {"BatchNormalization", {5, 5}},
-    {"Cast", {1, 1}},
-    {"Ceil", {1, 1}},
-    {"Concat", {1, SIZE_MAX}},
-    {"Conv", {2, 3}},
-    {"ConvTranspose", {2, 3}},
-    {"Cos", {1, 1}},
-    {"Div", {2, 2}},
-    {"Equal", {2, 2}},
-    {"Erf", {1, 1}},
-    {"Exp", {1, 1}},
-    {"Expand", {2, 2}},
-    {"Flatten", {1, 1}},
-    {"Floor", {1, 1}},
-    {"Gather", {2, 2}},
-    {"GatherND", {2, 2}},
-    {"Gemm", {2, 3}},
-    {"GreaterOrEqual", {2, 2}},
-    {"Greater", {2, 2}},
-    {"GridSample", {2, 2}},
-    {"Identity", {1, 1}},
-    {"InstanceNormalization", {3, 3}},
-    {"LayerNormalization", {2, 3}},
-    {"Less", {2, 2}},
-    {"Log", {1, 1}},
-    {"MatMul", {2, 2}},
-    {"Max", {1, SIZE_MAX}},
-    {"MaxPool", {1, 1}},
-    {"Min", {1, SIZE_MAX}},
-    {"Mod", {2, 2}},
-    {"Mul", {2, 2}},
-    {"Neg", {1, 1}},
-    {"NonMaxSuppression", {2, 5}},
-    {"NonZero", {1, 1}},
-    {"Not", {1, 1}},
-    {"Or", {2, 2}},
-    {"Pad", {2, 3}},
-    {"Range", {3, 3}},
-    {"ReduceMax", {1, 1}},
-    {"ReduceMean", {1, 1}},
-    {"ReduceMin", {1, 1}},
-    {"ReduceSum", {1, 2}},
-    {"Relu", {1, 1}},
-    {"Reshape", {2, 2}},
-    {"Resize", {1, 4}},
-    {"RoiAlign", {3, 3}},
-    {"Round", {1, 1}},
-    {"ScatterElements", {3, 3}},
-    {"ScatterND", {3, 3}},
-    {"Shape", {1, 1}},
-    {"Sigmoid", {1, 1}},
-    {"Sin", {1, 1}},
-    {"Slice", {3, 5}},
-    {"Softmax", {1, 1}},
-    {"Split", {1, 2}},
-    {"Squeeze", {1, 2}},
-    {"Sub", {2, 2}},
-    {"TopK", {2, 2}},
-    {"Transpose", {1, 1}},
-    {"Unsqueeze", {2, 2}},
-    {"Where", {3, 3}},
+/// Operators that layers use, as of opset 17, by the number of their inputs.
+struct Arity {
+  std::size_t least, most;
+  std::set<std::string_view> operators;
+};
+const std::vector<Arity> kArities = {
+    {1, 1, {"Abs",     "AveragePool", "Cast",       "Ceil",      "Cos",     "Erf",   "Exp",
+            "Flatten", "Floor",       "Identity",   "Log",       "MaxPool", "Neg",   "NonZero",
+            "Not",     "ReduceMax",   "ReduceMean", "ReduceMin", "Relu",    "Round", "Shape",
+            "Sigmoid", "Sin",         "Softmax",    "Transpose"}},
+    {1, 2, {"ReduceSum", "Split", "Squeeze"}},
+    {1, 4, {"Resize"}},
+    {1, SIZE_MAX, {"Concat", "Max", "Min"}},
+    {2,
+     2,
+     {"Add", "And", "Div", "Equal", "Expand", "Gather", "GatherND", "GreaterOrEqual", "Greater",
+      "GridSample", "Less", "MatMul", "Mod", "Mul", "Or", "Reshape", "Sub", "TopK", "Unsqueeze"}},
+    {2, 3, {"Conv", "ConvTranspose", "Gemm", "LayerNormalization", "Pad"}},
+    {2, 5, {"NonMaxSuppression"}},
+    {3, 3, {"InstanceNormalization", "Range", "RoiAlign", "ScatterElements", "ScatterND", "Where"}},
+    {3, 5, {"Slice"}},
+    {5, 5, {"BatchNormalization"}},
 };
 
 // Numbers of fields in onnx.proto.
@@ -130,30 +85,20 @@ enum TensorTypeField { kElementType = 1, kShape = 2 };
 enum ShapeField { kDim = 1 };
 enum DimField { kDimValue = 1, kDimName = 2 };
 
-at::ScalarType torch_type(Type type) {
-  switch (type) {
-    case Type::f32:
-      return at::kFloat;
-    case Type::u8:
-      return at::kByte;
-    case Type::i32:
-      return at::kInt;
-    case Type::i64:
-      return at::kLong;
-    case Type::boolean:
-      return at::kBool;
-    case Type::f16:
-      return at::kHalf;
-    case Type::f64:
-      return at::kDouble;
-  }
+constexpr std::pair<Type, at::ScalarType> kTypes[] = {
+    {Type::f32, at::kFloat}, {Type::u8, at::kByte},      {Type::i32, at::kInt},
+    {Type::i64, at::kLong},  {Type::boolean, at::kBool}, {Type::f16, at::kHalf},
+    {Type::f64, at::kDouble}};
+
+at::ScalarType torch_type(Type wanted) {
+  for (const auto& [type, of_torch] : kTypes)
+    if (type == wanted) return of_torch;
   throw std::logic_error("onnx: no such type");
 }
 
 Type type_of(const at::Tensor& tensor) {
-  for (const auto type :
-       {Type::f32, Type::u8, Type::i32, Type::i64, Type::boolean, Type::f16, Type::f64})
-    if (torch_type(type) == tensor.scalar_type()) return type;
+  for (const auto& [type, of_torch] : kTypes)
+    if (of_torch == tensor.scalar_type()) return type;
   throw std::logic_error("onnx: a tensor of this type cannot be stored");
 }
 
@@ -221,12 +166,10 @@ std::string Graph::unique(const std::string& wanted) {
   }
 }
 
-Value Graph::make(const std::string& name, Type type) { return {this, name, type}; }
-
 Value Graph::input(const std::string& name, Type type, const Dimensions& shape, std::string doc) {
   if (!names_.insert(name).second) throw std::logic_error("onnx: two values named " + name);
   inputs_.push_back({name, type, shape, std::move(doc)});
-  return make(name, type);
+  return {this, name, type};
 }
 
 void Graph::output(const std::string& name, const Value& value, const Dimensions& shape,
@@ -240,11 +183,11 @@ void Graph::output(const std::string& name, const Value& value, const Dimensions
 std::vector<Value> Graph::add_several(const std::string& op, const std::vector<Value>& inputs,
                                       const Attributes& attributes,
                                       const std::vector<Type>& types) {
-  const auto known = kOperators.find(op);
-  if (known == kOperators.end())
+  const auto known = std::ranges::find_if(
+      kArities, [&](const Arity& arity) { return arity.operators.contains(op); });
+  if (known == kArities.end())
     throw std::logic_error("onnx: the operator " + op + " is not listed (graph.cpp)");
-  const auto [least, most] = known->second;
-  if (inputs.size() < least || inputs.size() > most)
+  if (inputs.size() < known->least || inputs.size() > known->most)
     throw std::logic_error(fmt::format("onnx: {} does not take {} inputs", op, inputs.size()));
   Node node{op, unique(place_.empty() ? op : place_ + "/" + op), {}, {}, attributes};
   for (const auto& input : inputs) {
@@ -257,7 +200,7 @@ std::vector<Value> Graph::add_several(const std::string& op, const std::vector<V
     // The first output is named as its node: names of nodes and of values are apart in ONNX.
     const auto name = i == 0 ? node.name : unique(fmt::format("{}:{}", node.name, i));
     node.outputs.push_back(name);
-    results.push_back(make(name, types[i]));
+    results.push_back({this, name, types[i]});
   }
   nodes_.push_back(std::move(node));
   return results;
@@ -273,14 +216,18 @@ Value Graph::store(const at::Tensor& tensor, const std::string& name) {
   const auto values = tensor.detach().cpu().contiguous(at::MemoryFormat::Contiguous);
   const auto type = type_of(values);
   tensors_.push_back({unique(name), type, values.sizes().vec(), values});
-  return make(tensors_.back().name, type);
+  return {this, tensors_.back().name, type};
 }
 
-Value Graph::parameter(const at::Tensor& tensor) {
+const std::string& Graph::name_of(const at::Tensor& tensor) const {
   const auto found = parameter_names_.find(tensor.unsafeGetTensorImpl());
   if (found == parameter_names_.end())
     throw std::logic_error("onnx: a tensor that is no parameter of the model");
-  const auto& name = found->second;
+  return found->second;
+}
+
+Value Graph::parameter(const at::Tensor& tensor) {
+  const auto& name = name_of(tensor);
   if (const auto shared = shared_.find(name); shared != shared_.end()) return shared->second;
   // Weights are many; scales, shifts and statistics are few, and small in fp16's sense.
   const bool narrow = storage_ == Storage::fp16 && tensor.dim() > 1;
@@ -294,10 +241,8 @@ Value Graph::parameter(const at::Tensor& tensor) {
 }
 
 std::string Graph::layer_of(const at::Tensor& tensor) const {
-  const auto found = parameter_names_.find(tensor.unsafeGetTensorImpl());
-  if (found == parameter_names_.end())
-    throw std::logic_error("onnx: a tensor that is no parameter of the model");
-  return found->second.substr(0, found->second.rfind('.'));
+  const auto& name = name_of(tensor);
+  return name.substr(0, name.rfind('.'));
 }
 
 Value Graph::constant(const at::Tensor& tensor, const std::string& name) {

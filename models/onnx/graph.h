@@ -21,7 +21,7 @@ class Parameters;
 
 namespace millrace::onnx {
 
-/// Of a value's elements; numbers as in onnx.proto.
+/// The type of a value's elements; numbers as in onnx.proto.
 enum class Type { f32 = 1, u8 = 2, i32 = 6, i64 = 7, boolean = 9, f16 = 10, f64 = 11 };
 
 class Graph;
@@ -70,7 +70,7 @@ class Graph {
   /// Adds a node; the result has the type of the first input, or `type`.
   Value add(const std::string& op, const std::vector<Value>& inputs,
             const Attributes& attributes = {}, std::optional<Type> type = {});
-  /// The same for a node with several outputs.
+  /// Adds a node with several outputs.
   std::vector<Value> add_several(const std::string& op, const std::vector<Value>& inputs,
                                  const Attributes& attributes, const std::vector<Type>& types);
 
@@ -110,8 +110,6 @@ class Graph {
                                            std::uint64_t inline_bytes = kInlineBytes) const;
   static constexpr std::uint64_t kInlineBytes = 1'900'000'000;
 
-  std::size_t node_count() const { return nodes_.size(); }
-
  private:
   struct Node {
     std::string op, name;
@@ -132,7 +130,8 @@ class Graph {
   };
 
   std::string unique(const std::string& wanted);
-  Value make(const std::string& name, Type type);
+  /// The name of a parameter.
+  const std::string& name_of(const at::Tensor& tensor) const;
   Value store(const at::Tensor& tensor, const std::string& name);
 
   const Parameters& parameters_;

@@ -1,7 +1,5 @@
 #include "millrace/models/onnx/operations.h"
 
-#include <cmath>
-
 namespace millrace::onnx {
 namespace {
 

@@ -71,7 +71,7 @@ Value resize_antialiased(const Value& image, const Value& size) {
              new_height = slice(size, 0, 0, 1), new_width = slice(size, 0, 1, 2);
   const auto lost = height - new_height;
   const auto columns_first = (lost > 0) && (lost - (width - new_width) * 2 > 0);
-  /// Rows as columns, if these come first.
+  /// Rows as columns, if columns are resized first.
   const auto turned = [&](const Value& x, const Value& rows, const Value& columns) {
     const auto i = unsqueeze(range(where(columns_first, columns, rows)), {1});
     const auto j = range(where(columns_first, rows, columns));

@@ -57,7 +57,7 @@ TORCH_LIBRARY(millrace, library) {
   library.def(
       "roi_align_backward(Tensor grad_output, Tensor rois, Tensor levels, int[] sizes, "
       "float scale, int sampling_ratio, bool aligned) -> Tensor[]");
-  // The same added to gradients of maps, float or double, channels last. For CPUs alone.
+  // roi_align_backward added to gradients of maps, float or double, channels last. For CPUs alone.
   library.def(
       "roi_align_add_gradients_(Tensor(a!)[] gradients, Tensor grad_output, Tensor rois, "
       "Tensor levels, float scale, int sampling_ratio, bool aligned) -> ()");

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -141,12 +142,6 @@ struct Ranks {
   }
 };
 
-at::Tensor as_tensor(const std::vector<std::int64_t>& values) {
-  auto result = at::empty({std::ssize(values)}, at::kLong);
-  std::copy(values.begin(), values.end(), result.mutable_data_ptr<std::int64_t>());
-  return result;
-}
-
 }  // namespace
 
 Lot lot_of(at::Tensor label, std::int64_t all, double fraction,
@@ -180,8 +175,8 @@ std::vector<Drawn> draw(const std::vector<Lot>& lots) {
     Ranks ranks(lots[i], total);
     total += 2 * lots[i].label.size(0);
     drawn[i].counts = std::move(ranks.counts);
-    numbers.push_back(as_tensor(ranks.wanted).view({-1, Ranks::kColumns}));
-    numbers.push_back(as_tensor(ranks.foreground));
+    numbers.push_back(at::tensor(ranks.wanted, at::kLong).view({-1, Ranks::kColumns}));
+    numbers.push_back(at::tensor(ranks.foreground, at::kLong));
   }
   numbers = uploaded(std::move(numbers), lots[0].label.device());
   for (std::size_t i = 0; i < lots.size(); ++i) {

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,7 +12,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/word_wrap.h"
-#include "millrace/models/predict/handles.h"
 #include "millrace/models/predict/millrace_predict.h"
 #include "millrace/models/predict/predictor.h"
 
@@ -28,6 +29,37 @@ struct Result {
   Prediction found;
   std::vector<std::string> counts;  // of each object's mask, once they were asked for
   std::mutex asks;
+};
+
+/// What handles of one type stand for: numbers in the shape of pointers, never given twice, so that
+/// a closed or made-up one is found out. Thread-safe.
+template <class Handle, class T>
+class Handles {
+ public:
+  Handle* add(std::shared_ptr<T> value) {
+    const std::scoped_lock lock(mutex_);
+    open_.emplace(++last_, std::move(value));
+    return reinterpret_cast<Handle*>(last_);
+  }
+
+  /// nullptr if it is not open.
+  std::shared_ptr<T> find(const Handle* handle) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = open_.find(reinterpret_cast<std::uintptr_t>(handle));
+    return found == open_.end() ? nullptr : found->second;
+  }
+
+  /// Forgets a handle; what it stood for, nullptr if it was not open.
+  std::shared_ptr<T> take(const Handle* handle) {
+    const std::scoped_lock lock(mutex_);
+    auto found = open_.extract(reinterpret_cast<std::uintptr_t>(handle));
+    return found ? std::move(found.mapped()) : nullptr;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uintptr_t, std::shared_ptr<T>> open_;
+  std::uintptr_t last_ = 0;
 };
 
 // Never destroyed: threads may call while the process ends.

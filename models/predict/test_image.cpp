@@ -4,7 +4,6 @@
 
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/image/image_file.h"

@@ -89,7 +89,7 @@ class RetinaNet final : public PyramidDetector {
   bool gives_masks() const override { return false; }
 
  private:
-  /// The network is asked for the maps of no image, whose sides tell where the anchors are.
+  /// Runs the network on a batch of no images: the sides of its maps place the anchors.
   Counts compute_counts(const Batch& batch, const StepInfo& step) const override {
     std::int64_t foreground = 0;
     if (is_by_batch()) {

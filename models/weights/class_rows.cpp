@@ -54,7 +54,7 @@ at::Tensor by_place(const at::Tensor& value, const ClassAxis& axis) {
   return value.reshape(shape);
 }
 
-/// The place of the background among so many; -1: none.
+/// The place of the background among `places`; -1 = none.
 std::int64_t background_place(const ClassAxis& axis, std::int64_t places) {
   if (axis.background == Background::none) return -1;
   return axis.background == Background::first ? 0 : places - 1;

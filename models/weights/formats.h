@@ -1,4 +1,4 @@
-// The files that weights come in, by their extensions. No code in them is ever run.
+// The files that weights come in, by their extensions. No code in them is run.
 #pragma once
 
 #include <filesystem>

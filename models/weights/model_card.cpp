@@ -60,7 +60,7 @@ TrainingRecord record_in(const Metadata& metadata) {
   }
 }
 
-/// The keys of a complete [data] that say how images are prepared for detection.
+/// The keys of a complete [data] that decide how images are prepared for detection.
 Config preparation_in(const Config& data) {
   Config kept;
   for (const auto* key :

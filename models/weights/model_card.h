@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-/// How weights came to be, for people. Nothing in it comes from a clock: the same training leaves
+/// How weights were trained, for people. Nothing in it comes from a clock: the same training leaves
 /// the same bytes.
 struct TrainingRecord {
   std::string data;                      // "sample/train2017"; empty: unknown

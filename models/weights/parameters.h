@@ -30,7 +30,7 @@ struct ClassAxis {
   Background background = Background::none;
   std::int64_t repeats = 1;
 
-  /// The number of classes without the background; -1 if none gives so many rows.
+  /// The number of classes without the background; -1 if no number gives `rows`.
   std::int64_t classes(std::int64_t rows) const {
     if (values == 0 || rows % (values * repeats) != 0) return -1;
     return rows / (values * repeats) - (background != Background::none);

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 51> kGlobals = {
     "torch.IntStorage", "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage",
     "torch.BoolStorage", "torch.float64", "torch.float32", "torch.float16", "torch.bfloat16",
     "torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool",
-    // torch, for what has no storage of its type: read as far as to say so
+    // torch, for what has no storage of its type: read in order to report it
     "torch._utils._rebuild_tensor_v3", "torch.storage.UntypedStorage", "torch.UntypedStorage",
     "torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz",
     "torch.float8_e8m0fnu",

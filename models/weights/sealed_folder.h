@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -54,7 +53,7 @@ class SealedState {
   nlohmann::json state_;
 };
 
-/// What a checkpoint says about a file in it.
+/// What a checkpoint records about a file in it.
 struct CheckpointOrigin {
   std::string config;                // TOML
   std::vector<std::string> classes;  // names in label order; empty: unknown

@@ -12,11 +12,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "millrace/models/layers/anchors.h"
-#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/nms.h"
 #include "millrace/models/ops/proposals.h"
 #include "millrace/models/ops/roi_align.h"
+#include "tests/support/mask_targets.h"
 
 namespace millrace {
 namespace {

@@ -18,7 +18,6 @@
 #include "millrace/models/detector/device_tools.h"
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/convolution.h"
-#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/focal_loss.h"
 #include "millrace/models/ops/matcher.h"
@@ -28,6 +27,7 @@
 #include "millrace/models/ops/sampling.h"
 #include "tests/gpu/on_device.h"
 #include "tests/models/operators.h"
+#include "tests/support/mask_targets.h"
 
 namespace millrace::testing {
 namespace {

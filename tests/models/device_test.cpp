@@ -7,13 +7,13 @@
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/detector/device_pixels.h"
 #include "millrace/models/detector/make_detector.h"
-#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/upload.h"
 #include "millrace/trainer/run/device.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/operators.h"
 #include "tests/models/other_device.h"
 #include "tests/models/small_batch.h"
+#include "tests/support/mask_targets.h"
 
 namespace millrace::testing {
 namespace {

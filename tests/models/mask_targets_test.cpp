@@ -1,4 +1,3 @@
-#include "millrace/models/maskrcnn/mask_targets.h"
 
 #include <ATen/ops/arange.h>
 #include <sys/resource.h>
@@ -8,6 +7,7 @@
 
 #include "millrace/models/ops/roi_align.h"
 #include "tests/models/operators.h"
+#include "tests/support/mask_targets.h"
 
 namespace millrace::testing {
 namespace {

@@ -151,12 +151,13 @@ TEST_F(InferenceParity, RegionsHaveTheSameLevelsFeaturesClassesAndBoxes) {
     const auto rois = as_rois(golden.of_images("rpn.proposals")),
                kept = rois.index_select(0, golden["roi.first_idx"]);
     EXPECT_TRUE(same(region_levels(rois.narrow(1, 1, 4), pool) - 2, golden["roi.levels"]));
-    const auto pooled =
-        pool_regions(features.maps, kept, model.options.box_stages.head.pooler_resolution, pool);
-    expect_map(pooled, golden, "roi.box_feats");
-    expect_map(pool_regions(features.maps, kept, model.options.mask_head.pooler_resolution, pool),
-               golden, "roi.mask_feats");
-    EXPECT_TRUE(agrees(model.box_stages.head(0).hidden(pooled, {}), golden, "roi.fc7"));
+    const auto pooled = [&](std::int64_t size) {
+      return RegionPooler(pool)(features.maps, kept, size, NormPass{});
+    };
+    const auto of_boxes = pooled(model.options.box_stages.head.pooler_resolution);
+    expect_map(of_boxes, golden, "roi.box_feats");
+    expect_map(pooled(model.options.mask_head.pooler_resolution), golden, "roi.mask_feats");
+    EXPECT_TRUE(agrees(model.box_stages.head(0).hidden(of_boxes, {}), golden, "roi.fc7"));
 
     const auto output = model.box_stages.output(features, rois, /*stage=*/0, NormPass{});
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
@@ -177,9 +178,11 @@ TEST_F(InferenceParity, DetectionsFromRecordedLogits) {
           golden["roi.class_logits"].narrow(0, first, count),
           golden["roi.box_deltas"].narrow(0, first, count).view({-1, classes, 4})};
       first += count;
+      const auto& detection = model.options.detection;
       const auto found =
-          model.box_stages.detect(model.box_stages.head(0).scores(output), output.deltas,
-                                  proposals[i], sizes[i], model.options.detection);
+          best_detections(model.box_stages.candidates(model.box_stages.head(0).scores(output),
+                                                      output.deltas, proposals[i], detection),
+                          sizes[i], model.options.boxes.offset, detection);
       const auto det = "det" + std::to_string(i);
       EXPECT_TRUE(same(found.labels + 1, golden[det + ".labels"]));
       EXPECT_TRUE(agrees(found.scores, golden, det + ".scores"));

@@ -12,10 +12,10 @@
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/layers/objects.h"
 #include "millrace/models/maskrcnn/mask_head.h"
-#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/options.h"
 #include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
+#include "tests/support/mask_targets.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {

@@ -7,13 +7,13 @@
 
 #include "millrace/models/layers/anchors.h"
 #include "millrace/models/layers/losses.h"
-#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/nms.h"
 #include "millrace/models/ops/roi_align.h"
 #include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
+#include "tests/support/mask_targets.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {

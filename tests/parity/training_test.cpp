@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "millrace/models/detector/make_detector.h"
-#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/regions.h"
 #include "tests/parity/training_parts.h"
+#include "tests/support/mask_targets.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {

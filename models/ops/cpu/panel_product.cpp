@@ -23,7 +23,7 @@ struct Product {
 };
 
 /// kRows rows of y in registers over all of the depth, two vectors of kLanes columns at a time.
-/// Of kTransposed a, only the first panel is read.
+/// If kTransposed, only the first panel of a is read.
 template <int kLanes, int kRows, bool kTransposed>
 [[gnu::always_inline]] inline void multiply_rows(const Product& p) {
   using Lanes = typename Vector<kLanes>::Type;
@@ -63,6 +63,7 @@ using Kernel = void (*)(const Product&);
 #if defined(__x86_64__)
 struct Avx512 {
   static constexpr int kMost = 14;
+  static constexpr bool kFast = true;
   template <int kRows, bool kTransposed>
   [[gnu::target("avx512f")]] static void run(const Product& p) {
     multiply_rows<16, kRows, kTransposed>(p);
@@ -71,6 +72,7 @@ struct Avx512 {
 
 struct Avx2 {
   static constexpr int kMost = 6;
+  static constexpr bool kFast = true;
   template <int kRows, bool kTransposed>
   [[gnu::target("avx2,fma")]] static void run(const Product& p) {
     multiply_rows<8, kRows, kTransposed>(p);
@@ -80,6 +82,7 @@ struct Avx2 {
 
 struct AnyProcessor {
   static constexpr int kMost = 6;
+  static constexpr bool kFast = false;
   template <int kRows, bool kTransposed>
   static void run(const Product& p) {
     multiply_rows<4, kRows, kTransposed>(p);
@@ -88,13 +91,14 @@ struct AnyProcessor {
 
 struct Kernels {
   std::int64_t most;
+  bool fast;
   std::array<std::array<Kernel, 15>, 2> of;  // [transposed][rows]
 };
 
 template <typename Processor>
 constexpr Kernels kernels() {
   return []<std::size_t... kRows>(std::index_sequence<kRows...>) {
-    Kernels k{Processor::kMost, {}};
+    Kernels k{Processor::kMost, Processor::kFast, {}};
     ((k.of[0][kRows + 1] = Processor::template run<kRows + 1, false>,
       k.of[1][kRows + 1] = Processor::template run<kRows + 1, true>),
      ...);
@@ -103,33 +107,15 @@ constexpr Kernels kernels() {
   (std::make_index_sequence<Processor::kMost>());
 }
 
-bool has_avx512() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f");
-#else
-  return false;
-#endif
-}
-
-bool has_avx2() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-  return false;
-#endif
-}
-
-Kernels choose_kernels() {
-#if defined(__x86_64__)
-  if (has_avx512()) return kernels<Avx512>();
-  if (has_avx2()) return kernels<Avx2>();
-#endif
-  return kernels<AnyProcessor>();
-}
-
 const Kernels& own_kernels() {
-  static const Kernels k = choose_kernels();
-  return k;
+  static const Kernels own = [] {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return kernels<Avx512>();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kernels<Avx2>();
+#endif
+    return kernels<AnyProcessor>();
+  }();
+  return own;
 }
 
 /// As equal parts as can be, since few rows use fewer of the processor's multiplications.
@@ -168,6 +154,6 @@ void multiply_transposed_panel(std::int64_t depth, const float* a, const float* 
   }
 }
 
-bool multiplies_panels() { return has_avx512() || has_avx2(); }
+bool multiplies_panels() { return own_kernels().fast; }
 
 }  // namespace millrace

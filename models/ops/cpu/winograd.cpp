@@ -58,7 +58,7 @@ Matrices transformed(const at::Tensor& weight) {
   return result;
 }
 
-/// The same filters turned by 180 degrees, as matrices (K, C): for gradients of inputs.
+/// Filters turned by 180 degrees, as matrices (K, C): for gradients of inputs.
 Matrices transformed_backward(const at::Tensor& weight) {
   const auto out = weight.size(0), in = weight.size(1);
   const auto result = filter_matrices(out, in);
@@ -74,7 +74,7 @@ Matrices transformed_backward(const at::Tensor& weight) {
   return result;
 }
 
-/// What comes after the sums.
+/// What follows the sums.
 struct Epilogue {
   const float* bias = nullptr;  // of each channel
   at::TensorList add = {};      // none, or one for each map

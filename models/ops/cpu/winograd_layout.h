@@ -24,7 +24,7 @@ constexpr std::int64_t padded(std::int64_t channels) {
 /// A matrix of floats for each place, in panels; columns are padded.
 class Matrices {
  public:
-  /// `clear`: all zero, where padding is read that nobody writes.
+  /// `clear`: all zero, if padding is read that is never written.
   Matrices(std::int64_t rows, std::int64_t columns, bool clear)
       : rows_(rows),
         // A line more than the matrix has, since the 36 places of a row are written together, and
