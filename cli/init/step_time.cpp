@@ -23,7 +23,7 @@ class TimeWholeSteps final : public Callback {
  public:
   explicit TimeWholeSteps(StepTime& result) : result_(result) {}
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (ends_.empty())
       for (const auto& [name, value, kind] : state.scalars)
         if (name == "loss") result_.first_loss = value;
@@ -33,7 +33,7 @@ class TimeWholeSteps final : public Callback {
     if (timed >= kMostTimed || (timed >= kFewestTimed && ends_.back() > kLongest))
       state.stop("the steps were timed");
   }
-  void after_train(TrainState&) override {
+  void after_train(const TrainState&) override {
     std::vector<double> steps;
     for (auto i = kUntimed; i < ends_.size(); ++i) steps.push_back(ends_[i] - ends_[i - 1]);
     if (steps.empty()) return;
