@@ -52,7 +52,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
   AverageWeights(const AverageWeightsOptions& options, std::string name)
       : options_(options), name_(std::move(name)) {}
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     const auto loaded = std::exchange(all_, {});
     for (const auto& parameter : state.model.parameters()) {
       const auto value = parameter.value.detach();
@@ -69,7 +69,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
     restore(all_, loaded, "callback '" + name_ + "'");
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     const c10::NoGradGuard no_graph;
     const auto decay = options_.decay_at(static_cast<double>(state.at.step));
     at::_foreach_lerp_(averages_, values_, at::Scalar(1 - decay));
@@ -79,7 +79,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
   bool chief_only() const override { return false; }
 
   NamedTensors save_tensors() const override { return all_; }
-  void load_tensors(TrainState&, const NamedTensors& tensors) override { all_ = tensors; }
+  void load_tensors(const TrainState&, const NamedTensors& tensors) override { all_ = tensors; }
 
  private:
   AverageWeightsOptions options_;

@@ -45,28 +45,28 @@ class SaveCheckpoints final : public Callback, public SavesState {
     if (!options.keep_every.empty()) for_good_.emplace(parse_period(options.keep_every));
   }
 
-  void before_train(TrainState& state) override { saved_step_ = state.at.step; }
+  void before_train(const TrainState& state) override { saved_step_ = state.at.step; }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (is_late_ && state.at.bad_in_a_row == 0) save(state);
     if (!for_good_ || !for_good_->is_due(state)) return;
     kept_.insert(state.at.step);
     state.save_checkpoint();
   }
 
-  void trigger(TrainState& state) override {
+  void trigger(const TrainState& state) override {
     // Bad steps may be the start of a divergence: the checkpoints to return to stay.
     is_late_ = state.at.bad_in_a_row > 0;
     if (!is_late_) save(state);
   }
 
-  void after_train(TrainState& state) override {
+  void after_train(const TrainState& state) override {
     // After an exception the state may be worthless: it must not push good checkpoints out.
     if (state.failure.empty() && state.stop_reason() != kDivergence && saved_step_ != state.at.step)
       save(state);
   }
 
-  void on_checkpoint(TrainState& state, const fs::path& folder) override {
+  void on_checkpoint(const TrainState& state, const fs::path& folder) override {
     saved_step_ = step_of(folder);
     spdlog::info("saved {}", folder.string());
     if (keep_ > 0) remove_old(state, folder.parent_path());
@@ -76,12 +76,12 @@ class SaveCheckpoints final : public Callback, public SavesState {
     if (kept_.empty()) return {};
     return {{"kept", kept_}};
   }
-  void load_state(TrainState&, const nlohmann::json& saved) override {
+  void load_state(const TrainState&, const nlohmann::json& saved) override {
     saved.at("kept").get_to(kept_);
   }
 
  private:
-  void save(TrainState& state) {
+  void save(const TrainState& state) {
     is_late_ = false;
     state.save_checkpoint();
   }

@@ -101,7 +101,7 @@ class EvaluateDetector final : public Callback,
 
   explicit EvaluateDetector(Options options) : options_(std::move(options)) {}
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     if (!state.validation) {
       spdlog::warn("no validation split (data.val): nothing will be evaluated");
       return;
@@ -135,17 +135,17 @@ class EvaluateDetector final : public Callback,
     }
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (runner_.has_failed()) collect(state);
   }
 
-  void trigger(TrainState& state) override {
+  void trigger(const TrainState& state) override {
     if (!state.validation) return;
     evaluate(state, state.now());
     if (runner_.is_running()) state.save_checkpoint();
   }
 
-  void after_train(TrainState& state) override {
+  void after_train(const TrainState& state) override {
     // Scores taken now would depend on how fast they came: a resumed run evaluates again.
     if (state.is_interrupted()) runner_.cancel();
     if (!state.failure.empty() && state.cluster->size() > 1) return runner_.cancel();
@@ -181,7 +181,7 @@ class EvaluateDetector final : public Callback,
     for (const auto& [of, held] : owed_) owed.push_back({of.step, of.progress});
     return {{"owed", owed}, {"history", history_.state()}};
   }
-  void load_state(TrainState&, const nlohmann::json& saved) override {
+  void load_state(const TrainState&, const nlohmann::json& saved) override {
     for (const auto& of : saved.at("owed")) owed_.push_back({{of.at(0), of.at(1)}, nullptr});
     history_.load(saved.at("history"));
   }
@@ -202,7 +202,7 @@ class EvaluateDetector final : public Callback,
   }
 
   /// Takes the scores of the evaluation before, then starts that of `of`.
-  void evaluate(TrainState& state, const Moment& of) {
+  void evaluate(const TrainState& state, const Moment& of) {
     owed_.push_back({of, state.hold_checkpoint(of.step)});
     if (runner_.is_running() && !collect(state)) return;
     if (stop_at_targets(state)) return;
@@ -245,7 +245,7 @@ class EvaluateDetector final : public Callback,
   }
 
   /// False if the process was asked to stop before there were scores.
-  bool collect(TrainState& state) {
+  bool collect(const TrainState& state) {
     const auto began = Clock::now();
     const auto of = runner_.of();
     const auto scores = naming(of, [&] { return runner_.take(state); });
@@ -280,7 +280,7 @@ class EvaluateDetector final : public Callback,
   }
 
   /// Ends training, with a checkpoint, if the last scores reach all targets.
-  bool stop_at_targets(TrainState& state) const {
+  bool stop_at_targets(const TrainState& state) const {
     const auto reached = history_.reach(options_.targets);
     if (!reached) return false;
     state.stop(fmt::format("the targets that it reached ({})", *reached));

@@ -22,14 +22,16 @@ class AskForFigures final : public Callback, public SavesState {
   using Options = FiguresOptions;
   static constexpr bool kByDefault = true;
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     if (is_due_) state.ask_for_figures();
   }
-  void after_step(TrainState&) override { is_due_ = false; }
-  void trigger(TrainState&) override { is_due_ = true; }
+  void after_step(const TrainState&) override { is_due_ = false; }
+  void trigger(const TrainState&) override { is_due_ = true; }
 
   nlohmann::json save_state() const override { return is_due_; }
-  void load_state(TrainState&, const nlohmann::json& saved) override { saved.get_to(is_due_); }
+  void load_state(const TrainState&, const nlohmann::json& saved) override {
+    saved.get_to(is_due_);
+  }
 
   // The detector of every rank counts its own share.
   bool chief_only() const override { return false; }

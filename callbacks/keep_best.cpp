@@ -28,13 +28,13 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
                         ": checkpoints themselves are called so; choose another name");
   }
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     // A killed process may have saved the checkpoint without getting to keep it.
     const auto saved = checkpoint_of(state.folder / "checkpoints", best_step_);
     if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);
   }
 
-  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+  void on_scalars(const TrainState& state, const Moment& of, const Scalars& scalars) override {
     const auto value = metric_.in(scalars);
     if (!value || !metric_.improves(*value)) return;
     best_step_ = of.step;
@@ -46,7 +46,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
                  metric_.name(), *value, of.step);
   }
 
-  void on_checkpoint(TrainState&, const fs::path& folder) override {
+  void on_checkpoint(const TrainState&, const fs::path& folder) override {
     if (step_of(folder) == best_step_) keep(folder);
   }
 
@@ -56,7 +56,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
     if (!metric_.best()) return {};
     return {{"best", *metric_.best()}, {"step", best_step_}};
   }
-  void load_state(TrainState&, const nlohmann::json& saved) override {
+  void load_state(const TrainState&, const nlohmann::json& saved) override {
     metric_.set_best(saved.at("best").get<double>());
     saved.at("step").get_to(best_step_);
   }

@@ -13,12 +13,12 @@ namespace {
 /// killed and resumed.
 class KeepLedger final : public Callback, public SavesState {
  public:
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     state.list_images();
     if (state.is_chief) file_.open(state, state.folder / "ledger.jsonl");
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (!state.is_chief) return;
     const nlohmann::ordered_json line = {
         {"step", state.at.step}, {"ranks", state.cluster->size()}, {"images", state.images}};
@@ -26,7 +26,7 @@ class KeepLedger final : public Callback, public SavesState {
   }
 
   nlohmann::json save_state() const override { return file_.state(); }
-  void load_state(TrainState&, const nlohmann::json& saved) override { file_.load(saved); }
+  void load_state(const TrainState&, const nlohmann::json& saved) override { file_.load(saved); }
 
   // Every rank says what it has.
   bool chief_only() const override { return false; }

@@ -71,7 +71,7 @@ class LiveEdit final : public Callback {
 
   explicit LiveEdit(const Options& options) : interval_(options.interval) {}
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     run_ = state.folder;
     file_ = run_ / "edit.toml";
     withdraw_at_start(state);
@@ -86,7 +86,7 @@ class LiveEdit final : public Callback {
                  file_.string());
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (seconds_since(looked_) >= interval_.seconds) {
       looked_ = Clock::now();
       look(state);
@@ -96,7 +96,7 @@ class LiveEdit final : public Callback {
 
  private:
   /// Those that are due: at the step of a checkpoint, the last may be newer than that.
-  void repeat_edits(TrainState& state) {
+  void repeat_edits(const TrainState& state) {
     std::size_t repeated = 0;
     for (; repeated < to_repeat_.size() && to_repeat_[repeated].after_step <= state.at.step;
          ++repeated)
@@ -105,13 +105,13 @@ class LiveEdit final : public Callback {
                      to_repeat_.begin() + static_cast<std::ptrdiff_t>(repeated));
   }
 
-  static void take(TrainState& state, const Edit& edit) {
+  static void take(const TrainState& state, const Edit& edit) {
     spdlog::info("edit: {} is {} instead of {} from step {} on", edit.name, edit.to,
                  state.hyper.at(edit.name), edit.after_step + 1);
     state.hyper.edit(edit.name, edit.to);
   }
 
-  void look(TrainState& state) try {
+  void look(const TrainState& state) try {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return seen_.clear();
     auto text = read_file(file_);
@@ -125,7 +125,7 @@ class LiveEdit final : public Callback {
 
   /// Applies all of a file, or nothing if something in it is wrong. Values wait until all edits of
   /// the journal are repeated.
-  void edit(TrainState& state, const std::string& text) {
+  void edit(const TrainState& state, const std::string& text) {
     const auto wishes = wishes_in(parse_config(text, file_.string()));
     for (const auto& [name, value] : wishes.values) state.hyper.check(name, value);
     for (const auto& name : wishes.withdrawn) static_cast<void>(state.hyper.at(name));
@@ -148,7 +148,7 @@ class LiveEdit final : public Callback {
   }
 
   /// What the file withdraws has no effect in the first steps either.
-  void withdraw_at_start(TrainState& state) try {
+  void withdraw_at_start(const TrainState& state) try {
     if (!fs::exists(file_)) return;
     for (const auto& name : wishes_in(parse_config(read_file(file_), file_.string())).withdrawn)
       withdraw(state, name);
@@ -179,7 +179,7 @@ class LiveEdit final : public Callback {
                  counted(static_cast<long long>(forgotten), "edit"), name, step);
   }
 
-  void withdraw(TrainState& state, const std::string& name) {
+  void withdraw(const TrainState& state, const std::string& name) {
     if (!is_edited(name)) return;
     forget_after(name, state.at.step);
     std::erase_if(to_repeat_, [&](const Edit& one) { return one.name == name; });

@@ -1,9 +1,6 @@
 // [callbacks.memory_checkpoint]: keeps the training in the memory of every host, so that little is
 // lost where checkpoints on disk are rare.
-#include <memory>
-
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -20,10 +17,8 @@ class SaveInMemory final : public Callback {
  public:
   using Options = MemoryCheckpointOptions;
 
-  void before_train(TrainState& state) override {
-    state.memory_checkpoints = std::make_unique<MemoryCheckpoints>(state.folder, *state.cluster);
-  }
-  void trigger(TrainState& state) override { state.save_in_memory(); }
+  void before_train(const TrainState& state) override { state.keep_in_memory(); }
+  void trigger(const TrainState& state) override { state.save_in_memory(); }
 
   // The memory of every host.
   bool chief_only() const override { return false; }

@@ -55,7 +55,7 @@ class DrawPictures final : public Callback {
         score_(options.score),
         stages_(options.stages) {}
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     if (stages_ && !state.model.gives_notes())
       throw ConfigError(fmt::format(
           "callbacks.pictures.stages: {} has no second stage, or merges several views of "
@@ -64,7 +64,7 @@ class DrawPictures final : public Callback {
   }
 
   /// An observer's failure ends no training.
-  void trigger(TrainState& state) override {
+  void trigger(const TrainState& state) override {
     if (!state.validation) return;
     try {
       draw_all(state);
@@ -74,12 +74,12 @@ class DrawPictures final : public Callback {
     }
   }
 
-  void after_train(TrainState& state) override {
+  void after_train(const TrainState& state) override {
     if (!folder_.empty()) spdlog::info("pictures are in {}", (state.folder / "pictures").string());
   }
 
  private:
-  void draw_all(TrainState& state) {
+  void draw_all(const TrainState& state) {
     const auto folder = state.folder / "pictures" / fmt::format("step-{:06}", state.at.step);
     make_writable_folder(folder);
     folder_ = folder;
@@ -105,7 +105,7 @@ class DrawPictures final : public Callback {
     const Objects &found, &proposals, &raw;
   };
 
-  void draw_or_warn(TrainState& state, std::int64_t image_id, const Seen& seen) const {
+  void draw_or_warn(const TrainState& state, std::int64_t image_id, const Seen& seen) const {
     const auto& split = state.validation->split;
     const auto& image = *split.annotations->find_image(image_id);
     const auto file = split.images / split.annotations->text(image.file_name);
@@ -116,7 +116,7 @@ class DrawPictures final : public Callback {
     }
   }
 
-  void draw(TrainState& state, const coco::Image& image, const std::filesystem::path& file,
+  void draw(const TrainState& state, const coco::Image& image, const std::filesystem::path& file,
             const Seen& seen) const {
     const auto& split = state.validation->split;
     const auto& truth = *split.annotations;

@@ -45,7 +45,7 @@ class TraceSteps final : public Callback {
   explicit TraceSteps(const Options& options)
       : first_(options.from_step), last_(options.from_step + options.steps - 1) {}
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     comes_ = state.at.step < first_ && first_ <= state.total_steps;
     if (state.at.step >= first_)
       spdlog::info("profile: step {} was done before this training was resumed: none is traced",
@@ -55,7 +55,7 @@ class TraceSteps final : public Callback {
                    first_, counted(state.total_steps, "step"));
   }
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     if (state.at.step + 1 != first_) return;
     comes_ = false;
     thread_ = OpTrace::this_thread();
@@ -63,11 +63,11 @@ class TraceSteps final : public Callback {
     state.activity->start_recording();
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (operators_ && (state.at.step >= last_ || state.is_last)) write(state);
   }
 
-  void after_train(TrainState& state) override {
+  void after_train(const TrainState& state) override {
     if (operators_) write(state);
     if (comes_)
       spdlog::warn("profile: the training ended after {}, before from_step = {}: none was traced",
@@ -75,7 +75,7 @@ class TraceSteps final : public Callback {
   }
 
  private:
-  void write(TrainState& state) {
+  void write(const TrainState& state) {
     const auto end = Clock::now();
     const auto done = state.activity->stop_recording();
     const auto operators = operators_->take();

@@ -32,14 +32,14 @@ class ShowProgress final : public Callback {
       : is_terminal_(shows_progress()),
         interval_s_(is_terminal_ ? kRedrawSeconds : options.interval.seconds) {}
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     step_began_ = Clock::now();
     between_s_ = steps_ > 0 ? seconds(step_began_ - step_ended_) : 0;
     images_before_ = state.at.images;
     waited_before_ = state.spent.data_s;
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     step_ended_ = Clock::now();
     step_images_.add(static_cast<double>(state.at.images - images_before_));
     step_wait_s_.add(state.spent.data_s - waited_before_);
@@ -50,7 +50,7 @@ class ShowProgress final : public Callback {
     show(state);
   }
 
-  void after_train(TrainState& state) override {
+  void after_train(const TrainState& state) override {
     if (!is_terminal_ || steps_ == 0) return;
     show(state);  // again, after what was logged since the last step
     end_terminal_line();

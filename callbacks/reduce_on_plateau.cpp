@@ -36,11 +36,11 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
   ReduceOnPlateau(const Options& options, std::string name)
       : options_(options), name_(std::move(name)), stall_(options) {}
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     state.hyper.check(options_.parameter, options_.min);
   }
 
-  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+  void on_scalars(const TrainState& state, const Moment& of, const Scalars& scalars) override {
     const auto value = stall_.in(scalars);
     if (!value) return;
     stall_.add(*value, of);
@@ -59,7 +59,7 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
   nlohmann::json save_state() const override {
     return {{"stall", stall_.state()}, {"cooldown", cooldown_left_}};
   }
-  void load_state(TrainState&, const nlohmann::json& saved) override {
+  void load_state(const TrainState&, const nlohmann::json& saved) override {
     const auto& stall = saved.at("stall");
     // Checkpoints of version 0.1 have it as text.
     stall_.load(stall.is_string() ? nlohmann::json::parse(stall.get<std::string>()) : stall);
@@ -67,7 +67,7 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
   }
 
  private:
-  void reduce(TrainState& state) const {
+  void reduce(const TrainState& state) const {
     const auto now = state.hyper.at(options_.parameter);
     const auto next = std::max(now * options_.factor, options_.min);
     if (next >= now) return;

@@ -37,9 +37,9 @@ class WriteReport final : public Callback, public ReadsMetrics {
     if (page_.valid()) page_.wait();
   }
 
-  void before_train(TrainState&) override { has_begun_ = true; }
+  void before_train(const TrainState&) override { has_begun_ = true; }
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     if (!is_due_ || is_writing()) return;
     is_due_ = false;  // every callback has written what belongs to the scores
     page_ = std::async(std::launch::async, [job = job_of(state)] {
@@ -48,9 +48,9 @@ class WriteReport final : public Callback, public ReadsMetrics {
     });
   }
 
-  void after_train(TrainState&) override { ends_ = true; }
+  void after_train(const TrainState&) override { ends_ = true; }
 
-  void on_scalars(TrainState& state, const Moment& of, const Scalars& published) override {
+  void on_scalars(const TrainState& state, const Moment& of, const Scalars& published) override {
     is_due_ |= std::ranges::any_of(published, [](const auto& one) {
       return std::string_view(one.first).ends_with("bbox/AP");
     });

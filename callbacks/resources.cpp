@@ -11,10 +11,10 @@
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/callbacks/common/gpu_meter.h"
-#include "millrace/callbacks/common/ticker.h"
 #include "millrace/models/detector/device_memory.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/ticker.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -36,7 +36,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
  public:
   using Options = ResourcesOptions;
 
-  void before_train(TrainState&) override {
+  void before_train(const TrainState&) override {
     sample();
     if (samples_.empty())
       spdlog::info(
@@ -45,7 +45,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
       ticker_ = std::make_unique<Ticker>(kSampling, [this] { sample(); });
   }
 
-  void trigger(TrainState& state) override {
+  void trigger(const TrainState& state) override {
     const auto mebibytes = [](std::int64_t bytes) {
       return static_cast<double>(bytes) / kMebibyte;
     };
@@ -66,7 +66,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
     state.publish(figures);
   }
 
-  void after_train(TrainState&) override { ticker_.reset(); }
+  void after_train(const TrainState&) override { ticker_.reset(); }
 
   std::vector<std::string> publishes() const override {
     return {"time/memory_mib", "time/memory_peak_mib", "time/device*", "time/gpu*"};

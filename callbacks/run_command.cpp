@@ -53,9 +53,9 @@ class RunCommand final : public Callback, public ReadsMetrics {
   RunCommand(Options options, std::string name)
       : options_(std::move(options)), name_(std::move(name)) {}
 
-  void trigger(TrainState&) override { is_due_ = true; }
+  void trigger(const TrainState&) override { is_due_ = true; }
 
-  void on_scalars(TrainState& state, const Moment& of, const Scalars&) override {
+  void on_scalars(const TrainState& state, const Moment& of, const Scalars&) override {
     if (of.step != state.at.step || !std::exchange(is_due_, false)) return;
     if (running_) {
       spdlog::warn("callback '{}': the command of an earlier step still runs; not started again",
@@ -67,11 +67,11 @@ class RunCommand final : public Callback, public ReadsMetrics {
     if (options_.wait) finish(state, /*cut_short=*/false);
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (running_ && (running_->has_ended() || is_late())) finish(state, /*cut_short=*/false);
   }
 
-  void after_train(TrainState& state) override {
+  void after_train(const TrainState& state) override {
     if (running_) finish(state, /*cut_short=*/!state.failure.empty());
   }
 
@@ -88,7 +88,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
   bool is_late() const { return seconds_since(began_) > options_.time_limit.seconds; }
 
   /// Waits for the command until its time limit or a signal, or not if `cut_short`.
-  void finish(TrainState& state, bool cut_short) {
+  void finish(const TrainState& state, bool cut_short) {
     while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       state.moves();  // a command has a limit of its own

@@ -82,7 +82,7 @@ SetParameter::SetParameter(std::string name, std::string parameter, Value value,
       value_(std::move(value)),
       known_(std::move(known)) {}
 
-void SetParameter::before_train(TrainState& state) {
+void SetParameter::before_train(const TrainState& state) {
   state.hyper.at(parameter_);  // throws if there is none
   for (const auto value : known_) state.hyper.check(parameter_, value);
   set(state);
@@ -92,11 +92,11 @@ nlohmann::json SetParameter::save_state() const {
   return wanted_ ? nlohmann::json(*wanted_) : nullptr;
 }
 
-void SetParameter::load_state(TrainState&, const nlohmann::json& saved) {
+void SetParameter::load_state(const TrainState&, const nlohmann::json& saved) {
   wanted_ = saved.get<double>();
 }
 
-void SetParameter::set(TrainState& state) {
+void SetParameter::set(const TrainState& state) {
   const auto wanted = value_(state);
   if (!wanted || wanted == wanted_) return;
   state.hyper.set(parameter_, *wanted, name_);

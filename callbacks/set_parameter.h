@@ -33,13 +33,13 @@ class SetParameter : public Callback, public SavesState {
   SetParameter(std::string name, std::string parameter, Value value,
                std::vector<double> known = {});
 
-  void before_train(TrainState& state) override;
-  void after_step(TrainState& state) override { set(state); }
+  void before_train(const TrainState& state) override;
+  void after_step(const TrainState& state) override { set(state); }
   nlohmann::json save_state() const override;
-  void load_state(TrainState&, const nlohmann::json& saved) override;
+  void load_state(const TrainState&, const nlohmann::json& saved) override;
 
  private:
-  void set(TrainState& state);
+  void set(const TrainState& state);
 
   std::string name_;
   std::string parameter_;

@@ -19,9 +19,9 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
   StopEarly(const Options& options, std::string name) : name_(std::move(name)), stall_(options) {}
 
   /// A training that has ended so does not resume.
-  void before_train(TrainState& state) override { stop_if_over(state); }
+  void before_train(const TrainState& state) override { stop_if_over(state); }
 
-  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+  void on_scalars(const TrainState& state, const Moment& of, const Scalars& scalars) override {
     const auto value = stall_.in(scalars);
     if (!value || stall_.is_over()) return;
     stall_.add(*value, of);
@@ -30,10 +30,10 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
 
   std::vector<std::string> watches() const override { return {stall_.metric().name()}; }
   nlohmann::json save_state() const override { return stall_.state(); }
-  void load_state(TrainState&, const nlohmann::json& saved) override { stall_.load(saved); }
+  void load_state(const TrainState&, const nlohmann::json& saved) override { stall_.load(saved); }
 
  private:
-  void stop_if_over(TrainState& state) const {
+  void stop_if_over(const TrainState& state) const {
     if (!stall_.is_over()) return;
     state.stop("'" + name_ + "' (" + stall_.text() + ")");
     state.save_checkpoint();

@@ -50,7 +50,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
     if (!options.histograms.empty()) histograms_.emplace(parse_period(options.histograms));
   }
 
-  void on_picture(TrainState& state, const Picture& picture) override {
+  void on_picture(const TrainState& state, const Picture& picture) override {
     std::string record;
     try {
       const auto jpeg = read_file(picture.file);
@@ -62,7 +62,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
     file_.append(record);
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     ScalarWriter::after_step(state);
     if (!histograms_) return;
     for (const auto& [name, value, kind] : state.scalars)
@@ -75,7 +75,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
     for (const auto& [name, values] : seen_) tensors.emplace_back(name, at::tensor(values));
     return tensors;
   }
-  void load_tensors(TrainState&, const NamedTensors& tensors) override {
+  void load_tensors(const TrainState&, const NamedTensors& tensors) override {
     for (const auto& [name, values] : tensors) {
       const auto* first = values.const_data_ptr<float>();
       seen_[name].assign(first, first + values.numel());

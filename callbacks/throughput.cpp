@@ -42,17 +42,17 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
   using Options = ThroughputOptions;
   static constexpr bool kByDefault = true;
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     start(state);
     boundary_ = state.spent;
   }
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     name_the_slow(state);
     boundary_ = state.spent;
   }
 
-  void trigger(TrainState& state) override {
+  void trigger(const TrainState& state) override {
     const auto steps = static_cast<double>(state.at.step - step_);
     const auto seconds = seconds_since(started_);
     if (steps <= 0 || seconds <= 0) return;

@@ -50,13 +50,13 @@ class ValidationLoss final : public Callback,
   ValidationLoss(const Options& options, std::string name)
       : name_(std::move(name)), images_(options.images) {}
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     if (!state.validation)
       spdlog::warn("no validation split (data.val): callback '{}' does nothing", name_);
     if (owed_) trigger(state);
   }
 
-  void trigger(TrainState& state) override {
+  void trigger(const TrainState& state) override {
     if (!state.validation) return;
     const c10::NoGradGuard no_graph;
     const auto began = Clock::now();
@@ -112,7 +112,7 @@ class ValidationLoss final : public Callback,
   }
 
   nlohmann::json save_state() const override { return owed_ ? nlohmann::json(true) : nullptr; }
-  void load_state(TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
+  void load_state(const TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
 
  private:
   /// The batches of all ranks in the order of one process; a signal to one is one to all.

@@ -12,9 +12,9 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/stall.h"
-#include "millrace/callbacks/common/ticker.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/ticker.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -58,18 +58,18 @@ class WatchTraining final : public Callback {
     if (options.step_limit.seconds > 0) step_limit_ = time_of(options.step_limit);
   }
 
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     constexpr Clock::duration kRarest = std::chrono::seconds(1);
     const auto period = std::min({after_ / 8, step_limit_.value_or(after_) / 8, kRarest});
     ticker_ = std::make_unique<Ticker>(period, [this, &state] { look(state); });
   }
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     before_ = state.spent;
     step_began_ = Clock::now().time_since_epoch().count();
   }
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     const auto took = Clock::now().time_since_epoch() - Clock::duration(step_began_.exchange(0));
     if (!step_limit_ || took <= *step_limit_) return;
     const auto& spent = state.spent;
@@ -79,7 +79,7 @@ class WatchTraining final : public Callback {
                  duration_text(spent.callbacks_s - before_.callbacks_s));
   }
 
-  void after_train(TrainState& state) override {
+  void after_train(const TrainState& state) override {
     ticker_.reset();
     look(state);
   }

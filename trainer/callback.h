@@ -35,20 +35,22 @@ class Callback {
  public:
   virtual ~Callback() = default;
 
-  virtual void before_train(TrainState&) {}
-  virtual void before_epoch(TrainState&) {}
-  virtual void before_step(TrainState&) {}
-  virtual void after_step(TrainState&) {}
-  virtual void after_epoch(TrainState&) {}
-  virtual void after_train(TrainState&) {}
+  virtual void before_train(const TrainState&) {}
+  virtual void before_epoch(const TrainState&) {}
+  virtual void before_step(const TrainState&) {}
+  virtual void after_step(const TrainState&) {}
+  virtual void after_epoch(const TrainState&) {}
+  virtual void after_train(const TrainState&) {}
 
   /// Called as often as `every` says.
-  virtual void trigger(TrainState&) {}
+  virtual void trigger(const TrainState&) {}
 
   /// The checkpoint of an earlier step has been written to `folder`, in the background: called at
   /// the first step boundary after that, before on_scalars and before the next one is begun. Since
   /// the disk decides when, nothing here may change what save_state returns.
-  virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }
+  virtual void on_checkpoint(const TrainState&, const std::filesystem::path& folder) {
+    (void)folder;
+  }
 
   /// False: runs on every rank, triggered at the same steps, when the chief says so. Only
   /// before_train, trigger and after_train may wait for other ranks (state.cluster), and

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -115,25 +114,18 @@ void CallbackList::tell_what_never_came(const TrainState& state) const {
             named.name, name);
 }
 
-void CallbackList::call(Named& named, const char* hook, TrainState& state,
-                        const std::function<void()>& work, std::exception_ptr& failure) {
+void CallbackList::call(const Named& named, const char* hook, TrainState& state,
+                        const std::function<void()>& work) {
   if (!state.is_chief && named.callback->chief_only()) return;
   const Phase phase(state, named.name, hook);
-  state.may_publish_ = &named.publishes;
-  const auto failed = [&](const auto& error) {
-    if (failure)
-      spdlog::error(sentence_of(error.what()));
-    else
-      failure = std::make_exception_ptr(error);
-  };
+  state.requests_.allowed = &named.publishes;
   try {
     work();
   } catch (const ConfigError& problem) {
-    failed(ConfigError(failure_text(named.title(), hook, problem.what())));
+    throw ConfigError(failure_text(named.title(), hook, problem.what()));
   } catch (...) {
-    failed(Error(failure_text(named.title(), hook, what_is_thrown())));
+    throw Error(failure_text(named.title(), hook, what_is_thrown()));
   }
-  state.may_publish_ = nullptr;
 }
 
 void CallbackList::trigger(TrainState& state) {
@@ -152,12 +144,11 @@ void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)
     may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();
   }
   if (may_differ) due = state.cluster->broadcast("what is due", due);
-  std::exception_ptr first;
+  DoAll all;
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (due[i] == 'x')
-      call(
-          all_[i], "trigger", state, [&] { all_[i].callback->trigger(state); }, first);
-  if (first) std::rethrow_exception(first);
+      all.then([&] { call(all_[i], "trigger", state, [&] { all_[i].callback->trigger(state); }); });
+  all.done();
 }
 
 std::map<std::string, std::string> CallbackList::save_states() const {

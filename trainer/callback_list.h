@@ -1,7 +1,6 @@
 // The callbacks of a run.
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/do_all.h"
 #include "millrace/trainer/every.h"
 
 namespace millrace {
@@ -38,12 +38,11 @@ class CallbackList {
   template <class Role = Callback>
   void each(const char* hook, TrainState& state,
             const std::type_identity_t<std::function<void(Role&)>>& work) {
-    std::exception_ptr first;
-    for (auto& named : all_)
+    DoAll all;
+    for (const auto& named : all_)
       if (auto* callback = named.as<Role>())
-        call(
-            named, hook, state, [&] { work(*callback); }, first);
-    if (first) std::rethrow_exception(first);
+        all.then([&] { call(named, hook, state, [&] { work(*callback); }); });
+    all.done();
   }
 
   /// Calls `trigger` of those that are due after a step, in the same way.
@@ -88,9 +87,9 @@ class CallbackList {
 
   void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
-  /// `failure` receives what it throws, unless it is set already.
-  void call(Named& named, const char* hook, TrainState& state, const std::function<void()>& work,
-            std::exception_ptr& failure);
+  /// Does nothing if it does not run on this rank.
+  static void call(const Named& named, const char* hook, TrainState& state,
+                   const std::function<void()>& work);
 
   std::vector<Named> all_;
 };

@@ -37,10 +37,10 @@ class ReadsMetrics {
   /// What was published at this step boundary, sorted by name: one call for each earlier moment
   /// that metrics describe, in order, then one for the boundary itself, often with none. The step's
   /// own metrics are in the state.
-  virtual void on_scalars(TrainState&, const Moment& of, const Scalars&) = 0;
+  virtual void on_scalars(const TrainState&, const Moment& of, const Scalars&) = 0;
 
   /// A picture that was published at this step boundary; called before on_scalars.
-  virtual void on_picture(TrainState&, const Picture&) {}
+  virtual void on_picture(const TrainState&, const Picture&) {}
 
  protected:
   ~ReadsMetrics() = default;
@@ -55,7 +55,7 @@ class SavesState {
 
   /// Called before before_train, on every rank that the callback runs on; the training's state is
   /// that of the checkpoint.
-  virtual void load_state(TrainState&, const nlohmann::json& saved) = 0;
+  virtual void load_state(const TrainState&, const nlohmann::json& saved) = 0;
 
  protected:
   ~SavesState() = default;
@@ -66,7 +66,7 @@ class SavesTensors {
  public:
   /// They are copied before the training continues.
   virtual NamedTensors save_tensors() const = 0;
-  virtual void load_tensors(TrainState&, const NamedTensors& saved) = 0;
+  virtual void load_tensors(const TrainState&, const NamedTensors& saved) = 0;
 
  protected:
   ~SavesTensors() = default;

@@ -24,7 +24,7 @@ void StepBoundary::end_step(bool epoch_ended) {
 
 void StepBoundary::settle() {
   DoAll all;
-  all.then([&] { hand_out_checkpoint(/*wait=*/!state_.late_.empty()); })
+  all.then([&] { hand_out_checkpoint(/*wait=*/!state_.requests_.late.empty()); })
       .then([&] { hand_out_scalars(); })
       .then([&] { state_.hyper.apply(); });
   // A training that is resumed must repeat what has failed: no checkpoint of this step.
@@ -34,8 +34,8 @@ void StepBoundary::settle() {
 }
 
 void StepBoundary::hand_out_scalars() {
-  auto reports = std::exchange(state_.late_, {});
-  reports[state_.at.step] = {state_.now(), std::exchange(state_.published_, {})};
+  auto reports = std::exchange(state_.requests_.late, {});
+  reports[state_.at.step] = {state_.now(), std::exchange(state_.requests_.metrics, {})};
   for (auto& [step, report] : reports)
     std::ranges::stable_sort(report.second, {}, &Scalars::value_type::first);
   for (const auto& [step, report] : reports)
@@ -44,7 +44,7 @@ void StepBoundary::hand_out_scalars() {
   auto metrics = state_.latest;
   for (const auto& one : state_.scalars) metrics[one.name] = one.value;
   state_.activity->set_metrics(std::move(metrics));
-  const auto pictures = std::exchange(state_.pictures_, {});
+  const auto pictures = std::exchange(state_.requests_.pictures, {});
   if (!pictures.empty())
     callbacks_.each<ReadsMetrics>("on_picture", state_, [&](ReadsMetrics& c) {
       for (const auto& picture : pictures) c.on_picture(state_, picture);
@@ -66,7 +66,7 @@ void StepBoundary::hand_out_checkpoint(bool wait) {
 }
 
 void StepBoundary::save_if_asked() {
-  if (!std::exchange(state_.save_asked_, false)) return;
+  if (!std::exchange(state_.requests_.checkpoint, false)) return;
   if (state_.is_chief)
     save();
   else
@@ -82,9 +82,9 @@ void StepBoundary::save() {
 }
 
 void StepBoundary::save_in_memory_if_asked() {
-  if (!std::exchange(state_.memory_asked_, false)) return;
+  if (!std::exchange(state_.requests_.memory_checkpoint, false)) return;
   const Phase phase(state_, &Spent::checkpoints_s, "checkpoint", "copies a checkpoint into memory");
-  state_.memory_checkpoints->save(checkpoint());
+  state_.requests_.memory->save(checkpoint());
 }
 
 Checkpoint StepBoundary::checkpoint() const {

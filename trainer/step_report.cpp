@@ -10,28 +10,12 @@
 #include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
-namespace {
+inline auto members(FigureSums& sums) { return std::tie(sums.name, sums.part, sums.whole); }
 
-using ReportFields = std::tuple<Scalars, std::vector<std::tuple<std::string, double, double>>,
-                                std::vector<double>, std::string, std::string, bool>;
-
-ReportFields fields_of(const StepReport& report) {
-  ReportFields fields{report.losses,     {},
-                      report.measured,   report.gradients,
-                      report.statistics, report.statistics_alone};
-  for (const auto& [name, part, whole] : report.figures)
-    std::get<1>(fields).emplace_back(name, part, whole);
-  return fields;
+inline auto members(StepReport& report) {
+  return std::tie(report.losses, report.figures, report.measured, report.gradients,
+                  report.statistics, report.statistics_alone);
 }
-
-StepReport report_of(ReportFields& fields) {
-  auto& [losses, figures, measured, gradients, statistics, alone] = fields;
-  StepReport report{losses, {}, measured, gradients, statistics, alone};
-  for (const auto& [name, part, whole] : figures) report.figures.push_back({name, part, whole});
-  return report;
-}
-
-}  // namespace
 
 StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
                           const std::string& title) {
@@ -39,32 +23,30 @@ StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
     mine[0].measured.clear();
     mine[0].statistics.clear();
   }
-  std::vector<ReportFields> own;
-  for (const auto& report : mine) own.push_back(fields_of(report));
-  auto all = gather_values(cluster, "losses", own);
+  const auto all = gather_values(cluster, "losses", mine);
 
   const auto& chiefs = all[0][0];
-  std::vector<ReportFields*> leaves;
-  std::string gradients = std::get<3>(chiefs);
+  std::vector<const StepReport*> leaves;
+  auto gradients = chiefs.gradients;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const auto name = cluster.name(static_cast<std::int64_t>(rank));
-    const auto& theirs = std::get<3>(all[rank][0]);
+    const auto& theirs = all[rank][0].gradients;
     if (theirs.size() != gradients.size())
       throw Error(fmt::format("{} trains {} parameters, the chief {}", name, theirs.size(),
                               gradients.size()));
     for (std::size_t i = 0; i < theirs.size(); ++i)
       if (theirs[i] == '1') gradients[i] = '1';
-    for (auto& fields : all[rank]) {
-      if (!std::ranges::equal(std::get<0>(chiefs), std::get<0>(fields), {},
-                              &Scalars::value_type::first, &Scalars::value_type::first))
+    for (const auto& report : all[rank]) {
+      if (!std::ranges::equal(chiefs.losses, report.losses, {}, &Scalars::value_type::first,
+                              &Scalars::value_type::first))
         throw Error(fmt::format(
             "{} gave other losses on {} than on the chief: each must give the same ones", title,
             name));
-      leaves.push_back(&fields);
+      leaves.push_back(&report);
     }
   }
   auto sum = tree_sum(
-      leaves.size(), [&](std::size_t i) { return report_of(*leaves[i]); },
+      leaves.size(), [&](std::size_t i) { return *leaves[i]; },
       [](StepReport total, const StepReport& more) {
         for (std::size_t i = 0; i < total.losses.size(); ++i)
           total.losses[i].second += more.losses[i].second;

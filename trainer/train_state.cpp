@@ -50,23 +50,27 @@ TrainState::TrainState(Detector& trained, const OptimizerOptions& options)
 
 TrainState::~TrainState() = default;
 
-CheckpointHold TrainState::hold_checkpoint(std::int64_t step) {
+CheckpointHold TrainState::hold_checkpoint(std::int64_t step) const {
   return checkpoint_holds->hold(step);
 }
 
-void TrainState::moves() { activity->moves(); }
+void TrainState::moves() const { activity->moves(); }
 
-PassWatch TrainState::pass_watch() {
+PassWatch TrainState::pass_watch() const {
   return {.cancelled = [] { return !StopSignals::received().empty(); },
           .moves = [this] { moves(); },
           .leftovers = cancelled_flows.get()};
 }
 
-void TrainState::publish(const Moment& of, const Scalars& more) {
-  if (may_publish_)
-    for (const auto& [name, value] : more) check_name(name, *may_publish_, scalars);
-  auto& all = of.step == at.step ? published_ : late_[of.step].second;
-  if (of.step != at.step) late_[of.step].first = of;
+void TrainState::keep_in_memory() const {
+  requests_.memory = std::make_unique<MemoryCheckpoints>(folder, *cluster);
+}
+
+void TrainState::publish(const Moment& of, const Scalars& more) const {
+  if (requests_.allowed)
+    for (const auto& [name, value] : more) check_name(name, *requests_.allowed, scalars);
+  auto& all = of.step == at.step ? requests_.metrics : requests_.late[of.step].second;
+  if (of.step != at.step) requests_.late[of.step].first = of;
   all.insert(all.end(), more.begin(), more.end());
 }
 

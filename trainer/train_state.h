@@ -1,4 +1,4 @@
-// What callbacks see of a running training, and what they may ask of it.
+// What callbacks see of a running training, and what they may request of it.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,21 @@ struct Spent {
   std::map<std::string, double> by_callback;
 };
 
-/// Owned by the trainer. For the training thread alone, except `activity`.
+/// What callbacks have requested; the trainer carries it out at the end of the step boundary.
+struct Requests {
+  Scalars metrics;                                          // published for the present moment
+  std::vector<Picture> pictures;                            // published
+  std::map<std::int64_t, std::pair<Moment, Scalars>> late;  // metrics of earlier moments, by step
+  bool figures = false, images = false;                     // see request methods of TrainState
+  bool checkpoint = false, memory_checkpoint = false;
+  std::string stop_reason;
+  std::string failure;                                // see TrainState::fail
+  std::unique_ptr<MemoryCheckpoints> memory;          // nullptr: no callback keeps them
+  const std::vector<std::string>* allowed = nullptr;  // metrics that the running callback publishes
+};
+
+/// Owned by the trainer, which alone changes it; callbacks read it and request things by its const
+/// methods. For the training thread alone, except `activity`.
 class TrainState {
  public:
   TrainState(Detector& trained, const OptimizerOptions& options);
@@ -66,11 +80,11 @@ class TrainState {
   /// The same of the CPU time of all threads of this process, whatever they did meanwhile.
   Spent spent_cpu;
   const std::unique_ptr<Activity> activity;  // any thread may look at it
-  HyperParameters hyper;
-  std::int64_t total_steps = 0;          // an estimate until the last one
-  double total_epochs = 0;               // the same in epochs
-  std::filesystem::path folder;          // of this run
-  const EvalData* validation = nullptr;  // nullptr: there is none
+  mutable HyperParameters hyper;             // callbacks may set others, from the next step on
+  std::int64_t total_steps = 0;              // an estimate until the last one
+  double total_epochs = 0;                   // the same in epochs
+  std::filesystem::path folder;              // of this run
+  const EvalData* validation = nullptr;      // nullptr: there is none
   /// Makes a second detector like `model`, with values of its own; may be empty.
   std::function<std::unique_ptr<Detector>()> make_model;
   /// The tensors that a callback keeps. Throws ConfigError if there is no such callback.
@@ -80,12 +94,11 @@ class TrainState {
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
   const std::unique_ptr<CheckpointHolds> checkpoint_holds;  // see hold_checkpoint
-  std::unique_ptr<MemoryCheckpoints> memory_checkpoints;    // made by whoever wants them
   /// See PassWatch.
   std::shared_ptr<CancelledFlows> cancelled_flows;
 
   /// For a pass over the validation data, which a signal cancels.
-  PassWatch pass_watch();  // millrace/trainer/validation_pass.h
+  PassWatch pass_watch() const;  // millrace/trainer/validation_pass.h
 
   Moment now() const { return {at.step, at.progress}; }
 
@@ -94,66 +107,60 @@ class TrainState {
 
   /// Gives metrics to on_scalars of this rank's callbacks at the end of this step boundary. Throws
   /// Error for a name that the caller's publishes() lacks or that the training itself reports.
-  void publish(const Scalars& more) { publish(now(), more); }
+  void publish(const Scalars& more) const { publish(now(), more); }
 
   /// The same for metrics of an earlier moment.
-  void publish(const Moment& of, const Scalars& more);
+  void publish(const Moment& of, const Scalars& more) const;
 
   /// Gives a picture to on_picture at the end of this step boundary.
-  void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
+  void publish_picture(Picture picture) const { requests_.pictures.push_back(std::move(picture)); }
 
   /// Asks for the detector's figures among the scalars of the next step. One rank is enough.
-  void ask_for_figures() { figures_asked_ = true; }
+  void ask_for_figures() const { requests_.figures = true; }
 
   /// Asks for the ids of the images of all ranks in every step: the first batch of each rank, then
   /// the second of each. Every rank must ask, in before_train.
-  void list_images() { lists_images_ = true; }
+  void list_images() const { requests_.images = true; }
 
   /// Asks for a checkpoint at the end of this step boundary. One rank is enough.
-  void save_checkpoint() { save_asked_ = true; }
+  void save_checkpoint() const { requests_.checkpoint = true; }
 
-  /// The same for one in `memory_checkpoints`. Every rank must ask, at the same step.
-  void save_in_memory() { memory_asked_ = true; }
+  /// Makes room for checkpoints in the memory of every host. COLLECTIVE, in before_train.
+  void keep_in_memory() const;
+
+  /// The same as save_checkpoint for one in memory. Every rank must ask, at the same step.
+  void save_in_memory() const { requests_.memory_checkpoint = true; }
 
   /// A handle: while it or a copy of it lives, the checkpoint of that step, which need not exist
   /// yet, is not removed; a resumed run still has it, too.
-  [[nodiscard]] std::shared_ptr<const std::int64_t> hold_checkpoint(std::int64_t step);
+  [[nodiscard]] std::shared_ptr<const std::int64_t> hold_checkpoint(std::int64_t step) const;
 
   /// A sign of life, for [callbacks.watchdog]: call it now and then in a hook that takes minutes.
-  void moves();
+  void moves() const;
 
   /// Ends training on all ranks at the end of this step boundary.
-  void stop(std::string reason) {
-    if (stop_reason_.empty()) stop_reason_ = std::move(reason);
+  void stop(std::string reason) const {
+    if (requests_.stop_reason.empty()) requests_.stop_reason = std::move(reason);
   }
-  const std::string& stop_reason() const { return stop_reason_; }
+  const std::string& stop_reason() const { return requests_.stop_reason; }
 
   /// Whether a signal ends training, on any rank, before its last step.
   bool is_interrupted() const { return interrupted_; }
 
   /// Stops training with a checkpoint; the process then exits with the error `problem`. For a
   /// callback that works and has found a reason to end: one that throws loses this step boundary.
-  void fail(const std::string& problem) {
+  void fail(const std::string& problem) const {
     save_checkpoint();
     stop(problem);
-    if (failed_.empty()) failed_ = problem;
+    if (requests_.failure.empty()) requests_.failure = problem;
   }
 
  private:
   friend class Trainer;
   friend class StepBoundary;
   friend class CallbackList;
-  const std::vector<std::string>* may_publish_ = nullptr;  // of the caller
-  Scalars published_;
-  std::vector<Picture> pictures_;
-  std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
-  bool figures_asked_ = false;
-  bool lists_images_ = false;
-  bool save_asked_ = false;
-  bool memory_asked_ = false;
-  std::string stop_reason_;
+  mutable Requests requests_;
   bool interrupted_ = false;
-  std::string failed_;  // see fail
 };
 
 }  // namespace millrace

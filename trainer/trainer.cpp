@@ -22,7 +22,6 @@
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
 #include "millrace/trainer/do_all.h"
 #include "millrace/trainer/failed_steps.h"
-#include "millrace/trainer/memory/out_of_memory.h"
 #include "millrace/trainer/phase.h"
 #include "millrace/trainer/validation_pass.h"
 
@@ -121,7 +120,7 @@ TrainEnd Trainer::run() {
       leak(std::move(data_));
       throw;
     } catch (const Diverged&) {  // the newest in memory may be of these steps
-      if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
+      if (state_.requests_.memory) state_.requests_.memory->remove();
       throw;
     }
   });
@@ -138,8 +137,8 @@ TrainEnd Trainer::run() {
   end_data(signal, all.has_failed());
   if (all.has_failed()) log_error_in_file(state_.failure);
   all.done();
-  if (!state_.failed_.empty()) throw Error(state_.failed_);
-  if (state_.memory_checkpoints) state_.memory_checkpoints->remove();
+  if (!state_.requests_.failure.empty()) throw Error(state_.requests_.failure);
+  if (state_.requests_.memory) state_.requests_.memory->remove();
   const bool diverged = signal.empty() && has_diverged(state_.at, plan_.train);
   if (signal.empty() && !diverged && state_.is_chief) callbacks_.tell_what_never_came(state_);
   return {state_.at, state_.stop_reason(), !signal.empty(), diverged};
@@ -308,20 +307,20 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   if (cluster.size() == 1) {
     state_.interrupted_ = batches.empty() && StopSignals::number() != 0;
     if (batches.empty()) return std::nullopt;
-    auto alone = agree_on_step(cluster, {.batches = sizes_of(batches, state_.lists_images_)});
+    auto alone = agree_on_step(cluster, {.batches = sizes_of(batches, state_.requests_.images)});
     state_.images = std::move(alone.ids);
     return alone.places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
   const StepWish wish = {.stop = state_.stop_reason(),
                          .signal = StopSignals::number(),
-                         .figures = state_.figures_asked_,
+                         .figures = state_.requests_.figures,
                          .checkpoint = boundary_.wants_checkpoint(),
                          .data_place = batches.empty() ? 0 : place_of(next),
                          .waited_s = state_.spent.data_s - waited_for_data_s_,
                          .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
                          .hyper = state_.hyper.values(),
-                         .batches = sizes_of(batches, state_.lists_images_)};
+                         .batches = sizes_of(batches, state_.requests_.images)};
   auto agreed = [&] {
     const Phase phase(state_, &Spent::exchange_s, "exchange",
                       "agrees with the other ranks on the next step");
@@ -332,12 +331,12 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   waited_for_data_s_ = state_.spent.data_s;
   next.images = state_.at.images + agreed.images;
   state_.hyper.set_values(agreed.hyper);
-  state_.figures_asked_ = agreed.figures;
+  state_.requests_.figures = agreed.figures;
   state_.images = std::move(agreed.ids);
   if (agreed.checkpoint) boundary_.save_for_others();
   if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
   if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
-  state_.stop_reason_ = agreed.stop;
+  state_.requests_.stop_reason = agreed.stop;
   if (agreed.stop.empty()) return agreed.places;
   state_.interrupted_ = agreed.signal != 0;
   cluster.set_ending();
@@ -354,10 +353,11 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor") *
               at.rate_factor;
   Figures figures;
-  const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed),
-                      .step = at.step,
-                      .progress = at.progress,
-                      .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
+  const StepInfo info{
+      .seed = static_cast<std::uint64_t>(plan_.train.seed),
+      .step = at.step,
+      .progress = at.progress,
+      .figures = std::exchange(state_.requests_.figures, false) ? &figures : nullptr};
   const auto scale = at.loss_scale;
   memory_.before_step();
   auto end = [&] {

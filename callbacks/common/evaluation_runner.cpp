@@ -1,10 +1,17 @@
 #include "millrace/callbacks/common/evaluation_runner.h"
 
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "millrace/base/files.h"
+#include "millrace/base/process/stop_signals.h"
+#include "millrace/coco/data/detections.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
@@ -25,10 +32,22 @@ std::int64_t images_per_rank(const EvalData& data, const EvaluationRun& run,
   return (all + cluster.size() - 1) / cluster.size();
 }
 
-/// The joined scores, written to `files`; empty except on the chief.
-DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
-                      const EvaluationFiles& files) {
-  return cluster.is_chief() ? written(joined.scores(), files) : DetectorScores();
+nlohmann::ordered_json json_of(const coco::Evaluation& one) {
+  nlohmann::ordered_json json = {
+      {"stats", one.stats}, {"category_ids", one.category_ids}, {"category_ap", one.category_ap}};
+  if (one.federated) json["stat_names"] = one.stat_names;
+  return json;
+}
+
+nlohmann::ordered_json json_of(const DetectorScores& scores) {
+  nlohmann::ordered_json json = {{"bbox", json_of(scores.boxes)}};
+  if (scores.masks) json["segm"] = json_of(*scores.masks);
+  if (scores.boundaries) json["boundary"] = json_of(*scores.boundaries);
+  for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
+  json["images"] = scores.images;
+  json["detections"] = scores.found;
+  json["limit"] = limit_json(scores.limit);
+  return json;
 }
 
 }  // namespace
@@ -37,7 +56,7 @@ std::vector<std::string> value_names(EvaluationMode) {
   return {"inline", "score_in_background", "background"};
 }
 
-void EvaluationRunner::start(TrainState& state, const Moment& of, bool waits) {
+void EvaluationRunner::start(const TrainState& state, const Moment& of, bool waits) {
   const bool is_current = of.step == state.at.step;
   if (is_current && !waits && settings_.mode == EvaluationMode::score_in_background)
     detect_now(state, of);
@@ -45,13 +64,35 @@ void EvaluationRunner::start(TrainState& state, const Moment& of, bool waits) {
     detect_later(state, of, waits);
 }
 
+void EvaluationRunner::begin(const Moment& of, std::launch how, Work work) {
+  of_ = of;
+  cancelled_ = false;
+  scores_ = std::async(how, [this, work = std::move(work)] {
+    const c10::NoGradGuard no_graph;  // a thread's own
+    return work([this] { return cancelled_ || !StopSignals::received().empty(); });
+  });
+}
+
+bool EvaluationRunner::has_failed() const try {
+  if (is_running() && scores_.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+    scores_.get();
+  return false;
+} catch (const std::exception&) {
+  return true;
+}
+
 std::optional<DetectorScores> EvaluationRunner::take(const TrainState& state) {
-  const auto pending = std::exchange(pending_, nullptr);
-  auto scores = pending->scores();
+  auto scores = std::exchange(scores_, {}).get();
   const auto part = std::exchange(part_, nullptr);
   if (!part) return scores;
   if (!part->join(*state.cluster, scores.has_value())) return std::nullopt;
-  return scored(*part, *state.cluster, files(state, pending->of()));
+  return scored(*part, *state.cluster, files(state, of_));
+}
+
+void EvaluationRunner::cancel() {
+  cancelled_ = true;
+  scores_ = {};  // waits for its thread
+  part_.reset();
 }
 
 fs::path EvaluationRunner::checkpoint(const TrainState& state, const Moment& of) {
@@ -59,7 +100,7 @@ fs::path EvaluationRunner::checkpoint(const TrainState& state, const Moment& of)
 }
 
 /// Training waits for the detections; they are scored in the background.
-void EvaluationRunner::detect_now(TrainState& state, const Moment& of) {
+void EvaluationRunner::detect_now(const TrainState& state, const Moment& of) {
   const auto& data = *state.validation;
   const auto& cluster = *state.cluster;
   auto run = settings_.run;
@@ -68,14 +109,13 @@ void EvaluationRunner::detect_now(TrainState& state, const Moment& of) {
   auto& model = are_trained() ? state.model : copy_of(state, of);
   const bool whole = evaluation->detect(model, data.start(share_of(cluster)));
   if (!evaluation->join(cluster, whole)) return;
-  pending_ = std::make_unique<PendingEvaluation>(
-      of, std::launch::async, [evaluation, &cluster, files = files(state, of)](const auto&) {
-        return std::optional(scored(*evaluation, cluster, files));
-      });
+  begin(of, std::launch::async, [evaluation, &cluster, files = files(state, of)](const auto&) {
+    return std::optional(scored(*evaluation, cluster, files));
+  });
 }
 
 /// Detects in a thread of its own, or in take() if training waits.
-void EvaluationRunner::detect_later(TrainState& state, const Moment& of, bool waits) {
+void EvaluationRunner::detect_later(const TrainState& state, const Moment& of, bool waits) {
   const auto& data = *state.validation;
   const auto& cluster = *state.cluster;
   const bool takes_own_model = waits && are_trained() && of.step == state.at.step;
@@ -97,28 +137,40 @@ void EvaluationRunner::detect_later(TrainState& state, const Moment& of, bool wa
     part_ = std::move(part);
     return whole ? std::optional(DetectorScores()) : std::nullopt;
   };
-  pending_ = std::make_unique<PendingEvaluation>(
-      of, waits ? std::launch::deferred : std::launch::async, std::move(detect));
+  begin(of, waits ? std::launch::deferred : std::launch::async, std::move(detect));
 }
 
 /// A second model with the weights to be scored, as they were at `of`.
-Detector& EvaluationRunner::copy_of(TrainState& state, const Moment& of) {
+Detector& EvaluationRunner::copy_of(const TrainState& state, const Moment& of) {
   if (!copy_) copy_ = state.make_model();
   restore(*copy_, weights(state, of));
   return *copy_;
 }
 
-NamedTensors EvaluationRunner::weights(TrainState& state, const Moment& of) const {
+NamedTensors EvaluationRunner::weights(const TrainState& state, const Moment& of) const {
   if (of.step == state.at.step)
     return are_trained() ? named_values(state.model) : state.kept_by(settings_.weights);
   auto saved = read_checkpoint(checkpoint(state, of), *state.cluster);
   return are_trained() ? saved.model : saved.callback_tensors[settings_.weights];
 }
 
-EvaluationFiles EvaluationRunner::files(const TrainState& state, const Moment& of) const {
+EvaluationRunner::Files EvaluationRunner::files(const TrainState& state, const Moment& of) const {
   const fs::path name = fs::path(settings_.weights) / fmt::format("step-{:06}.json", of.step);
   return {settings_.writes_results ? state.folder / "detections" / name : fs::path(),
           state.folder / "scores" / name};
+}
+
+DetectorScores EvaluationRunner::scored(DetectorEvaluation& joined, const Cluster& cluster,
+                                        const Files& files) {
+  if (!cluster.is_chief()) return {};
+  auto scores = joined.scores();
+  if (!files.results.empty()) {
+    make_writable_folder(files.results.parent_path());
+    coco::write_detections(files.results, std::exchange(scores.detections, {}));
+  }
+  make_writable_folder(files.scores.parent_path());
+  write_file_atomically(files.scores, json_of(scores).dump() + "\n");
+  return scores;
 }
 
 }  // namespace millrace

@@ -1,13 +1,14 @@
 #include "millrace/callbacks/common/scalar_writer.h"
 
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "millrace/base/disk/status_files.h"
+
 namespace millrace {
 
-void ScalarWriter::after_step(TrainState& state) {
+void ScalarWriter::after_step(const TrainState& state) {
   file_.keep_provisional();
   record_.clear();
   for (const auto& [name, value, kind] : state.scalars) {
@@ -19,7 +20,7 @@ void ScalarWriter::after_step(TrainState& state) {
   }
 }
 
-void ScalarWriter::on_scalars(TrainState& state, const Moment& of, const Scalars& published) {
+void ScalarWriter::on_scalars(const TrainState& state, const Moment& of, const Scalars& published) {
   if (!file_.is_open()) return;  // training failed before it began
   if (of.step != state.at.step) {
     if (!published.empty()) file_.append(encode(of, published));
@@ -56,7 +57,7 @@ nlohmann::json ScalarWriter::save_state() const {
   return state;
 }
 
-void ScalarWriter::load_state(TrainState&, const nlohmann::json& saved) {
+void ScalarWriter::load_state(const TrainState&, const nlohmann::json& saved) {
   file_.load(saved);
   for (const auto& one : saved.value("record", nlohmann::json::array()))  // not in older ones
     record_.emplace_back(one.at(0), one.at(1).is_null() ? std::nan("") : one.at(1).get<double>());
@@ -64,10 +65,6 @@ void ScalarWriter::load_state(TrainState&, const nlohmann::json& saved) {
     window_[name] = {window.at(0), window.at(1)};
 }
 
-double seconds_since_1970() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) /
-         1e3;
-}
+double seconds_since_1970() { return std::floor(wall_clock() * 1e3) / 1e3; }
 
 }  // namespace millrace

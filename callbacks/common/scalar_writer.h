@@ -29,13 +29,13 @@ class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = ScalarWriterOptions;
 
-  void before_train(TrainState& state) override { open(state); }
-  void after_step(TrainState& state) override;
-  void after_train(TrainState&) override { ends_ = true; }
-  void trigger(TrainState&) override { is_due_ = true; }
-  void on_scalars(TrainState& state, const Moment& of, const Scalars& published) override;
+  void before_train(const TrainState& state) override { open(state); }
+  void after_step(const TrainState& state) override;
+  void after_train(const TrainState&) override { ends_ = true; }
+  void trigger(const TrainState&) override { is_due_ = true; }
+  void on_scalars(const TrainState& state, const Moment& of, const Scalars& published) override;
   nlohmann::json save_state() const override;
-  void load_state(TrainState&, const nlohmann::json& saved) override;
+  void load_state(const TrainState&, const nlohmann::json& saved) override;
 
  protected:
   /// Opens `file_`.

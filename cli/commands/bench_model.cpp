@@ -107,15 +107,15 @@ class TimeSteps final : public Callback {
  public:
   explicit TimeSteps(Measurement& result) : result_(result) {}
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     seen_ = state.at.images;
     result_.begin();
   }
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     result_.end(static_cast<std::size_t>(state.at.images - seen_));
     if (result_.first.empty()) result_.first = state.scalars;
   }
-  void after_train(TrainState&) override { result_.stop(); }
+  void after_train(const TrainState&) override { result_.stop(); }
 
  private:
   Measurement& result_;

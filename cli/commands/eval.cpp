@@ -15,7 +15,6 @@
 #include "millrace/cli/voc_output.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/models/weights/sealed_folder.h"
-#include "millrace/trainer/evaluation/limit_json.h"
 #include "millrace/trainer/evaluation/running_ap.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/run/trained_model.h"

@@ -9,7 +9,7 @@
 #include "millrace/models/detector/detector.h"
 #include "millrace/plugins/loader.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/run/deciding_keys.h"
+#include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace::cli {

@@ -23,14 +23,14 @@ class TimeWholeSteps final : public Callback {
  public:
   explicit TimeWholeSteps(StepTime& result) : result_(result) {}
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     ends_.push_back(seconds_since(start_));
     if (ends_.size() == kUntimed) untimed_cpu_s_ = cpu_seconds();
     const auto timed = ends_.size() - std::min(ends_.size(), kUntimed);
     if (timed >= kMostTimed || (timed >= kFewestTimed && ends_.back() > kLongest))
       state.stop("the steps were timed");
   }
-  void after_train(TrainState&) override {
+  void after_train(const TrainState&) override {
     std::vector<double> steps;
     for (auto i = kUntimed; i < ends_.size(); ++i) steps.push_back(ends_[i] - ends_[i - 1]);
     if (steps.empty()) return;

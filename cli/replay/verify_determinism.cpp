@@ -59,7 +59,7 @@ class TraceSteps final : public Callback {
              std::vector<StepTrace>& all)
       : batches_(batches), accumulate_(accumulate), gradients_(gradients), all_(all) {}
 
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     StepTrace now;
     for (std::int64_t i = 0; i < accumulate_; ++i) {
       now.emplace_back("the batch", batches_.front());

@@ -37,7 +37,7 @@ class AnnounceBest final : public Callback, public ReadsMetrics, public SavesSta
 
   /// A resumed run drops here what was written after its checkpoint, and writes it again when it
   /// comes to it.
-  void before_train(TrainState& state) override {
+  void before_train(const TrainState& state) override {
     lines_.open(state, state.folder / options_.file);
   }
 
@@ -46,7 +46,7 @@ class AnnounceBest final : public Callback, public ReadsMetrics, public SavesSta
 
   /// Called at every step boundary with what callbacks have published; `of` is the moment that it
   /// describes.
-  void on_scalars(TrainState&, const Moment& of, const Scalars& scalars) override {
+  void on_scalars(const TrainState&, const Moment& of, const Scalars& scalars) override {
     for (const auto& [name, value] : scalars) {
       if (name != options_.metric || value < options_.at_least) continue;
       if (best_ && value <= *best_) continue;
@@ -61,7 +61,7 @@ class AnnounceBest final : public Callback, public ReadsMetrics, public SavesSta
     if (best_) state["best"] = *best_;
     return state;
   }
-  void load_state(TrainState&, const nlohmann::json& saved) override {
+  void load_state(const TrainState&, const nlohmann::json& saved) override {
     lines_.load(saved.at("lines"));
     if (saved.contains("best")) best_ = saved.at("best").get<double>();
   }

@@ -78,8 +78,10 @@ NamedTensors whole_weights;
 
 /// Marks before each step, so that what all callbacks do after a step counts with it.
 struct Stopwatch final : Callback {
-  void before_step(TrainState&) override { watched->mark(); }
-  void after_train(TrainState& state) override { whole_weights = copy_of_values(state.model); }
+  void before_step(const TrainState&) override { watched->mark(); }
+  void after_train(const TrainState& state) override {
+    whole_weights = copy_of_values(state.model);
+  }
 };
 
 MILLRACE_REGISTER(register_callback<Stopwatch>("stopwatch", "times steps"));

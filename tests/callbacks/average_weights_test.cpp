@@ -23,7 +23,7 @@ at::Tensor weight(const NamedTensors& tensors) {
 /// Trains and averages; gives the weights after each step.
 std::vector<at::Tensor> trained(const std::filesystem::path& folder, const std::string& toml) {
   std::vector<at::Tensor> weights;
-  const auto note = [&](TrainState& s) {
+  const auto note = [&](const TrainState& s) {
     weights.push_back(s.model.parameters().find("line.weight")->value.detach().clone());
   };
   Training{.folder = folder,

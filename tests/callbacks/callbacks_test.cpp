@@ -34,7 +34,7 @@ TEST(CheckpointCallback, SavesNothingAfterAFailure) {
   const Scratch scratch;
   const Training run{.folder = scratch / "run",
                      .declared = {{"checkpoint", "every = '4 steps'"}},
-                     .before_step = [](TrainState& s) {
+                     .before_step = [](const TrainState& s) {
                        if (s.at.step == 6) throw Error("broke");
                      }};
   EXPECT_THROW(run(), Error);
@@ -65,7 +65,7 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
   std::vector<double> losses;
   Training run{.folder = scratch / "run",
                .declared = {{"log", "every = '4 steps'"}, {"evaluate", "every = '1 epoch'"}},
-               .before_step = [&](TrainState& s) {
+               .before_step = [&](const TrainState& s) {
                  if (s.at.step > 0) losses.push_back(s.scalars.at(2).value);
                }};
   run();
@@ -90,7 +90,7 @@ TEST(Windows, TellRatesAndCountsAsTheyWereLast) {
     model->bad_until = 4;
     return model;
   };
-  run.before_step = [&](TrainState& s) {
+  run.before_step = [&](const TrainState& s) {
     if (s.at.step > 0) rates.push_back(s.lr);
     if (s.at.step == 7) s.hyper.set("optimizer.momentum", 0.5, "test");
   };
@@ -107,16 +107,16 @@ TEST(Windows, TellRatesAndCountsAsTheyWereLast) {
 }
 
 TEST(Windows, AreWrittenWhereTheTrainingEndsWithinThem) {
-  const std::map<std::string, std::function<void(TrainState&)>> ends = {
-      {"failure", [](TrainState&) { throw Error("broke"); }},
-      {"signal", [](TrainState&) { std::raise(SIGTERM); }},
-      {"stop", [](TrainState& s) { s.stop("enough"); }}};
+  const std::map<std::string, std::function<void(const TrainState&)>> ends = {
+      {"failure", [](const TrainState&) { throw Error("broke"); }},
+      {"signal", [](const TrainState&) { std::raise(SIGTERM); }},
+      {"stop", [](const TrainState& s) { s.stop("enough"); }}};
   for (const auto& [name, end] : ends) {
     const Scratch scratch;
     std::vector<double> losses;
     const Training run{.folder = scratch / "run",
                        .declared = {{"log", ""}, {"csv", ""}, {"checkpoint", ""}},
-                       .before_step = [&](TrainState& s) {
+                       .before_step = [&](const TrainState& s) {
                          if (s.at.step > 0) losses.push_back(s.scalars.at(2).value);
                          if (s.at.step == 3) end(s);
                        }};

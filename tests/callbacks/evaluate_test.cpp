@@ -177,7 +177,7 @@ TEST(EvaluationModes, TakeScoresWhenTheNextEvaluationIsDueOrTrainingEnds) {
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // when, of which step
     auto run = training(scratch / mode, mode);
     run.make_model = quick_detector;
-    run.on_published = [&](TrainState& state, const Moment& of, const Scalars& scalars) {
+    run.on_published = [&](const TrainState& state, const Moment& of, const Scalars& scalars) {
       for (const auto& [name, value] : scalars)
         if (name == "bbox/AP") taken.emplace_back(state.at.step, of.step);
     };
@@ -247,7 +247,7 @@ TEST(EvaluationModes, LoseAndDoubleNothingWhereASignalEndsTheRun) {
       const auto folder = scratch / (mode + "-stopped-" + std::to_string(victim));
       auto stopped = training(folder, mode);
       if (victim % 2 == 0) stopped.make_model = quick_detector;
-      stopped.before_step = [&](TrainState& s) {
+      stopped.before_step = [&](const TrainState& s) {
         if (s.at.step != victim) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(10));  // scores may be ready
         std::raise(SIGTERM);
@@ -271,7 +271,7 @@ TEST(EvaluationModes, GoOnWhereTheCheckpointToEvaluateAgainIsGone) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
   };
-  run.before_step = [](TrainState& s) {
+  run.before_step = [](const TrainState& s) {
     if (s.at.step == 7) std::raise(SIGTERM);
   };
   run();
@@ -299,7 +299,7 @@ TEST(EvaluationModes, NameTheEvaluationThatFailed) {
 TEST(EvaluationModes, TakeTheLastScoresWhereAnotherCallbackFails) {
   const Scratch scratch;
   auto run = training(scratch / "run", "background");
-  run.before_step = [](TrainState& s) {
+  run.before_step = [](const TrainState& s) {
     if (s.at.step == 7) throw Error("broke");
   };
   EXPECT_THAT(failure_of(run), HasSubstr("broke"));
@@ -348,7 +348,7 @@ TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
   const Scratch scratch;
   const auto of_boxes = [&](Training run) {
     run.make_model = [] { return std::make_unique<BoxesAlone>(); };
-    run.before_step = [](TrainState&) { FAIL() << "a step was taken"; };
+    run.before_step = [](const TrainState&) { FAIL() << "a step was taken"; };
     return failure_of(run);
   };
   EXPECT_THAT(

@@ -21,8 +21,8 @@ struct Person {
   std::string text;
 };
 
-std::function<void(TrainState&)> edits(const fs::path& run, std::vector<Person> people) {
-  return [=](TrainState& s) {
+std::function<void(const TrainState&)> edits(const fs::path& run, std::vector<Person> people) {
+  return [=](const TrainState& s) {
     const auto file = run / "edit.toml";
     std::string text;
     for (const auto& person : people)

@@ -124,7 +124,7 @@ TEST(TensorBoardCallback, ShowsPublishedPictures) {
   coco::write_picture(jpeg, cv::Mat(20, 40, CV_8UC3, cv::Scalar(10, 200, 90)));
   Training{.folder = scratch / "run",
            .declared = {{"tensorboard", ""}},
-           .before_step = [&](TrainState& s) {
+           .before_step = [&](const TrainState& s) {
              if (s.at.step == 3) s.publish_picture({"pictures/7", jpeg});
            }}();
   EXPECT_EQ(read_by_tensorboard(scratch / "run").at("images").at("pictures/7"),
@@ -136,7 +136,7 @@ TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
   Log log;
   Training{.folder = scratch / "run",
            .declared = {{"log", ""}, {"throughput", "every = '15 steps'"}},
-           .before_step = [](TrainState& s) {
+           .before_step = [](const TrainState& s) {
              if (s.at.step == 2 || s.at.step == 6) ::usleep(1'050'000);
            }}();
   const auto line = metrics(scratch / "run").at(0);
@@ -237,7 +237,7 @@ TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
   EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "traces"));
   run.folder = scratch / "stopped";
   run.declared = {{"profile", "from_step = 12"}, {"checkpoint", ""}};
-  run.before_step = [](TrainState& s) {
+  run.before_step = [](const TrainState& s) {
     if (s.at.step == 7) s.stop("enough");
   };
   run();
@@ -257,7 +257,9 @@ TEST(PicturesCallback, EndsNoTrainingWhereAnImageCannotBeDrawn) {
   write_file_atomically(scratch / "file", "where the folder should be");
   Training{.folder = scratch / "run",
            .declared = {{"pictures", "every = '1 epoch'"}},
-           .before_step = [&](TrainState& s) { s.folder = scratch / "file"; }}();
+           .before_step = [&](const TrainState& s) {
+             const_cast<TrainState&>(s).folder = scratch / "file";
+           }}();
   EXPECT_THAT(log.take(), HasSubstr("callback 'pictures': no more pictures of step 5: "));
 }
 
@@ -294,13 +296,14 @@ TEST(ReportCallback, WritesAPageOfTheWholeTraining) {
 TEST(ReportCallback, APageIsThereOnceAnEvaluationIs) {
   const Scratch scratch;
   bool was_there = false;
-  Training{.folder = scratch / "run", .declared = kReported, .before_step = [&](TrainState& s) {
-             const auto page = scratch / "run" / "report.html";
-             EXPECT_FALSE(s.at.step < 5 && std::filesystem::exists(page));
-             if (s.at.step != 10) return;
-             EXPECT_TRUE(comes_to([&] { return std::filesystem::exists(page); }));
-             was_there = report_of(scratch / "run")["scores"].is_object();
-           }}();
+  Training{
+      .folder = scratch / "run", .declared = kReported, .before_step = [&](const TrainState& s) {
+        const auto page = scratch / "run" / "report.html";
+        EXPECT_FALSE(s.at.step < 5 && std::filesystem::exists(page));
+        if (s.at.step != 10) return;
+        EXPECT_TRUE(comes_to([&] { return std::filesystem::exists(page); }));
+        was_there = report_of(scratch / "run")["scores"].is_object();
+      }}();
   EXPECT_TRUE(was_there);
 }
 
@@ -329,13 +332,13 @@ TEST(ReportCallback, ItsFailureEndsNoTraining) {
 TEST(ReportCallback, SaysWhatEndedTheTraining) {
   const Scratch scratch;
   Training run{.folder = scratch / "stopped", .declared = kReported};
-  run.before_step = [](TrainState& s) {
+  run.before_step = [](const TrainState& s) {
     if (s.at.step == 7) s.stop("enough <b>");
   };
   run();
   EXPECT_EQ(report_of(run.folder)["standing_text"], "stopped by enough <b> after step 8");
   run.folder = scratch / "failed";
-  run.before_step = [](TrainState& s) {
+  run.before_step = [](const TrainState& s) {
     if (s.at.step == 7) throw Error("the disk is full");
   };
   EXPECT_THROW(run(), Error);
@@ -354,7 +357,7 @@ TEST(Monitors, SayTheSameWhereverTheTrainingWasStopped) {
   };
   auto stopped = whole;
   stopped.folder = scratch / "stopped";
-  stopped.before_step = [](TrainState& s) {
+  stopped.before_step = [](const TrainState& s) {
     if (s.at.step == 6) std::raise(SIGTERM);
   };
   ASSERT_EQ(stopped.in_child(), 0);

@@ -37,9 +37,9 @@ Training training(const fs::path& folder, const Declared& declared = kUsual) {
 /// A callback made of functions; see LambdaCallback.
 struct Hooks {
   bool on_all_ranks = false;
-  std::function<void(TrainState&)> before_step = {}, after_step = {}, after_train = {},
-                                   trigger = {};
-  std::function<void(TrainState&, const Moment&, const Scalars&)> on_published = {};
+  std::function<void(const TrainState&)> before_step = {}, after_step = {}, after_train = {},
+                                         trigger = {};
+  std::function<void(const TrainState&, const Moment&, const Scalars&)> on_published = {};
 };
 
 /// Adds one to a training.
@@ -64,7 +64,7 @@ std::string text(const TrainEnd& end) {
 TEST(Ranks, EndTogetherWhereTheCallbackOfOneStopsThem) {
   const Scratch scratch;
   auto run = training(scratch / "run");
-  add(run, {.on_all_ranks = true, .after_step = [](TrainState& state) {
+  add(run, {.on_all_ranks = true, .after_step = [](const TrainState& state) {
               if (is_last_rank() && state.at.step == 4) state.stop("tired");
             }});
   const auto end = run();
@@ -80,7 +80,7 @@ TEST(Ranks, EndTogetherWhereTheCallbackOfOneStopsThem) {
 TEST(Ranks, EndTogetherWhereTheChiefStopsThemForWhatWasPublished) {
   const Scratch scratch;
   auto run = training(scratch / "run");
-  add(run, {.on_published = [](TrainState& state, const Moment&, const Scalars&) {
+  add(run, {.on_published = [](const TrainState& state, const Moment&, const Scalars&) {
         if (state.at.step == 4) state.stop("seen enough");
       }});
   const auto end = run();
@@ -93,7 +93,7 @@ TEST(Ranks, EndTogetherAndSaveWhereOneGetsASignal) {
   const Scratch scratch;
   for (const bool while_data_are_late : {false, true}) {
     auto run = training(scratch / (while_data_are_late ? "late" : "run"));
-    add(run, {.on_all_ranks = true, .before_step = [=](TrainState& state) {
+    add(run, {.on_all_ranks = true, .before_step = [=](const TrainState& state) {
                 if (is_last_rank() && state.at.step == 4) std::raise(SIGTERM);
               }});
     struct Late final : FakeFlow {
@@ -123,11 +123,11 @@ TEST(Ranks, HaveTheHyperParametersOfTheChief) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   std::vector<double> rates;
-  add(run, {.after_step = [](TrainState& state) {
+  add(run, {.after_step = [](const TrainState& state) {
         state.hyper.set("lr_factor", state.at.step % 3, "test");
       }});
-  add(run,
-      {.on_all_ranks = true, .after_step = [&](TrainState& state) { rates.push_back(state.lr); }});
+  add(run, {.on_all_ranks = true,
+            .after_step = [&](const TrainState& state) { rates.push_back(state.lr); }});
   run();
   ASSERT_EQ(rates.size(), 15U);
   EXPECT_EQ(rates[3], 0);
@@ -145,16 +145,16 @@ TEST(Ranks, AreTriggeredTogetherWhateverTheClockOrTheFiguresOfOneSay) {
     add(run,
         {.on_all_ranks = true,
          .before_step =
-             [](TrainState&) {
+             [](const TrainState&) {
                if (is_last_rank()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
              },
          .trigger =
-             [&](TrainState& state) {
+             [&](const TrainState& state) {
                steps.push_back(state.at.step);
                state.cluster->meet("a trigger");
              }},
         when);
-    add(run, {.after_step = [](TrainState& state) {
+    add(run, {.after_step = [](const TrainState& state) {
           state.publish({{"known", state.at.step > 6 ? 1 : 0}});
         }});
     run();
@@ -166,7 +166,7 @@ TEST(Ranks, AreTriggeredTogetherWhateverTheClockOrTheFiguresOfOneSay) {
 TEST(Ranks, LetTheChiefSaveWhatOneOfThemAsksFor) {
   const Scratch scratch;
   auto run = training(scratch / "run", {});
-  add(run, {.on_all_ranks = true, .after_step = [](TrainState& state) {
+  add(run, {.on_all_ranks = true, .after_step = [](const TrainState& state) {
               if (is_last_rank() && state.at.step == 7) state.save_checkpoint();
             }});
   run();
@@ -182,7 +182,7 @@ TEST(Ranks, SayWhichImagesTheyTakeAndTheChiefWritesThemDown) {
   const Scratch scratch;
   auto run = training(scratch / "run", {{"ledger", ""}});
   std::string taken;
-  add(run, {.on_all_ranks = true, .after_step = [&](TrainState& state) {
+  add(run, {.on_all_ranks = true, .after_step = [&](const TrainState& state) {
               ASSERT_EQ(std::ssize(state.images), cluster->size());
               for (const auto& batch : state.images)
                 taken += fmt::format("[{}]", fmt::join(batch, ","));
@@ -203,11 +203,11 @@ TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
   std::vector<std::int64_t> steps;
   add(run, {.on_all_ranks = true,
             .before_step =
-                [](TrainState& state) {
+                [](const TrainState& state) {
                   if (is_last_rank() && state.at.step == 7) state.ask_for_figures();
                 },
             .after_step =
-                [&](TrainState& state) {
+                [&](const TrainState& state) {
                   for (const auto& [name, value, kind] : state.scalars)
                     if (name == "line/error") steps.push_back(state.at.step);
                 }});
@@ -224,7 +224,7 @@ TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
   auto whole = training(scratch / "whole", declared);
   whole();
   auto stopped = training(scratch / "stopped", declared);
-  add(stopped, {.after_step = [](TrainState& state) {
+  add(stopped, {.after_step = [](const TrainState& state) {
         if (state.at.step == 9) state.stop("half way");
       }});
   EXPECT_EQ(stopped().at.step, 9);
@@ -292,8 +292,8 @@ TEST(Ranks, EvaluateInAllModesAlikeAndKnowTheScores) {
                                          {"evaluate", "every = '1 epoch'\nmode = '" + mode + "'"}});
     run.make_model = [] { return std::make_unique<Finding>(); };
     std::map<std::string, double> known;
-    add(run,
-        {.on_all_ranks = true, .after_train = [&](TrainState& state) { known = state.latest; }});
+    add(run, {.on_all_ranks = true,
+              .after_train = [&](const TrainState& state) { known = state.latest; }});
     run();
     EXPECT_TRUE(known.contains("segm/AP"));
     expect_same(fmt::format("{} {}", known["bbox/AP"], known["segm/AP"]));
@@ -335,7 +335,7 @@ TEST(Ranks, MeasureTheValidationLossOfAllImages) {
   run.make_model = [] { return std::make_unique<Known>(); };
   double loss = 0;
   add(run, {.on_all_ranks = true,
-            .after_train = [&](TrainState& state) { loss = state.latest.at("val/loss"); }});
+            .after_train = [&](const TrainState& state) { loss = state.latest.at("val/loss"); }});
   run();
   EXPECT_NEAR(loss, 5.5, 1e-6);
 }

@@ -41,7 +41,7 @@ TEST(Resume, EqualsAnUninterruptedRunKilledAtAnyInstant) {
 TEST(Resume, EqualsAnUninterruptedRunAfterASignal) {
   const Scratch scratch;
   Training{scratch / "whole"}();
-  const Training stopped{.folder = scratch / "stopped", .before_step = [](TrainState& s) {
+  const Training stopped{.folder = scratch / "stopped", .before_step = [](const TrainState& s) {
                            if (s.at.step == 6) std::raise(SIGTERM);
                          }};
   const auto end = stopped();
@@ -123,7 +123,7 @@ const Declared kInMemory = {{"log", "every = '1 step'"},
                             {"memory_checkpoint", ""}};
 
 /// Once the start lies on disk, where a thread of its own writes it.
-void killed_after_step_10(TrainState& state) {
+void killed_after_step_10(const TrainState& state) {
   if (state.at.step != 10) return;
   comes_to([&] { return !saved_steps(state.folder).empty(); });
   ::kill(::getpid(), SIGKILL);
@@ -235,7 +235,7 @@ const Declared kAll = {
 
 /// A training with all of them, in which a person lowers the decay in step 8.
 Training everything(const fs::path& folder, const Declared& declared = kAll) {
-  return {.folder = folder, .declared = declared, .before_step = [=](TrainState& s) {
+  return {.folder = folder, .declared = declared, .before_step = [=](const TrainState& s) {
             if (s.at.step >= 6)
               write_file_atomically(folder / "edit.toml", "optimizer.weight_decay = 0.0");
           }};
@@ -260,7 +260,7 @@ TEST(Resume, OfAllCallbacksEqualsAnUninterruptedRun) {
   for (std::int64_t victim = 0; victim < 15; ++victim) {
     const auto folder = scratch / ("killed-" + std::to_string(victim));
     auto killed = everything(folder);
-    killed.before_step = [&, edit = killed.before_step](TrainState& s) {
+    killed.before_step = [&, edit = killed.before_step](const TrainState& s) {
       if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
       edit(s);
     };

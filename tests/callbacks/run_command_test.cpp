@@ -64,7 +64,7 @@ TEST(RunCommand, SavesBeforeItEndsTraining) {
         scratch / "run",
         "every = '7 steps'\nmust_succeed = true\nwait = " + wait + "\ncommand = 'exit 3'");
     run.declared.push_back({"checkpoint", "every = '4 steps'"});
-    run.before_step = [&](TrainState& s) {
+    run.before_step = [&](const TrainState& s) {
       if (s.at.step == 7) ::usleep(50'000);
     };
     EXPECT_THROW(run(), Error);
@@ -92,7 +92,7 @@ TEST(RunCommand, LetsTrainingGoOnMeanwhile) {
   auto run = commanding_training(scratch / "run",
                                  "wait = false\nonly_if = 'step <= 5'\ncommand = 'while [ ! -e "
                                  "$MILLRACE_RUN_FOLDER/go ]; do sleep 0.01; done; echo gone'");
-  run.before_step = [&](TrainState& s) {
+  run.before_step = [&](const TrainState& s) {
     if (s.at.step == 8) write_file_atomically(scratch / "run" / "go", "");
   };
   run();
@@ -105,7 +105,7 @@ TEST(RunCommand, EndsWithTheTraining) {
   for (const bool by_signal : {true, false}) {
     const Scratch scratch;
     auto run = commanding_training(scratch / "run", "wait = false\ncommand = 'sleep 100'");
-    run.before_step = [&](TrainState& s) {
+    run.before_step = [&](const TrainState& s) {
       if (s.at.step != 7) return;
       if (!by_signal) throw Error("broke");
       std::raise(SIGTERM);

@@ -21,7 +21,7 @@ struct PublishSeries final : Callback, PublishesMetrics {
   std::vector<double> values;
 
   explicit PublishSeries(const Options& options) : values(options.values) {}
-  void trigger(TrainState& s) override {
+  void trigger(const TrainState& s) override {
     const auto place = static_cast<std::size_t>(s.at.step - 1);
     if (place >= values.size()) return;
     s.publish({{"score", values[place] == 999 ? std::nan("") : values[place]}});

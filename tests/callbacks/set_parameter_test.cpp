@@ -18,7 +18,7 @@ std::vector<double> values(const std::string& name, const std::string& toml) {
   std::vector<double> seen;
   Training{.folder = scratch / "run",
            .declared = {{"set_parameter", toml}},
-           .before_step = [&](TrainState& s) { seen.push_back(s.hyper.at(name)); }}();
+           .before_step = [&](const TrainState& s) { seen.push_back(s.hyper.at(name)); }}();
   return seen;
 }
 
@@ -49,7 +49,9 @@ TEST(SetParameter, FollowsAFunction) {
              return s.at.step % 2 == 0 ? 1.0 : 2.0;
            }));
   auto look = std::make_unique<LambdaCallback>();
-  look->on_before_step = [&](TrainState& s) { seen.push_back(s.hyper.at("optimizer.clip_norm")); };
+  look->on_before_step = [&](const TrainState& s) {
+    seen.push_back(s.hyper.at("optimizer.clip_norm"));
+  };
   list.add("look", std::move(look));
   auto plan = fake_plan(model, scratch / "run");
   plan.train.max_steps = 4;
@@ -62,7 +64,7 @@ TEST(SetParameter, LeavesWhatAnotherHasSetUntilItsNextPoint) {
   std::vector<double> seen;
   Training{.folder = scratch / "run",
            .declared = {{"set_parameter", "at = [0, 2]\nvalues = [2, 3]"}},
-           .before_step = [&](TrainState& s) {
+           .before_step = [&](const TrainState& s) {
              if (s.at.step == 3) s.hyper.set("lr_factor", 7, "test");
              seen.push_back(s.hyper.at("lr_factor"));
            }}();

@@ -45,12 +45,12 @@ inline CallbackList made(const Declared& declared) {
 struct Training {
   std::filesystem::path folder;
   Declared declared = kUsual;
-  std::function<void(TrainState&)> before_step = {};
+  std::function<void(const TrainState&)> before_step = {};
   std::function<void(TrainPlan&)> adjust = {};
   std::function<std::unique_ptr<Detector>()> make_model = [] {
     return std::make_unique<LineDetector>();
   };
-  std::function<void(TrainState&, const Moment&, const Scalars&)> on_published = {};
+  std::function<void(const TrainState&, const Moment&, const Scalars&)> on_published = {};
   const Cluster* cluster = &Cluster::alone();
   std::function<void(CallbackList&)> add = {};  // more callbacks
 
@@ -86,7 +86,7 @@ struct Training {
   /// Is killed before the step after `victim`, and trains on in another process.
   void killed_after(std::int64_t victim) const {
     auto killed = *this;
-    killed.before_step = [&](TrainState& s) {
+    killed.before_step = [&](const TrainState& s) {
       if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
       if (before_step) before_step(s);
     };

@@ -85,7 +85,7 @@ TEST(WatchdogCallback, NamesTheCallbackThatHangs) {
   Log log;
   Training{.folder = scratch / "run",
            .declared = {{"watchdog", "after = '0.2 seconds'"}},
-           .before_step = [&](TrainState& s) {
+           .before_step = [&](const TrainState& s) {
              if (s.at.step == 4) {
                EXPECT_TRUE(log.comes_to_say("rank 0: callback 'test' in before_step, for "));
              }
@@ -153,7 +153,7 @@ TEST(WatchdogCallback, EndsTheProcessWhereItIsAskedTo) {
   const Training run{.folder = scratch / "run",
                      .declared = {{"watchdog", "after = '3 seconds'\non_stall = 'abort'"},
                                   {"checkpoint", "every = '2 steps'"}},
-                     .before_step = [](TrainState& s) {
+                     .before_step = [](const TrainState& s) {
                        if (s.at.step == 5) ::pause();
                      }};
   const auto status = run.in_child();

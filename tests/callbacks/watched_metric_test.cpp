@@ -61,7 +61,7 @@ std::vector<double> factors(const std::string& values, const std::string& toml) 
            .declared = {{"series", "values = " + values},
                         {"reduce_on_plateau", "metric = 'score'\n" + toml}},
            .before_step =
-               [&](TrainState& s) {
+               [&](const TrainState& s) {
                  if (s.at.step > 0) seen.push_back(s.hyper.at("lr_factor"));
                },
            .adjust = [](TrainPlan& plan) { plan.train.epochs = 5; }}();

@@ -80,7 +80,7 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
   training.add = [&](CallbackList& list) {
     testing::LambdaCallback callback;
     callback.on_all_ranks = true;
-    callback.on_before_step = [&](TrainState& state) {
+    callback.on_before_step = [&](const TrainState& state) {
       fault.step = state.at.step;
       if (steps > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (fault.is("kill")) ::raise(SIGKILL);

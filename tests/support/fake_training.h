@@ -149,22 +149,22 @@ inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder,
 struct LambdaCallback final : Callback, PublishesMetrics, ReadsMetrics {
   bool on_all_ranks = false;
   std::vector<std::string> names = {"*"};  // that it publishes
-  std::function<void(TrainState&)> on_before_train, on_before_step, on_after_step, on_after_epoch,
-      on_after_train, on_trigger;
-  std::function<void(TrainState&, const Moment&, const Scalars&)> on_published;
+  std::function<void(const TrainState&)> on_before_train, on_before_step, on_after_step,
+      on_after_epoch, on_after_train, on_trigger;
+  std::function<void(const TrainState&, const Moment&, const Scalars&)> on_published;
 
-  static void call(const std::function<void(TrainState&)>& f, TrainState& s) {
+  static void call(const std::function<void(const TrainState&)>& f, const TrainState& s) {
     if (f) f(s);
   }
-  void before_train(TrainState& s) override { call(on_before_train, s); }
-  void before_step(TrainState& s) override { call(on_before_step, s); }
-  void after_step(TrainState& s) override { call(on_after_step, s); }
-  void after_epoch(TrainState& s) override { call(on_after_epoch, s); }
-  void after_train(TrainState& s) override { call(on_after_train, s); }
-  void trigger(TrainState& s) override { call(on_trigger, s); }
+  void before_train(const TrainState& s) override { call(on_before_train, s); }
+  void before_step(const TrainState& s) override { call(on_before_step, s); }
+  void after_step(const TrainState& s) override { call(on_after_step, s); }
+  void after_epoch(const TrainState& s) override { call(on_after_epoch, s); }
+  void after_train(const TrainState& s) override { call(on_after_train, s); }
+  void trigger(const TrainState& s) override { call(on_trigger, s); }
   bool chief_only() const override { return !on_all_ranks; }
   std::vector<std::string> publishes() const override { return names; }
-  void on_scalars(TrainState& s, const Moment& of, const Scalars& scalars) override {
+  void on_scalars(const TrainState& s, const Moment& of, const Scalars& scalars) override {
     if (on_published) on_published(s, of, scalars);
   }
 };
@@ -184,7 +184,7 @@ inline TrainEnd train(const TrainPlan& plan, const std::function<void(LambdaCall
 /// The same, saving a checkpoint after each step.
 inline TrainEnd train_saving(const TrainPlan& plan) {
   return train(plan, [](LambdaCallback& c) {
-    c.on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+    c.on_after_step = [](const TrainState& s) { s.save_checkpoint(); };
   });
 }
 

@@ -145,7 +145,7 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
     Position at;
     double lr = 0;
     train(plan, [&](LambdaCallback& c) {
-      c.on_after_step = [&](TrainState& s) { at = s.at, lr = s.lr; };
+      c.on_after_step = [&](const TrainState& s) { at = s.at, lr = s.lr; };
     });
     EXPECT_EQ(at.images, 6 * accumulate);
     EXPECT_EQ(at.cursor.next, 6 * accumulate);
@@ -237,10 +237,10 @@ TEST(Figures, AreWorkedOutInTheStepsThatAreAskedForThemAndChangeNoBit) {
     auto plan = fake_plan(model, scratch / "run");
     std::vector<std::int64_t> steps;
     train(plan, [&](LambdaCallback& c) {
-      c.on_before_step = [&](TrainState& s) {
+      c.on_before_step = [&](const TrainState& s) {
         if (asks && s.at.step % 4 == 1) s.ask_for_figures();
       };
-      c.on_after_step = [&](TrainState& s) {
+      c.on_after_step = [&](const TrainState& s) {
         for (const auto& [name, value, kind] : s.scalars)
           if (name == "counted") steps.push_back(s.at.step);
       };

@@ -31,13 +31,13 @@ struct Talker final : Callback, PublishesMetrics, ReadsMetrics, SavesState {
     if (throws_in == "watches") throw std::out_of_range("no names");
     return watched;
   }
-  void after_step(TrainState& s) override {
+  void after_step(const TrainState& s) override {
     if (!published.empty()) s.publish({{published, 1}});
     if (!state.is_null()) s.save_checkpoint();
   }
-  void on_scalars(TrainState&, const Moment&, const Scalars&) override {}
+  void on_scalars(const TrainState&, const Moment&, const Scalars&) override {}
   nlohmann::json save_state() const override { return state; }
-  void load_state(TrainState&, const nlohmann::json&) override {}
+  void load_state(const TrainState&, const nlohmann::json&) override {}
 };
 
 /// What comes of a training with these callbacks of a plug-in.
@@ -109,11 +109,11 @@ TEST(CallbackList, GivesTheStateToWhoLoads) {
     std::int64_t& step;
     std::filesystem::path& folder;
     Loader(std::int64_t& s, std::filesystem::path& f) : step(s), folder(f) {}
-    void after_step(TrainState& s) override {
+    void after_step(const TrainState& s) override {
       if (s.at.step == 3) s.save_checkpoint();
     }
     nlohmann::json save_state() const override { return {{"kept", 1.5}}; }
-    void load_state(TrainState& s, const nlohmann::json& saved) override {
+    void load_state(const TrainState& s, const nlohmann::json& saved) override {
       EXPECT_EQ(saved, save_state());
       step = s.at.step;
       folder = s.folder;
@@ -137,8 +137,8 @@ TEST(CallbackList, GivesTheStateToWhoLoads) {
 
 TEST(CallbackList, LogsWhatIsNotThrownAndThatAlone) {
   struct Faulty final : Callback {
-    void after_step(TrainState&) override { throw Error("first"); }
-    void after_train(TrainState&) override { throw Error("second"); }
+    void after_step(const TrainState&) override { throw Error("first"); }
+    void after_train(const TrainState&) override { throw Error("second"); }
   };
   const Scratch scratch;
   Log log;

@@ -60,11 +60,11 @@ struct Diverging {
     PoisonedDetector model;
     const auto plan = this->plan(model);
     auto callback = std::make_unique<LambdaCallback>();
-    callback->on_before_step = [&](TrainState& s) {
+    callback->on_before_step = [&](const TrainState& s) {
       const c10::NoGradGuard no_graph;
       if (s.at.step == 3 && s.at.rate_factor > harmless) bias_of(s.model).fill_(1e6);
     };
-    callback->on_after_step = [&](TrainState& s) {
+    callback->on_after_step = [&](const TrainState& s) {
       if (s.at.step >= first_saved && s.at.bad_in_a_row == 0) s.save_checkpoint();
     };
     CallbackList list;
@@ -125,11 +125,11 @@ TEST(Divergence, ResumesFurtherBackUntilTheFailingStepIsPassed) {
     plan.train.epochs = 100;
     plan.train.max_steps = 30;
     auto callback = std::make_unique<LambdaCallback>();
-    callback->on_before_step = [&](TrainState& s) {
+    callback->on_before_step = [&](const TrainState& s) {
       const c10::NoGradGuard no_graph;
       if (s.at.step == 3 && start == 0) bias_of(s.model).fill_(1e6);
     };
-    callback->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+    callback->on_after_step = [](const TrainState& s) { s.save_checkpoint(); };
     CallbackList list;
     list.add("test", std::move(callback));
     Trainer trainer(plan, std::move(list));

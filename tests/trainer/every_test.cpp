@@ -19,7 +19,7 @@ using ::testing::ThrowsMessage;
 struct NoteSteps final : Callback {
   std::vector<std::int64_t>& steps;
   explicit NoteSteps(std::vector<std::int64_t>& into) : steps(into) {}
-  void trigger(TrainState& state) override { steps.push_back(state.at.step); }
+  void trigger(const TrainState& state) override { steps.push_back(state.at.step); }
 };
 
 std::vector<std::int64_t> triggered(const std::string& period, std::int64_t max_steps = 0) {

@@ -122,7 +122,7 @@ TEST(LossScale, OverflowsLeaveStepsOutAndAreNotBadSteps) {
   std::vector<double> weights, factors;
   std::vector<std::int64_t> overflows;
   train(half.plan, [&](LambdaCallback& c) {
-    c.on_after_step = [&](TrainState& s) {
+    c.on_after_step = [&](const TrainState& s) {
       weights.push_back(half.weight());
       factors.push_back(s.at.loss_scale.factor);
       EXPECT_EQ(s.at.bad_steps, 0);

@@ -24,13 +24,16 @@ TEST(StepBoundary, PublishesAtTheBoundaryWhateverTheOrder) {
     f.plan.train.max_steps = 2;
     std::vector<double> heard;
     const auto listen = [&] {
-      f.add("listener").on_published = [&](TrainState&, const Moment&, const Scalars& scalars) {
+      f.add("listener").on_published = [&](const TrainState&, const Moment&,
+                                           const Scalars& scalars) {
         for (const auto& [name, value] : scalars) heard.push_back(value);
       };
     };
     if (listener_first) listen();
-    f.add("b").on_after_step = [](TrainState& s) { s.publish({{"b", 10.0 + double(s.at.step)}}); };
-    f.add("a").on_after_step = [](TrainState& s) { s.publish({{"a", double(s.at.step)}}); };
+    f.add("b").on_after_step = [](const TrainState& s) {
+      s.publish({{"b", 10.0 + double(s.at.step)}});
+    };
+    f.add("a").on_after_step = [](const TrainState& s) { s.publish({{"a", double(s.at.step)}}); };
     if (!listener_first) listen();
     f.run();
     EXPECT_THAT(heard, ElementsAre(1, 11, 2, 12));
@@ -41,14 +44,15 @@ TEST(StepBoundary, HandsOutWhatSpeaksOfEarlierMomentsFirst) {
   Fixture f;
   f.plan.train.max_steps = 3;
   std::vector<std::tuple<std::int64_t, std::int64_t, double>> heard;  // when, of which step, what
-  f.add().on_after_step = [](TrainState& s) {
+  f.add().on_after_step = [](const TrainState& s) {
     if (s.at.step != 3) return;
     s.publish({{"now", 3}});
     s.publish({2, 0.4}, {{"late", 2}});
     s.publish({1, 0.2}, {{"late", 1}});
     s.publish(s.now(), {{"also now", 4}});
   };
-  f.add("listener").on_published = [&](TrainState& s, const Moment& of, const Scalars& scalars) {
+  f.add("listener").on_published = [&](const TrainState& s, const Moment& of,
+                                       const Scalars& scalars) {
     EXPECT_NEAR(of.progress, 0.2 * static_cast<double>(of.step), 1e-12);
     for (const auto& [name, value] : scalars) heard.emplace_back(s.at.step, of.step, value);
   };
@@ -59,13 +63,13 @@ TEST(StepBoundary, HandsOutWhatSpeaksOfEarlierMomentsFirst) {
 
 TEST(StepBoundary, SettlesWhatIsAskedForBeforeTheFirstStep) {
   Fixture f;
-  f.add().on_before_train = [](TrainState& s) {
+  f.add().on_before_train = [](const TrainState& s) {
     s.publish({{"early", 1}});
     s.save_checkpoint();
     s.stop("nothing to do");
   };
   std::vector<std::int64_t> heard;
-  f.add("listener").on_published = [&](TrainState& s, const Moment&, const Scalars& scalars) {
+  f.add("listener").on_published = [&](const TrainState& s, const Moment&, const Scalars& scalars) {
     if (!scalars.empty()) heard.push_back(s.at.step);
   };
   EXPECT_EQ(f.run().at.step, 0);
@@ -76,12 +80,12 @@ TEST(StepBoundary, SettlesWhatIsAskedForBeforeTheFirstStep) {
 TEST(StepBoundary, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {
   Fixture f;
   int steps = 0, ended = 0;
-  f.add("broken").on_after_step = [](TrainState& s) {
+  f.add("broken").on_after_step = [](const TrainState& s) {
     if (s.at.step == 3) throw Error("broke at 3");
   };
   auto& sound = f.add("sound");
-  sound.on_after_step = [&](TrainState&) { ++steps; };
-  sound.on_after_train = [&](TrainState& s) {
+  sound.on_after_step = [&](const TrainState&) { ++steps; };
+  sound.on_after_train = [&](const TrainState& s) {
     ++ended;
     EXPECT_EQ(s.failure, "callback 'broken' failed in after_step: broke at 3");
   };
@@ -100,30 +104,32 @@ struct Thrower final : Callback, ReadsMetrics, SavesState, SavesTensors {
     if (hook == where && sound_type) throw Error("no good");
     if (hook == where) throw 7;
   }
-  void before_train(TrainState&) override { in("before_train"); }
-  void before_epoch(TrainState&) override { in("before_epoch"); }
-  void before_step(TrainState&) override { in("before_step"); }
-  void after_step(TrainState& s) override {
+  void before_train(const TrainState&) override { in("before_train"); }
+  void before_epoch(const TrainState&) override { in("before_epoch"); }
+  void before_step(const TrainState&) override { in("before_step"); }
+  void after_step(const TrainState& s) override {
     in("after_step");
     s.save_checkpoint();
   }
-  void after_epoch(TrainState&) override { in("after_epoch"); }
-  void after_train(TrainState&) override { in("after_train"); }
-  void trigger(TrainState&) override { in("trigger"); }
-  void on_scalars(TrainState& s, const Moment&, const Scalars&) override {
+  void after_epoch(const TrainState&) override { in("after_epoch"); }
+  void after_train(const TrainState&) override { in("after_train"); }
+  void trigger(const TrainState&) override { in("trigger"); }
+  void on_scalars(const TrainState& s, const Moment&, const Scalars&) override {
     if (s.at.step > 0) in("on_scalars");
   }
-  void on_checkpoint(TrainState&, const std::filesystem::path&) override { in("on_checkpoint"); }
+  void on_checkpoint(const TrainState&, const std::filesystem::path&) override {
+    in("on_checkpoint");
+  }
   nlohmann::json save_state() const override {
     in("save_state");
     return {};
   }
-  void load_state(TrainState&, const nlohmann::json&) override {}
+  void load_state(const TrainState&, const nlohmann::json&) override {}
   NamedTensors save_tensors() const override {
     in("save_tensors");
     return {};
   }
-  void load_tensors(TrainState&, const NamedTensors&) override {}
+  void load_tensors(const TrainState&, const NamedTensors&) override {}
 };
 
 TEST(StepBoundary, NamesTheCallbackThatFailsInAnyHook) {
@@ -135,7 +141,7 @@ TEST(StepBoundary, NamesTheCallbackThatFailsInAnyHook) {
       int ended = 0;
       f.callbacks.add("bad", std::make_unique<Thrower>(hook, exception),
                       When(Every(parse_period("1 steps"))));
-      f.add("sound").on_after_train = [&](TrainState&) { ++ended; };
+      f.add("sound").on_after_train = [&](const TrainState&) { ++ended; };
       EXPECT_EQ(
           f.failure(),
           fmt::format("callback 'bad' failed in {}: {}", hook,
@@ -148,29 +154,29 @@ TEST(StepBoundary, SavesNoStepWhoseCallbackFailed) {
   const std::map<std::string, std::function<void(LambdaCallback&)>> hooks = {
       {"after_step",
        [](LambdaCallback& c) {
-         c.on_after_step = [](TrainState& s) {
+         c.on_after_step = [](const TrainState& s) {
            if (s.at.step == 3) throw Error("no room");
          };
        }},
       {"on_scalars",
        [](LambdaCallback& c) {
-         c.on_published = [](TrainState& s, const Moment&, const Scalars&) {
+         c.on_published = [](const TrainState& s, const Moment&, const Scalars&) {
            if (s.at.step == 3) throw Error("no room");
          };
        }},
       {"after_train", [](LambdaCallback& c) {
-         c.on_after_step = [](TrainState& s) {
+         c.on_after_step = [](const TrainState& s) {
            if (s.at.step == 2) s.stop("test");
          };
-         c.on_after_train = [](TrainState& s) {
-           s.at.step = 3;  // as one that saves after the last step
+         c.on_after_train = [](const TrainState& s) {
+           const_cast<TrainState&>(s).at.step = 3;  // as one that saves after the last step
            s.save_checkpoint();
            throw Error("no room");
          };
        }}};
   for (const auto& [hook, set] : hooks) {
     Fixture f;
-    f.add("saver").on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+    f.add("saver").on_after_step = [](const TrainState& s) { s.save_checkpoint(); };
     set(f.add("broken"));
     EXPECT_EQ(f.failure(), "callback 'broken' failed in " + hook + ": no room");
     EXPECT_EQ(newest_checkpoint(f.scratch / "run" / "checkpoints")->at.step, 2) << hook;
@@ -181,14 +187,14 @@ TEST(When, AsksItsConditionAndTheStart) {
   struct Note final : Callback {
     std::vector<std::int64_t>& steps;
     explicit Note(std::vector<std::int64_t>& into) : steps(into) {}
-    void trigger(TrainState& state) override { steps.push_back(state.at.step); }
+    void trigger(const TrainState& state) override { steps.push_back(state.at.step); }
   };
   const auto triggered = [](const std::string& condition, bool at_start) {
     Fixture f;
     std::vector<std::int64_t> steps;
     f.callbacks.add("note", std::make_unique<Note>(steps),
                     When(Every(parse_period("4 steps")), Condition(condition), at_start));
-    f.add("later").on_after_step = [](TrainState& s) {
+    f.add("later").on_after_step = [](const TrainState& s) {
       if (s.at.step == 8) s.publish({{"x", 1}});
     };
     f.run();
@@ -214,7 +220,7 @@ TEST(HyperParameters, OfACheckpointAreThoseThatWereChanged) {
 TEST(StepBoundary, TriggersOnlyWhenAllHaveSeenTheStep) {
   struct Trigger final : Callback {
     std::function<void()> work;
-    void trigger(TrainState&) override { work(); }
+    void trigger(const TrainState&) override { work(); }
   };
   Fixture f;
   std::int64_t seen = 0;
@@ -222,7 +228,7 @@ TEST(StepBoundary, TriggersOnlyWhenAllHaveSeenTheStep) {
   auto first = std::make_unique<Trigger>();
   first->work = [&] { triggered.push_back(seen); };
   f.callbacks.add("first", std::move(first), Every(parse_period("7 steps")));
-  f.add("second").on_after_step = [&](TrainState& s) { seen = s.at.step; };
+  f.add("second").on_after_step = [&](const TrainState& s) { seen = s.at.step; };
   f.run();
   EXPECT_THAT(triggered, ElementsAre(7, 14, 15));
 }
@@ -232,7 +238,7 @@ TEST(StepBoundary, ChangesHyperParametersFromTheNextStepOn) {
   std::vector<double> rates;
   f.plan.schedule = {.type = ScheduleType::constant, .warmup = "0 steps"};
   f.plan.train.max_steps = 4;
-  f.add().on_after_step = [&](TrainState& s) {
+  f.add().on_after_step = [&](const TrainState& s) {
     rates.push_back(s.lr);
     if (s.at.step == 2) s.hyper.set("lr_factor", 0.5, "test");
   };
@@ -257,12 +263,12 @@ TEST(HyperParameters, RefuseWhatOrderWouldDecide) {
 TEST(StepBoundary, KeepsTensorsOfCallbacksInCheckpoints) {
   struct Keeper final : Callback, SavesTensors {
     at::Tensor kept = at::zeros({2});
-    void after_step(TrainState& s) override {
+    void after_step(const TrainState& s) override {
       kept.fill_(static_cast<double>(s.at.step));
       if (s.is_last) s.save_checkpoint();
     }
     NamedTensors save_tensors() const override { return {{"kept", kept}}; }
-    void load_tensors(TrainState&, const NamedTensors& tensors) override {
+    void load_tensors(const TrainState&, const NamedTensors& tensors) override {
       kept = tensors.at(0).second;
     }
   };

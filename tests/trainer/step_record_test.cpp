@@ -98,7 +98,7 @@ TEST(StepRecord, IsWrittenForTheFirstThreeBadStepsAndRepeatsThem) {
   plan.train.max_steps = 10;
   std::vector<at::Tensor> before;
   const auto end_of_run = train(plan, [&](LambdaCallback& c) {
-    c.on_before_step = [&](TrainState& s) {
+    c.on_before_step = [&](const TrainState& s) {
       before.push_back(named_values(s.model).at(0).second.clone());
     };
   });

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 TEST(Trainer, EndsWhereProgressReachesTheEpochs) {
   Fixture f;
   std::vector<std::int64_t> epoch_ends;
-  f.add().on_after_epoch = [&](TrainState& s) { epoch_ends.push_back(s.at.step); };
+  f.add().on_after_epoch = [&](const TrainState& s) { epoch_ends.push_back(s.at.step); };
   const auto end = f.run();
   EXPECT_EQ(end.at.step, 15);
   EXPECT_EQ(end.at.images, 30);
@@ -34,7 +34,7 @@ TEST(Trainer, EndsAtMaxSteps) {
   Fixture f;
   f.plan.train.max_steps = 7;
   std::vector<std::int64_t> last;
-  f.add().on_after_step = [&](TrainState& s) {
+  f.add().on_after_step = [&](const TrainState& s) {
     EXPECT_EQ(s.total_steps, 7);
     if (s.is_last) last.push_back(s.at.step);
   };
@@ -47,7 +47,7 @@ TEST(Trainer, LearnsTheLine) {
   std::vector<double> losses;
   f.plan.train.epochs = 40;
   f.plan.schedule.milestones = {30};
-  f.add().on_after_step = [&](TrainState& s) { losses.push_back(s.scalars.at(2).value); };
+  f.add().on_after_step = [&](const TrainState& s) { losses.push_back(s.scalars.at(2).value); };
   f.run();
   EXPECT_LT(losses.back(), 0.2 * losses.front());
 }
@@ -58,7 +58,7 @@ TEST(Trainer, CallsAfterTrainWhereTheDetectorThrowsSomethingThatIsNoException) {
   } model;
   Fixture f;
   bool called = false;
-  f.add().on_after_train = [&](TrainState&) { called = true; };
+  f.add().on_after_train = [&](const TrainState&) { called = true; };
   Trainer trainer(fake_plan(model, f.scratch / "run"), std::move(f.callbacks));
   EXPECT_THAT([&] { trainer.run(); },
               ::testing::ThrowsMessage<Error>(HasSubstr("no std::exception")));
@@ -71,7 +71,7 @@ TEST(Trainer, CallsAfterTrainWhereTheDataFails) {
   f.plan.start_data = [](const Cursor&) -> std::unique_ptr<DataFlow<Batch>> {
     return std::make_unique<FakeFlow>(10, 0, 4);
   };
-  f.add().on_after_train = [&](TrainState&) { called = true; };
+  f.add().on_after_train = [&](const TrainState&) { called = true; };
   EXPECT_THAT(f.failure(), HasSubstr("data ended"));
   EXPECT_TRUE(called);
 }
@@ -100,7 +100,7 @@ TEST(Trainer, LogsTheLastRateAndWholeSteps) {
   f.plan.schedule = {.type = ScheduleType::cosine, .warmup = "0 steps"};
   f.plan.train.max_steps = 5;
   double rate = 0;
-  f.add().on_after_step = [&](TrainState& s) { rate = s.lr; };
+  f.add().on_after_step = [&](const TrainState& s) { rate = s.lr; };
   Log log;
   f.run();
   EXPECT_NEAR(rate, 0.04173, 1e-5);
@@ -116,7 +116,7 @@ TEST(Trainer, LogsTheLastRateAndWholeSteps) {
 
 TEST(Trainer, StopsPolitelyWhenACallbackAsks) {
   Fixture f;
-  f.add().on_after_step = [](TrainState& s) {
+  f.add().on_after_step = [](const TrainState& s) {
     if (s.at.step == 4) s.stop("enough");
   };
   const auto end = f.run();
@@ -128,7 +128,7 @@ TEST(Trainer, StopsPolitelyWhenACallbackAsks) {
 TEST(Trainer, StopsAtTheNextBoundaryAfterASignal) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     Fixture f;
-    f.add().on_before_step = [&](TrainState& s) {
+    f.add().on_before_step = [&](const TrainState& s) {
       if (s.at.step == 6) std::raise(signal);
     };
     const auto end = f.run();
@@ -149,7 +149,7 @@ TEST(Trainer, StopsWhileItWaitsForData) {
   };
   Fixture f;
   f.plan.start_data = [](const Cursor&) { return std::make_unique<Stuck>(); };
-  f.add().on_after_train = [](TrainState& s) { s.save_checkpoint(); };
+  f.add().on_after_train = [](const TrainState& s) { s.save_checkpoint(); };
   const auto end = f.run();
   EXPECT_EQ(end.at.step, 2);
   EXPECT_TRUE(end.signalled);
@@ -157,7 +157,7 @@ TEST(Trainer, StopsWhileItWaitsForData) {
 }
 
 TEST(Trainer, EndsAfterASignalWheneverItComes) {
-  using Hook = std::function<void(TrainState&)> LambdaCallback::*;
+  using Hook = std::function<void(const TrainState&)> LambdaCallback::*;
   const struct {
     Hook hook;
     std::int64_t before;  // steps done
@@ -168,7 +168,7 @@ TEST(Trainer, EndsAfterASignalWheneverItComes) {
                {&LambdaCallback::on_after_train, 15, {SIGTERM}, 15}};
   for (const auto& one : cases) {
     Fixture f;
-    f.add().*one.hook = [&](TrainState& s) {
+    f.add().*one.hook = [&](const TrainState& s) {
       if (s.at.step == one.before)
         for (const int signal : one.signals) std::raise(signal);
     };
@@ -186,7 +186,7 @@ TEST(Trainer, EndsWithASentenceWhereACheckpointCannotBeWritten) {
   std::ofstream(folder / "checkpoints") << "a file where the folder should be";
   std::int64_t steps = 0;
   auto& callback = f.add();
-  callback.on_after_step = [&](TrainState& s) {
+  callback.on_after_step = [&](const TrainState& s) {
     steps = s.at.step;
     if (s.at.step % 3 == 0) s.save_checkpoint();
   };
@@ -199,7 +199,7 @@ TEST(TrainerDeathTest, LeavesTheSecondSignalToTheSystem) {
   EXPECT_EXIT(
       {
         Fixture f;
-        f.add().on_before_step = [](TrainState&) {
+        f.add().on_before_step = [](const TrainState&) {
           std::raise(SIGTERM);
           std::raise(SIGTERM);
         };
@@ -213,7 +213,7 @@ TEST(Trainer, SkipsStepsThatAreNotFinite) {
   f.model.bad_from = 3;
   f.model.bad_until = 12;  // nine in a row
   std::vector<at::Tensor> weights;
-  f.add().on_after_step = [&](TrainState&) {
+  f.add().on_after_step = [&](const TrainState&) {
     weights.push_back(f.model.parameters().find("line.weight")->value.detach().clone());
   };
   EXPECT_EQ(f.run().at.bad_steps, 9);
@@ -247,7 +247,7 @@ TEST(Trainer, KeepsRunningStatisticsCleanOfStepsThatAreNotFinite) {
   model.bad_until = 5;
   Fixture f;
   std::vector<at::Tensor> means;
-  f.add().on_after_step = [&](TrainState&) {
+  f.add().on_after_step = [&](const TrainState&) {
     means.push_back(model.parameters().find("line.mean")->value.clone());
   };
   Trainer(fake_plan(model, f.scratch / "other"), std::move(f.callbacks)).run();
@@ -271,7 +271,7 @@ TEST(Trainer, FailsIfItEndsOnSkippedSteps) {
     f.plan.train.max_steps = 6;
     f.model.bad_from = good;
     f.model.bad_until = 100;
-    f.add().on_after_step = [](TrainState& s) {
+    f.add().on_after_step = [](const TrainState& s) {
       if (s.at.bad_in_a_row == 0 || s.is_last) s.save_checkpoint();
     };
     EXPECT_EQ(f.failure().empty(), good >= 3) << good;

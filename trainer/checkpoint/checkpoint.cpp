@@ -18,6 +18,14 @@
 #include "millrace/models/weights/sealed_folder.h"
 
 namespace millrace {
+
+// As members of state.json.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LossScale, factor, good_steps)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cursor, next, pending)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, step, progress, images, bad_steps, overflow_steps,
+                                   bad_in_a_row, returns, rate_factor, returned_to, failing_step,
+                                   loss_scale, cursor)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,39 +81,26 @@ std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
 }
 
 json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::string>& files) {
-  const auto& at = checkpoint.at;
   json callback_tensors = json::array();
   for (const auto& [callback, tensors] : checkpoint.callback_tensors)
     callback_tensors.push_back(callback);
-  return {
-      {"format", kFormat},
-      {"step", at.step},
-      {"progress", at.progress},
-      {"images", at.images},
-      {"bad_steps", at.bad_steps},
-      {"overflow_steps", at.overflow_steps},
-      {"bad_in_a_row", at.bad_in_a_row},
-      {"returns", at.returns},
-      {"rate_factor", at.rate_factor},
-      {"returned_to", at.returned_to},
-      {"failing_step", at.failing_step},
-      {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
-      {"seed", checkpoint.seed},
-      {"epoch_size", checkpoint.epoch_size},
-      {"classes", checkpoint.classes},
-      {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
-      {"hyper", checkpoint.hyper},
-      {"latest", checkpoint.latest},
-      {"callbacks", checkpoint.callbacks},
-      {"callback_tensors", callback_tensors},
-      {"files", files}};
+  json state = checkpoint.at;
+  state.update({{"format", kFormat},
+                {"seed", checkpoint.seed},
+                {"epoch_size", checkpoint.epoch_size},
+                {"classes", checkpoint.classes},
+                {"hyper", checkpoint.hyper},
+                {"latest", checkpoint.latest},
+                {"callbacks", checkpoint.callbacks},
+                {"callback_tensors", callback_tensors},
+                {"files", files}});
+  return state;
 }
 
 /// Reads all but tensors and configuration; callback_tensors gets its names. Throws
 /// NewerCheckpoint, Error.
 void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
   sealed.read([&](const json& state) {
-    auto& at = checkpoint.at;
     const auto format = state.at("format").get<std::int64_t>();
     if (format > kFormat)
       throw NewerCheckpoint(
@@ -113,33 +108,17 @@ void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
                       "that version, "
                       "or move this checkpoint away to go on from the one before",
                       format, kFormat));
-    state.at("step").get_to(at.step);
-    state.at("progress").get_to(at.progress);
-    state.at("images").get_to(at.images);
-    state.at("bad_steps").get_to(at.bad_steps);
-    at.overflow_steps = state.value("overflow_steps", at.overflow_steps);  // not in older ones
-    state.at("bad_in_a_row").get_to(at.bad_in_a_row);
-    at.returns = state.value("returns", at.returns);
-    at.rate_factor = state.value("rate_factor", at.rate_factor);
-    at.returned_to = state.value("returned_to", at.returned_to);
-    at.failing_step = state.value("failing_step", at.failing_step);
-    if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
-      scale->at("factor").get_to(at.loss_scale.factor);
-      scale->at("good_steps").get_to(at.loss_scale.good_steps);
-    }
+    state.get_to(checkpoint.at);
     state.at("seed").get_to(checkpoint.seed);
-    checkpoint.epoch_size = state.value("epoch_size", std::int64_t{0});
-    checkpoint.classes = state.value("classes", std::vector<std::string>());
-    state.at("cursor").at("next").get_to(at.cursor.next);
-    state.at("cursor").at("pending").get_to(at.cursor.pending);
-    checkpoint.hyper = state.value("hyper", checkpoint.hyper);
-    if (const auto latest = state.find("latest"); latest != state.end())
-      for (const auto& [name, value] : latest->items())
-        checkpoint.latest[name] =
-            value.is_null() ? std::nan("") : value.get<double>();  // JSON has no NaN
+    state.at("epoch_size").get_to(checkpoint.epoch_size);
+    state.at("classes").get_to(checkpoint.classes);
+    state.at("hyper").get_to(checkpoint.hyper);
+    for (const auto& [name, value] : state.at("latest").items())
+      checkpoint.latest[name] =
+          value.is_null() ? std::nan("") : value.get<double>();  // JSON has no NaN
     state.at("callbacks").get_to(checkpoint.callbacks);
-    if (const auto names = state.find("callback_tensors"); names != state.end())
-      for (const auto& name : *names) checkpoint.callback_tensors[name.get<std::string>()];
+    for (const auto& name : state.at("callback_tensors"))
+      checkpoint.callback_tensors[name.get<std::string>()];
   });
 }
 

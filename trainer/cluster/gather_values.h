@@ -7,15 +7,47 @@
 #include <exception>
 #include <msgpack.hpp>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/cluster/cluster.h"
 
+namespace msgpack::adaptor {
+
+/// A struct whose `members(value)` are references to all of them. It is packed as an array.
+template <class T>
+concept HasMembers = requires(T& value) {
+  members(value);
+};
+
+template <HasMembers T>
+struct pack<T> {
+  template <class Stream>
+  packer<Stream>& operator()(packer<Stream>& to, const T& value) const {
+    return to.pack(members(const_cast<T&>(value)));
+  }
+};
+
+template <HasMembers T>
+struct convert<T> {
+  const msgpack::object& operator()(const msgpack::object& from, T& value) const {
+    auto all = members(value);
+    if (from.type != type::ARRAY || from.via.array.size != std::tuple_size_v<decltype(all)>)
+      throw type_error();
+    const auto* next = from.via.array.ptr;
+    std::apply([&](auto&... one) { ((next++)->convert(one), ...); }, all);
+    return from;
+  }
+};
+
+}  // namespace msgpack::adaptor
+
 namespace millrace {
 
-/// The values of all ranks, by rank, to the bit. T: whatever msgpack packs. `what` names the call
-/// in messages. One exchange. Throws Error naming a rank whose value has another type.
+/// The values of all ranks, by rank, to the bit. T: whatever msgpack packs, also a struct that
+/// HasMembers. `what` names the call in messages. One exchange. Throws Error naming a rank whose
+/// value has another type.
 template <class T>
 std::vector<T> gather_values(const Cluster& cluster, std::string_view what, const T& mine) {
   msgpack::sbuffer bytes;

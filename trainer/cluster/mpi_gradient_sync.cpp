@@ -1,19 +1,16 @@
-// Sums over ranks on CPUs, by MPI: a reduce-scatter that adds as a tree, then an allgather.
+// Sums over ranks on CPUs: sum_as_tree, whose messages MPI carries.
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceType.h>
+#include <c10/core/GradMode.h>
 
-#include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/tree_sum.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/mpi_world.h"
 #include "millrace/trainer/cluster/tree_exchange.h"
@@ -21,11 +18,11 @@
 namespace millrace {
 namespace {
 
-template <class T>
-MPI_Datatype mpi_type() {
-  if (std::is_same_v<T, double>) return MPI_DOUBLE;
-  if (std::is_same_v<T, float>) return MPI_FLOAT;
-  return MPI_UINT16_T;  // half precision: MPI only carries it
+/// MPI only carries the values.
+MPI_Datatype mpi_type(const at::Tensor& values) {
+  return values.element_size() == 8   ? MPI_UINT64_T
+         : values.element_size() == 4 ? MPI_UINT32_T
+                                      : MPI_UINT16_T;
 }
 
 /// A thread of its own speaks to the other ranks. `wait` throws what a sum has thrown.
@@ -62,6 +59,7 @@ class MpiGradientSync final : public GradientSync {
   };
 
   void run() {
+    const c10::NoGradGuard no_graph;
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return ended_ || !todo_.empty(); });
@@ -81,76 +79,37 @@ class MpiGradientSync final : public GradientSync {
   }
 
   void sum(const Work& work) {
-    switch (work.values.scalar_type()) {
-      case at::kFloat:
-        return sum<float, float>(work);
-      case at::kDouble:
-        return sum<double, double>(work);
-      case at::kHalf:
-        return sum<at::Half, float>(work);
-      case at::kBFloat16:
-        return sum<at::BFloat16, float>(work);
-      default:
-        throw Error("over MPI, only floats, doubles and half precision are summed");
-    }
+    if (!work.values.is_floating_point())
+      throw Error("over MPI, only floats, doubles and half precision are summed");
+    const MpiWorld::Exchange event(world_, work.what);
+    sum_as_tree(
+        work.values, world_.rank(), world_.size(),
+        [&](const auto& sent, const auto& received) { exchange(sent, received, work.what); });
   }
 
-  /// Values of type T, added as `Wide` and rounded once.
-  template <class T, class Wide>
-  void sum(const Work& work) {
-    const auto type = mpi_type<T>();
-    auto* values = work.values.mutable_data_ptr<T>();
-    const auto ranks = static_cast<std::size_t>(world_.size());
-    const auto count = static_cast<std::size_t>(work.values.numel());
-    const auto start_of = [&](std::size_t rank) {
-      return static_cast<std::size_t>(
-          begin_of_part(work.values.numel(), world_.size(), static_cast<std::int64_t>(rank)));
-    };
-    const auto own = static_cast<std::size_t>(world_.rank());
-    const auto mine = start_of(own + 1) - start_of(own);
-    std::vector<int> counts, starts, own_counts, own_starts;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      starts.push_back(static_cast<int>(start_of(rank)));
-      counts.push_back(static_cast<int>(start_of(rank + 1) - start_of(rank)));
-      own_starts.push_back(static_cast<int>(mine * rank));
-      own_counts.push_back(static_cast<int>(mine));
+  void exchange(const std::vector<RankMessage>& sent, const std::vector<RankMessage>& received,
+                const char* what) {
+    std::vector<MPI_Request> requests(sent.size() + received.size(), MPI_REQUEST_NULL);
+    auto* request = requests.data();
+    std::int64_t sent_bytes = 0, received_bytes = 0;
+    for (const auto& [rank, values] : sent) {
+      check_mpi(MPI_Isend(values.const_data_ptr(), static_cast<int>(values.numel()),
+                          mpi_type(values), static_cast<int>(rank), 0, communicator_, request++),
+                what);
+      sent_bytes += static_cast<std::int64_t>(values.nbytes());
     }
-    parts_.resize(std::max(parts_.size(), mine * ranks * sizeof(T)));
-    auto* parts = reinterpret_cast<T*>(parts_.data());
-    const MpiWorld::Exchange exchange(world_, work.what);
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ialltoallv(values, counts.data(), starts.data(), type, parts, own_counts.data(),
-                             own_starts.data(), type, communicator_, &request),
-              work.what);
-    world_.wait({&request, 1}, work.what);
-    auto* result = values + start_of(own);
-    using Block = std::array<Wide, 1024>;
-    for (std::size_t first = 0; first < mine; first += Block().size()) {
-      const auto size = std::min(Block().size(), mine - first);
-      const auto of_rank = [&](std::size_t rank) {
-        Block block;
-        std::copy_n(parts + mine * rank + first, size, block.begin());
-        return block;
-      };
-      const auto add = [size](Block&& sum, const Block& more) -> Block {
-        for (std::size_t i = 0; i < size; ++i) sum[i] += more[i];
-        return sum;
-      };
-      const auto total = tree_sum(ranks, of_rank, add);
-      for (std::size_t i = 0; i < size; ++i) result[first + i] = static_cast<T>(total[i]);
+    for (const auto& [rank, values] : received) {
+      check_mpi(MPI_Irecv(values.mutable_data_ptr(), static_cast<int>(values.numel()),
+                          mpi_type(values), static_cast<int>(rank), 0, communicator_, request++),
+                what);
+      received_bytes += static_cast<std::int64_t>(values.nbytes());
     }
-    check_mpi(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, values, counts.data(), starts.data(), type,
-                              communicator_, &request),
-              work.what);
-    world_.wait({&request, 1}, work.what);
-    // Both exchanges: of the others' parts here and of this part there, then the other way round.
-    const auto moved = static_cast<std::int64_t>((count - mine + mine * (ranks - 1)) * sizeof(T));
-    world_.count(moved, moved);
+    world_.wait(requests, what);
+    world_.count(sent_bytes, received_bytes);
   }
 
   MpiWorld& world_;
   const MPI_Comm communicator_;
-  std::vector<char> parts_;  // of all ranks, to be added here
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> todo_;

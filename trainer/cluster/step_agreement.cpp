@@ -13,23 +13,20 @@
 #include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
+// Few bytes, so that one exchange takes them all.
+inline auto members(BatchSize& size) {
+  return std::tie(size.images, size.width, size.height, size.most_objects, size.objects_with_shape,
+                  size.ids);
+}
+
+inline auto members(StepWish& wish) {
+  return std::tie(wish.stop, wish.signal, wish.figures, wish.checkpoint, wish.data_place,
+                  wish.waited_s, wish.busy_s, wish.hyper, wish.batches);
+}
+
 namespace {
 
-using Sizes = std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int64_t,
-                                     std::int64_t, std::vector<std::int64_t>>>;
-
-/// A wish as it travels, sizes apart: few bytes, so that one exchange takes them all.
-using WishFields = std::tuple<std::string, int, bool, bool, std::uint64_t, double, double,
-                              std::vector<double>, Sizes>;
-
-WishFields fields_of(const StepWish& wish) {
-  Sizes sizes;
-  for (const auto& batch : wish.batches)
-    sizes.emplace_back(batch.images, batch.width, batch.height, batch.most_objects,
-                       batch.objects_with_shape, batch.ids);
-  return {wish.stop,   wish.signal, wish.figures, wish.checkpoint, wish.data_place, wish.waited_s,
-          wish.busy_s, wish.hyper,  sizes};
-}
+using Sizes = std::vector<BatchSize>;
 
 /// Sets the places of this rank's batches, and the ids of all images.
 void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const Cluster& cluster) {
@@ -92,8 +89,8 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
   double longest = -1, shortest = 0;
   std::uint64_t first_place = 0;
   std::vector<Sizes> sizes;
-  for (auto& fields : gather_values(cluster, "agreement on the step", fields_of(wish))) {
-    auto& [stop, signal, figures, checkpoint, place, waited_s, busy_s, hyper, batches] = fields;
+  for (auto& theirs : gather_values(cluster, "agreement on the step", wish)) {
+    auto& [stop, signal, figures, checkpoint, place, waited_s, busy_s, hyper, batches] = theirs;
     const auto rank = std::ssize(sizes);
     if (agreement.stop.empty() && !stop.empty())
       agreement.stop = rank == 0 ? stop : fmt::format("{} of {}", stop, cluster.name(rank));
@@ -106,7 +103,7 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
           cluster.name(rank)));
     agreement.figures |= figures;
     agreement.checkpoint |= checkpoint;
-    for (const auto& batch : batches) agreement.images += std::get<0>(batch);
+    for (const auto& batch : batches) agreement.images += batch.images;
     if (rank == 0) agreement.hyper = std::move(hyper);
     sizes.push_back(std::move(batches));
     shortest = rank == 0 ? busy_s : std::min(shortest, busy_s);

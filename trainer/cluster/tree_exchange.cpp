@@ -2,22 +2,21 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "millrace/base/tree_sum.h"
 
 namespace millrace {
 
-std::int64_t begin_of_part(std::int64_t count, std::int64_t ranks, std::int64_t rank) {
-  return count * rank / ranks;
-}
+static constexpr std::int64_t kBlock = 8192;  // values
 
 void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks,
                  const ExchangeMessages& exchange) {
   const auto all = values.view(-1);
   const auto part_of = [&](std::int64_t r) {
-    const auto begin = begin_of_part(all.numel(), ranks, r);
-    return all.narrow(0, begin, begin_of_part(all.numel(), ranks, r + 1) - begin);
+    const auto begin = all.numel() * r / ranks;
+    return all.narrow(0, begin, all.numel() * (r + 1) / ranks - begin);
   };
   const auto own = part_of(rank);
   const auto received = at::empty({ranks, own.numel()}, own.options());  // its own row stays empty
@@ -29,15 +28,19 @@ void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks
     if (own.numel() > 0) of_own.push_back({other, received[other]});
   }
   exchange(parts, of_own);
-  if (own.numel() > 0) {
-    const auto wide =
-        own.element_size() < std::int64_t{sizeof(float)} ? at::kFloat : own.scalar_type();
+  const auto wide =
+      own.element_size() < std::int64_t{sizeof(float)} ? at::kFloat : own.scalar_type();
+  // On a CPU in blocks too small for libtorch's threads, which compute gradients meanwhile.
+  const auto most = own.is_cpu() ? kBlock : own.numel();
+  for (std::int64_t first = 0; first < own.numel(); first += most) {
+    const auto size = std::min(most, own.numel() - first);
+    const auto sum = own.narrow(0, first, size);
     const auto of_rank = [&](std::size_t r) {
       const auto other = static_cast<std::int64_t>(r);
-      return (other == rank ? own : received[other]).to(wide);
+      return (other == rank ? sum : received[other].narrow(0, first, size)).to(wide);
     };
-    const auto add = [](at::Tensor&& sum, const at::Tensor& more) { return sum.add_(more); };
-    own.copy_(tree_sum(static_cast<std::size_t>(ranks), of_rank, add));
+    const auto add = [](at::Tensor&& total, const at::Tensor& more) { return total.add_(more); };
+    sum.copy_(tree_sum(static_cast<std::size_t>(ranks), of_rank, add));
   }
   for (auto& message : of_own) message.values = own;
   exchange(of_own, parts);

@@ -9,9 +9,6 @@
 
 namespace millrace {
 
-/// Where the values begin that a rank adds for all: those of rank r end where those of r + 1 begin.
-std::int64_t begin_of_part(std::int64_t count, std::int64_t ranks, std::int64_t rank);
-
 /// Values to or from a rank: contiguous, not empty.
 struct RankMessage {
   std::int64_t rank = 0;
@@ -26,7 +23,7 @@ using ExchangeMessages = std::function<void(const std::vector<RankMessage>& sent
 /// Replaces `values` (contiguous, float, double or half precision) by their sum over `ranks` ranks,
 /// of which this is `rank`: a reduce-scatter, in which each rank gets its part from all others and
 /// adds them as tree_sum does, half precision in fp32 and rounded once; then an all-gather. Two
-/// exchanges, the same on every rank. Has the bits of the sums over MPI.
+/// exchanges, the same on every rank.
 void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks,
                  const ExchangeMessages& exchange);
 

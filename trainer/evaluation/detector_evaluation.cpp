@@ -18,6 +18,12 @@
 #include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
+
+inline auto members(EvaluationPart& part) {
+  return std::tie(part.objects, part.masks, part.box_matches, part.mask_matches,
+                  part.boundary_matches, part.proposal_matches, part.detections);
+}
+
 namespace {
 
 /// The annotations of the detector's classes.
@@ -40,15 +46,6 @@ std::int64_t last_of(const coco::Dataset& truth, std::int64_t count) {
   if (count == 0 || count >= std::ssize(truth.images))
     return std::numeric_limits<std::int64_t>::max();
   return truth.images[static_cast<std::size_t>(count - 1)].id;
-}
-
-/// The part as ranks exchange it.
-auto fields_of(EvaluationPart part) {
-  auto& [objects, masks, box_matches, mask_matches, boundary_matches, proposal_matches,
-         detections] = part;
-  return std::tuple(objects, masks, std::move(box_matches), std::move(mask_matches),
-                    std::move(boundary_matches), std::move(proposal_matches),
-                    std::move(detections));
 }
 
 std::string ids(const Batch& batch) {
@@ -150,10 +147,10 @@ void DetectorEvaluation::merge(const EvaluationPart& part) {
 bool DetectorEvaluation::join(const Cluster& cluster, bool whole) {
   if (cluster.size() == 1) return whole;
   const auto parts =
-      gather_values(cluster, "evaluation", whole ? std::optional(fields_of(part())) : std::nullopt);
+      gather_values(cluster, "evaluation", whole ? std::optional(part()) : std::nullopt);
   if (!std::ranges::all_of(parts, [](const auto& one) { return one.has_value(); })) return false;
   for (std::size_t other = 1; cluster.is_chief() && other < parts.size(); ++other)
-    merge(std::make_from_tuple<EvaluationPart>(*parts[other]));
+    merge(*parts[other]);
   if (cluster.is_chief()) detections_.sort_by_image();
   return true;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
@@ -48,6 +49,14 @@ coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run) {
   for (const auto& image : truth.images)
     if (std::ssize(first) < run.max_images) first.push_back(image.id);
   return coco::limit_cost(truth, std::move(options), first);
+}
+
+nlohmann::ordered_json limit_json(const coco::LimitCost& cost) {
+  return {{"max_detections", cost.limit},
+          {"images", cost.images},
+          {"images_beyond", cost.beyond},
+          {"best_ap", cost.best_ap},
+          {"text", coco::text(cost)}};
 }
 
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +64,9 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
 
 /// What the limit of detections costs on the part of the split that a run scores.
 coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run);
+
+/// The cost of the limit as `trainer eval --json` has it.
+nlohmann::ordered_json limit_json(const coco::LimitCost& cost);
 
 /// An object in the form of COCO's results files. Throws Error for a label without a category.
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,

@@ -1,11 +1,13 @@
-// Whether the largest batch of a training will fit into memory, by what its steps take.
+// Steps that do not fit into memory, and whether the largest batch of a training will.
 #pragma once
 
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
@@ -13,6 +15,12 @@
 #include "millrace/trainer/cluster/step_agreement.h"
 
 namespace millrace {
+
+/// Whether an allocation failed, ours or libtorch's.
+bool is_out_of_memory(const std::exception& problem);
+
+/// The message for a step over these batches.
+std::string out_of_memory_text(const std::vector<Batch>& batches);
 
 /// Measures the memory of training steps and warns once, before the largest batch comes, if that
 /// batch will not fit: the host's memory for a CPU, else the device's. Memory grows with the padded

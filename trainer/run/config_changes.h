@@ -20,6 +20,12 @@ struct ConfigChange {
 /// All differences, by key.
 std::vector<ConfigChange> config_changes(const Config& was, const Config& is);
 
+/// Whether a key decides what a training computes, as its option says (Decides). False for keys
+/// that decide where data is, how fast it comes, what is reported and where it is written. `key`:
+/// dotted, as in `leaves`; `config`: a complete one that has it. True for unknown keys, such as
+/// options of a plug-in that is not loaded.
+bool decides_results(const std::string& key, const Config& config);
+
 /// The training that resumes a checkpoint.
 struct ResumedTraining {
   const Config& config;

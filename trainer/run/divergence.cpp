@@ -7,7 +7,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/run/config_changes.h"
-#include "millrace/trainer/run/deciding_keys.h"
 
 namespace millrace {
 namespace {

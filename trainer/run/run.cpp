@@ -110,7 +110,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     return {end, folder};
   }
   if (record)
-    spdlog::info("used {}{}", record->used().text(),
+    spdlog::info("used {}{}", record->record().used().value().text(),
                  record->number() > 1 ? fmt::format(", over {} starts", record->number()) : "");
   log_result(fmt::format("{} after {}; everything lies in {}",
                          end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason,

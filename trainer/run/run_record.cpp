@@ -51,11 +51,11 @@ std::optional<std::int64_t> RunRecord::ended_after(std::string_view reason) cons
 
 std::optional<std::int64_t> RunRecord::done_after() const { return ended_after(kDoneReason); }
 
-std::optional<RunUse> RunRecord::used(std::size_t count) const {
+std::optional<RunUse> RunRecord::used() const {
   std::optional<RunUse> sum;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!starts[i].contains("used")) continue;
-    const auto use = run_use(starts[i].at("used"));
+  for (const auto& start : starts) {
+    if (!start.contains("used")) continue;
+    const auto use = run_use(start.at("used"));
     sum = sum ? * sum += use : use;
   }
   return sum;
@@ -82,7 +82,7 @@ std::optional<RunRecord> read_run_record(const fs::path& run) {
     // What begin() and write() take for granted.
     for (const auto& evaluation : record.evaluations)
       static_cast<void>(evaluation.at("step").get<std::int64_t>());
-    static_cast<void>(record.used(record.starts.size()));
+    static_cast<void>(record.used());
     return record;
   } catch (const nlohmann::json::exception& problem) {
     throw ConfigError(
@@ -96,8 +96,6 @@ RunStart::RunStart(const RunFolder& folder, const RunIdentity& mine)
     : folder_(folder.path()),
       record_(read_run_record(folder_).value_or(
           RunRecord{.name = mine.name, .config_file = mine.config_file})) {}
-
-std::int64_t RunStart::diverged_at() const { return record_.ended_after(kDivergence).value_or(0); }
 
 void RunStart::begin(std::int64_t from_step, const fs::path& config_file,
                      const std::string& program, const ordered_json& more,
@@ -130,9 +128,8 @@ void RunStart::used(std::int64_t step, const RunUse& use) {
 void RunStart::reached(const Moment& of, const Scalars& scores, std::int64_t step,
                        const RunUse& use) {
   set_used(step, use);
-  const auto sum = used();
   ordered_json evaluation = {{"step", of.step}, {"epoch", of.progress}};
-  const auto so_far = to_json(sum);
+  const auto so_far = to_json(record_.used().value());
   for (const auto* key : {"wall_s", "cpu_s", "energy_j", "price"}) evaluation[key] = so_far.at(key);
   for (const auto& [name, value] : scores) evaluation[name] = value;
   note_targets(evaluation, record_.targets);
@@ -156,7 +153,7 @@ void RunStart::set_used(std::int64_t step, const RunUse& use) {
 }
 
 void RunStart::write() const {
-  const auto used = record_.used(record_.starts.size());
+  const auto used = record_.used();
   const ordered_json json = {{"format", kFormat},
                              {"name", record_.name},
                              {"config_file", record_.config_file.string()},

@@ -38,8 +38,13 @@ struct RunRecord {
   /// The step at which the last start was done; nothing if it was stopped, failed or killed.
   std::optional<std::int64_t> done_after() const;
 
-  /// Of the first so many starts together, those that say it. Nothing: none does.
-  std::optional<RunUse> used(std::size_t starts) const;
+  /// The last start; null without one.
+  nlohmann::ordered_json last() const {
+    return starts.empty() ? nlohmann::ordered_json() : starts.back();
+  }
+
+  /// Resources summed over the starts that recorded them; nullopt if none did.
+  std::optional<RunUse> used() const;
 };
 
 /// Of a run folder, also of an earlier version; nothing without one. Throws ConfigError if it
@@ -53,16 +58,7 @@ class RunStart {
   /// be read.
   RunStart(const RunFolder& folder, const RunIdentity& mine);
 
-  /// Whether the last start was done, at that step.
-  bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
-
-  /// The step at which the last start diverged; 0 = it did not.
-  std::int64_t diverged_at() const;
-
-  /// The start before; null without one.
-  nlohmann::ordered_json last() const {
-    return record_.starts.empty() ? nlohmann::ordered_json() : record_.starts.back();
-  }
+  const RunRecord& record() const { return record_; }
 
   /// Adds this start to the record. `program`: name and version; `more`: other facts of it, such as
   /// rank_facts. What was reached after `from_step` is forgotten, since it is trained again.
@@ -84,9 +80,6 @@ class RunStart {
 
   /// Keeps how it ended.
   void end(const TrainEnd& end, const RunUse& use);
-
-  /// Of the whole run.
-  RunUse used() const { return record_.used(record_.starts.size()).value_or(RunUse()); }
 
  private:
   void set_used(std::int64_t step, const RunUse& use);

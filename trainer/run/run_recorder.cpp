@@ -62,26 +62,26 @@ RunRecorder::RunRecorder(const Recipe& recipe, const Cluster& cluster, Clock::ti
   if (cluster.local_rank() == 0) energy_j_ = meter_.joules();
 }
 
-void RunRecorder::before_train(TrainState& state) {
+void RunRecorder::before_train(const TrainState& state) {
   state_ = &state;
   // What other callbacks have done is counted as theirs.
   before_first_ = {seconds_since(began_) - state.spent.callbacks_s,
                    own_cpu_s() - state.spent_cpu.callbacks_s};
 }
 
-void RunRecorder::after_step(TrainState&) {
+void RunRecorder::after_step(const TrainState&) {
   if (energy_j_ && seconds_since(measured_) >= kMeasureEnergyEvery) measure_energy();
 }
 
-void RunRecorder::after_train(TrainState& state) {
+void RunRecorder::after_train(const TrainState& state) {
   if (start_) start_->used(state.at.step, use());
 }
 
-void RunRecorder::on_checkpoint(TrainState& state, const std::filesystem::path&) {
+void RunRecorder::on_checkpoint(const TrainState& state, const std::filesystem::path&) {
   if (start_) start_->used(state.at.step, use());
 }
 
-void RunRecorder::on_scalars(TrainState& state, const Moment& of, const Scalars& published) {
+void RunRecorder::on_scalars(const TrainState& state, const Moment& of, const Scalars& published) {
   if (!start_) return;
   Scalars scores;
   for (const auto& one : published)

@@ -33,11 +33,11 @@ class RunRecorder final : public Callback, public ReadsMetrics {
   /// What the chief knows of it now.
   RunUse use();
 
-  void before_train(TrainState& state) override;
-  void after_step(TrainState&) override;
-  void after_train(TrainState&) override;
-  void on_checkpoint(TrainState&, const std::filesystem::path&) override;
-  void on_scalars(TrainState&, const Moment& of, const Scalars& published) override;
+  void before_train(const TrainState& state) override;
+  void after_step(const TrainState&) override;
+  void after_train(const TrainState&) override;
+  void on_checkpoint(const TrainState&, const std::filesystem::path&) override;
+  void on_scalars(const TrainState&, const Moment& of, const Scalars& published) override;
   bool chief_only() const override { return false; }
 
  private:

@@ -259,7 +259,7 @@ void TrainingStart::check_resume() {
 void TrainingStart::agree_if_done() {
   if (!checkpoint_) return;
   const bool is_done = has_all_steps(checkpoint_->at, recipe_.train) && record_ &&
-                       record_->was_done_after(checkpoint_->at.step);
+                       record_->record().done_after() == checkpoint_->at.step;
   is_done_ = cluster_.broadcast("whether the run is done", is_done ? "done" : "") == "done";
 }
 
@@ -269,11 +269,11 @@ void TrainingStart::set_values() {
     return;
   }
   check_resumed_weights(parse_config(checkpoint_->config, "the checkpoint's config.toml"), recipe_);
-  if (const auto failed = record_ ? record_->diverged_at() : 0;
+  if (const auto failed = record_ ? record_->record().ended_after(kDivergence).value_or(0) : 0;
       failed > 0 && !recipe_.train.returns())
     go_further_back(checkpoint_->at, failed);
   if (record_) warn_of_lost_edits(folder_, checkpoint_->at.step, recipe_);
-  if (record_) check_same_data(record_->last(), data_facts_);
+  if (record_) check_same_data(record_->record().last(), data_facts_);
 }
 
 void TrainingStart::make_trainer() {
@@ -281,7 +281,7 @@ void TrainingStart::make_trainer() {
   if (is_chief())
     for (const auto& warning : published_warnings(recipe_, plan.images_per_step))
       spdlog::warn(warning);
-  if (record_ && checkpoint_) tell_of_changed_ranks(record_->last(), plan);
+  if (record_ && checkpoint_) tell_of_changed_ranks(record_->record().last(), plan);
   if (cluster_.local_rank() == 0)
     plan.largest_batch = largest_batch(recipe_, *train_, cluster_.size());
   plan.validation = validation_ ? &*validation_ : nullptr;

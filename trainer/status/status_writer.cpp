@@ -12,8 +12,8 @@
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_identity.h"
 #include "millrace/dataflow/serving/status.h"
+#include "millrace/trainer/cluster/mpi_world.h"
 #include "millrace/trainer/cluster/processors.h"
-#include "millrace/trainer/status/rank_status.h"
 
 namespace millrace {
 namespace {
@@ -27,6 +27,40 @@ constexpr double kWriteEveryS = std::chrono::duration<double>(kLookEvery * kLook
 
 std::string absolute_text(const std::string& file) {
   return file.empty() ? "" : fs::absolute(file).string();
+}
+
+/// Where the training thread is and since when, how far it is, memory and traffic (docs/status.md).
+ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
+  const auto now = activity.now();
+  const auto standing = activity.standing();
+  const auto data = activity.data();
+  auto* world = cluster.world();
+  const auto waiting = world ? world->waiting() : std::nullopt;
+  const auto traffic = world ? world->traffic() : MpiWorld::Traffic();
+
+  ordered_json json = {{"rank", cluster.rank()}};
+  json.update(serving::process_status());
+  json["step"] = standing.step;
+  json["total_steps"] = standing.total_steps;
+  json["epoch"] = standing.progress;
+  json["images"] = standing.images;
+  json["images_per_s"] = standing.images_per_s;
+  // A step or a callback that waits for other ranks.
+  json["where"] = waiting ? "exchange" : now.where;
+  json["doing"] = now.what;
+  json["for_s"] = seconds_since(waiting ? waiting->since : now.since);
+  json["sign_of_life_s"] = seconds_since(now.moved);
+  json["exchange"] = nullptr;
+  if (waiting) json["exchange"] = {{"what", waiting->what}, {"of", waiting->place}};
+  json["work"] = data ? serving::work_status(*data) : ordered_json::array();
+  json["stages"] = ordered_json::array();
+  for (const auto& stage : data ? data->stages : std::vector<StageReport>())
+    json["stages"].push_back(
+        {{"stage", stage.name}, {"items", stage.items}, {"waiting", stage.waiting}});
+  json["received_bytes"] = traffic.received + serving::received_bytes();
+  json["sent_bytes"] = traffic.sent;
+  json["metrics"] = standing.metrics;
+  return json;
 }
 
 void replace(const fs::path& file, const std::string& text) {
@@ -62,26 +96,23 @@ StatusWriter::StatusWriter(const Cluster& cluster, const Activity& activity,
             {{"endpoints", data.source},
              {"key", absolute_text(data.source_key)},
              {"server_key", absolute_text(data.source_server_key)}}}};
-  if (events_.sees_run())
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  else
+  if (events_.sees_run()) {
+    look();
+    ticker_.emplace(kLookEvery, [this] { look(); });
+  } else {
     warn(Error("it does not see the run's folder; share that between the hosts"));
+  }
 }
 
 void StatusWriter::end(std::string_view state, std::string_view reason) {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
+  if (!ticker_) return;
+  ticker_.reset();
   write(state, reason);
 }
 
-void StatusWriter::run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  int looks = 0;
-  do {
-    if (looks++ % kLooksPerFile == 0) write("training", "");
-    answer();
-  } while (!wake_.wait_for(lock, stop, kLookEvery, [&] { return stop.stop_requested(); }));
+void StatusWriter::look() {
+  if (looks_++ % kLooksPerFile == 0) write("training", "");
+  answer();
 }
 
 void StatusWriter::write(std::string_view state, std::string_view reason) try {

@@ -2,19 +2,19 @@
 // keeps its last events, for when it fails.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
-#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/status/rank_events.h"
+#include "millrace/trainer/ticker.h"
 
 namespace millrace {
 
@@ -34,7 +34,7 @@ class StatusWriter {
   void end(std::string_view state, std::string_view reason);
 
  private:
-  void run(const std::stop_token& stop);
+  void look();
   void write(std::string_view state, std::string_view reason);
   void answer();
   void warn(const std::exception& problem);
@@ -45,10 +45,9 @@ class StatusWriter {
   const std::filesystem::path folder_;
   nlohmann::ordered_json file_;  // what stays the same
   std::string answered_;         // the last text of ask-events
+  int looks_ = 0;
   bool has_warned_ = false;
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::jthread thread_;  // uses the others
+  std::optional<Ticker> ticker_;  // uses the others
 };
 
 }  // namespace millrace

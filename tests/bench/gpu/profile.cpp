@@ -72,14 +72,14 @@ class ProfileSteps final : public Callback {
   ProfileSteps(std::int64_t first, std::int64_t last, std::set<ActivityType> what)
       : first_(first), last_(last), what_(std::move(what)) {}
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     if (state.at.step + 1 != first_) return;
     const ProfilerConfig config(ProfilerState::KINETO);
     kineto::prepareProfiler(config, what_);
     kineto::enableProfiler(config, what_, {at::RecordScope::FUNCTION});
     began_ = Clock::now();
   }
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (state.at.step != last_) return;
     seconds_ = seconds_since(began_);
     result_ = kineto::disableProfiler();

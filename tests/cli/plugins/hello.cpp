@@ -25,7 +25,7 @@ class Hello final : public Callback, public PublishesMetrics {
 
   explicit Hello(const Options& options) : left_(options.times) {}
   std::vector<std::string> publishes() const override { return {"hello/times"}; }
-  void after_step(TrainState& state) override {
+  void after_step(const TrainState& state) override {
     if (--left_ == 0) throw std::runtime_error("greeted enough");
     state.publish({{"hello/times", static_cast<double>(state.at.step)}});
   }

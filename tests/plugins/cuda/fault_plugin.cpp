@@ -19,7 +19,7 @@ class FaultOnDevice final : public Callback {
  public:
   using Options = FaultOptions;
 
-  void before_step(TrainState& state) override {
+  void before_step(const TrainState& state) override {
     if (state.at.step < 2) return;
     const auto values = state.model.parameters().begin()->value.detach().flatten();
     const auto beyond =
