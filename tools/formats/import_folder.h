@@ -12,8 +12,7 @@ namespace millrace::formats {
 
 /// What was read and written.
 struct Imported {
-  const Format* from;
-  std::string why;            // the format was taken, where it was detected
+  Detected from;              // `why` is empty if the format was given
   std::vector<Split> splits;  // as read, from the source
 };
 

@@ -13,6 +13,9 @@ struct ImageSize {
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
+/// The size that a label gives; nullopt unless both sides are given and can be those of an image.
+std::optional<ImageSize> given_size(std::optional<double> width, std::optional<double> height);
+
 /// The size of the stored pixels, and of the picture turned as EXIF says.
 struct ImageSizes {
   ImageSize stored, upright;

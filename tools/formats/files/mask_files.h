@@ -2,8 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "millrace/tools/formats/files/image_finder.h"

@@ -1,6 +1,7 @@
 // Text files of labels: lines, numbers and lists of names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -17,6 +18,23 @@ std::string beginning_of(const std::filesystem::path& file, std::uint64_t most);
 struct TextLine {
   int number = 0;  // from 1
   std::string_view text;
+};
+
+/// Why a line cannot be read.
+struct LineFault {
+  int line = 0;
+  std::string why;
+};
+
+/// The lines of byte offsets.
+class LineCounter {
+ public:
+  explicit LineCounter(std::string_view text);
+  /// Counts from 1; 0 for a negative offset.
+  int line_of(std::ptrdiff_t offset) const;
+
+ private:
+  std::vector<std::ptrdiff_t> ends_;
 };
 
 /// The lines that are not empty; a byte order mark is left out.

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "millrace/tools/formats/files/texts.h"
-
 namespace millrace::formats {
 namespace {
 
