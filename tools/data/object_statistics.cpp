@@ -130,13 +130,6 @@ std::vector<std::string> size_names() {
   return names;
 }
 
-SizeCounts size_counts(const SeenData& data) {
-  SizeCounts counts{};
-  for (const auto& object : data.objects)
-    if (!object.crowd) ++counts[size_kind(object.size())];
-  return counts;
-}
-
 std::uint64_t Histogram::total() const {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }

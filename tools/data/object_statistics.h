@@ -75,8 +75,6 @@ std::vector<ClassCount> class_counts(const SeenData& data);
 /// Crowd regions.
 std::size_t crowd_count(const SeenData& data);
 
-/// How many objects of each size, as check_sizes counts them.
-SizeCounts size_counts(const SeenData& data);
 /// "under 16", "16 to 32", ... as kSizeBounds parts them.
 std::vector<std::string> size_names();
 /// The place of a size, in pixels, among the kinds that kSizeBounds parts.
