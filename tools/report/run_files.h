@@ -76,6 +76,8 @@ double peak_memory_mib(const RunFiles& run);
 /// Whether a process trains in the folder of this run.
 bool is_locked(const std::filesystem::path& run);
 
+/// A member; null if there is none, or `object` is not an object.
+const nlohmann::ordered_json& member(const nlohmann::ordered_json& object, const char* key);
 /// A string member, or "".
 std::string text_of(const nlohmann::ordered_json& object, const char* key);
 
