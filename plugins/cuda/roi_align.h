@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "millrace/plugins/cuda/host_device.h"
-#include "millrace/plugins/cuda/pack.h"
 
 namespace millrace::cuda {
 
