@@ -5,7 +5,7 @@
 
 namespace millrace::cuda {
 
-/// What CUDA's runtime and the driver say of themselves. Versions of CUDA are 1000 major + 10
+/// Facts about CUDA's runtime and the driver. Versions of CUDA are 1000 major + 10
 /// minor.
 struct DriverFacts {
   std::string error;    // of counting the GPUs; empty: it worked

@@ -203,7 +203,7 @@ std::vector<Sketch> sketch_images(const DataSplit& split, const std::function<vo
       cv::cvtColor(image, grey, cv::COLOR_RGB2GRAY);
       cv::resize(grey, cells, cells.size(), 0, 0, cv::INTER_AREA);
       sketches[i].aspect = static_cast<float>(image.cols) / static_cast<float>(image.rows);
-    } catch (const Error&) {  // the doctor tells of it
+    } catch (const Error&) {  // the doctor reports it
     }
     on_image();
   });

@@ -45,7 +45,7 @@ struct SeenData {
   std::vector<SeenImage> images;
   std::vector<SeenObject> objects;  // image after image
   std::int64_t without_size = 0;    // images left out: their size is known once they are decoded
-  std::int64_t unreadable = 0;      // images left out: the source could not tell of them
+  std::int64_t unreadable = 0;      // images left out: the source could not read them
 
   std::span<const SeenObject> objects_of(const SeenImage& image) const {
     return std::span(objects).subspan(image.first, image.count);

@@ -51,7 +51,7 @@ std::vector<Place> annotation_files(const Listing& folder) {
   return files;
 }
 
-/// What follows instances_; else the split that the name or a folder tells; else the stem.
+/// The part after instances_; else the split that the name or a folder names; else the stem.
 std::string split_of_file(const Place& file, bool is_only) {
   const auto stem = stem_of(file);
   for (const auto start : {kInstances, kKeypoints})

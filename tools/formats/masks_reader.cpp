@@ -55,7 +55,7 @@ ReadMask read_mask(const Listing& folder, const Place& place) {
   return mask;
 }
 
-/// What instances.csv says of one value of one mask.
+/// One value of one mask in instances.csv.
 struct NamedValue {
   std::string category;
   bool crowd = false;

@@ -37,7 +37,7 @@ std::string devices_text(const ordered_json& ranks) {
   return joined(words);
 }
 
-/// "2:03 on 4 x cuda (NVIDIA H100), 0.14 device-hours, price 0.45"; "" if record.json does not say.
+/// "2:03 on 4 x cuda (NVIDIA H100), 0.14 device-hours, price 0.45"; "" if not recorded.
 std::string cost_text(const RunFiles& run) {
   const double hours = device_hours(run);
   if (!(hours > 0)) return "";

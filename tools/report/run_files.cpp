@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 
 const ordered_json kNull;
 
-/// Seconds since 1970 of 2026-01-31T23:59:59Z; 0 if it is none.
+/// Seconds since 1970 of 2026-01-31T23:59:59Z; 0 for other text.
 double seconds_of(const std::string& text) {
   std::tm time{};
   if (!strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) return 0;
@@ -35,7 +35,7 @@ fs::path whole_path(const fs::path& folder) {
   return whole.has_filename() ? whole : whole.parent_path();
 }
 
-/// The number of "step-000492.json"; nothing of another name.
+/// The number of "step-000492.json"; nullopt for another name.
 std::optional<std::int64_t> step_of(const fs::path& file) {
   const std::string name = file.stem().string();
   if (file.extension() != ".json" || !name.starts_with("step-")) return std::nullopt;
@@ -54,7 +54,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return all;
 }
 
-/// Calls `read`; what it throws becomes a remark that says what goes without.
+/// Calls `read`; an exception becomes a remark that begins with `without`.
 template <class Read>
 void or_remark(RunFiles& run, const std::string& without, const Read& read) {
   try {
@@ -96,7 +96,7 @@ void read_class_scores(RunFiles& run) {
   }
 }
 
-/// The last lines of the log that say what happened.
+/// The last lines of the log.
 std::string end_of_log(const fs::path& file) {
   constexpr std::size_t kMost = 2000, kLines = 8;
   std::string text = read_file(file);

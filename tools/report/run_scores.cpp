@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A value of the configuration, or `other` where it has none of this type.
+/// A value of the configuration, or `other` if it has none of this type.
 template <class Value>
 Value value_of(const Config& config, std::string_view path, Value other) {
   const Config* at = config.is_table() ? config.find_path(path) : nullptr;

@@ -52,7 +52,7 @@ std::vector<std::size_t> thinned(const std::vector<MetricValue>& values, std::si
         broken = i;
         continue;
       }
-      if (!(values[low].value <= values[i].value)) low = i;  // also where that one is not finite
+      if (!(values[low].value <= values[i].value)) low = i;  // also if that one is not finite
       if (!(values[high].value >= values[i].value)) high = i;
     }
     std::vector<std::size_t> kept{low, high};
@@ -64,7 +64,7 @@ std::vector<std::size_t> thinned(const std::vector<MetricValue>& values, std::si
   return all;
 }
 
-/// Pairs of step and value; null where it is not finite.
+/// Pairs of step and value; null if it is not finite.
 ordered_json metrics_json(const MetricsLog& metrics, std::size_t most_points) {
   auto json = ordered_json::object();
   for (const auto& [name, values] : metrics.by_name) {

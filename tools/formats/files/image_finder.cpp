@@ -47,7 +47,7 @@ std::optional<Place> ImageFinder::by_name(std::string_view name, const Place& la
   std::ranges::replace(path, '\\', '/');
   const auto found = by_name_.find(name_of(path));
   if (found == by_name_.end()) return {};
-  // As much of the path as the label says.
+  // As much of the path as the label has.
   std::vector<Place> best;
   std::size_t most = 0;
   const auto wanted = parts_of(path);

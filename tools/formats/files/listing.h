@@ -71,9 +71,9 @@ std::string lower_case(std::string_view text);
 inline constexpr const char* kWhole = "all";
 
 /// What a split is called, whatever a folder or file calls it ("valid", "val2017"): train, val or
-/// test; nothing for other names.
+/// test; nullopt for other names.
 std::optional<std::string> split_name(std::string_view name);
-/// The same of the first word of a name that is one: train of "train_labels".
+/// The same for the first word of a name that names a split: train of "train_labels".
 std::optional<std::string> split_in_words(std::string_view name);
 /// The split that a part of a path names; kWhole for none.
 std::string split_of_path(const Place& place);

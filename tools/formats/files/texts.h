@@ -45,7 +45,7 @@ std::string_view trimmed(std::string_view text);
 /// The words of a line, divided by white space.
 std::vector<std::string_view> words_of(std::string_view line);
 
-/// A whole word that is a finite number; nothing for anything else.
+/// A whole word that is a finite number; nullopt for anything else.
 std::optional<double> number_in(std::string_view word);
 std::optional<long long> integer_in(std::string_view word);
 
@@ -54,7 +54,7 @@ std::vector<std::string> names_in(const std::filesystem::path& file);
 
 /// One row of a CSV file. A field in quotes may hold commas, line ends and doubled quotes.
 struct CsvRow {
-  int line = 0;  // where it begins, from 1
+  int line = 0;  // its first line, from 1
   std::vector<std::string> fields;
 };
 

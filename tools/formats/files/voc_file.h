@@ -21,7 +21,7 @@ struct VocObject {
 };
 
 struct VocFile {
-  std::string file_name;          // of the image; "" if it is not said
+  std::string file_name;          // of the image; "" if not recorded
   std::optional<ImageSize> size;  // nullopt if not recorded, or 0
   std::vector<VocObject> objects;
   std::vector<LineFault> faults;  // objects that cannot be read
