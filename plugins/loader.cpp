@@ -87,8 +87,8 @@ Elf64_Half own_machine() {
   return header.e_machine;
 }
 
-/// The bytes of a section of an ELF shared object, read without running its code; nothing if it has
-/// no such section. Throws Error saying why this process cannot open `file`: it is missing, no
+/// The bytes of a section of an ELF shared object, read without running its code; nullopt if it
+/// has no such section. Throws Error saying why this process cannot open `file`: it is missing, no
 /// shared object, built for another machine, or damaged.
 std::optional<std::string> section_of(const std::filesystem::path& file, std::string_view section) {
   const auto text = read_file(file, {.look = [](std::string_view head) {
@@ -119,7 +119,7 @@ std::vector<std::string> lines(const std::string& text) {
   return result;
 }
 
-/// Throws Error unless the object says that it was built like this program.
+/// Throws Error unless the object was built like this program.
 void check_abi(const fs::path& file) {
   const auto section = section_of(file, MILLRACE_PLUGIN_SECTION);
   if (!section)
@@ -140,7 +140,7 @@ void check_abi(const fs::path& file) {
                           joined(they_have), joined(we_have)));
 }
 
-/// Opens what the object says it needs. Throws Error naming what is missing.
+/// Opens the libraries that the object needs. Throws Error naming what is missing.
 void open_needs(const fs::path& file) {
   const auto section = section_of(file, MILLRACE_PLUGIN_NEEDS_SECTION);
   if (!section) return;

@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// Opens every plug-in of a configuration's `plugins` list, for the life of the process; opening
-/// one twice does nothing. Call from the main thread, before the configuration is resolved.
+/// one twice has no effect. Call from the main thread, before the configuration is resolved.
 ///
 /// A path is relative to the file that names it (from --set: to the current folder); if a name
 /// without a folder is not found, it is looked for in lib/millrace/plugins beside the program's

@@ -51,7 +51,7 @@ Json json_of_import(const formats::Imported& imported, const coco::Findings& fin
                       {"images", split.data->images.size()},
                       {"objects", split.data->annotations.size()},
                       {"categories", split.data->categories.size()}});
-  return {{"format", imported.from->name},
+  return {{"format", imported.from.format->name},
           {"to", "coco"},
           {"out", arguments.out.string()},
           {"splits", std::move(splits)},
@@ -78,8 +78,9 @@ int import_labels(const ImportArguments& arguments) {
     print(json_of_import(imported, findings, arguments));
     return kDone;
   }
-  auto text = fmt::format("{}: read as {}{}\n", arguments.source.string(), imported.from->name,
-                          imported.why.empty() ? "" : ": " + imported.why);
+  auto text =
+      fmt::format("{}: read as {}{}\n", arguments.source.string(), imported.from.format->name,
+                  imported.from.why.empty() ? "" : ": " + imported.from.why);
   for (const auto& split : imported.splits) text += split_text(split);
   text += findings_text(findings);
   text += fmt::format(

@@ -29,49 +29,6 @@ __global__ void find_highest(TruthTable truths, BoxTable boxes, float offset, fl
     atomicMax(reinterpret_cast<int*>(highest) + blockIdx.x, __float_as_int(shared[0]));
 }
 
-__global__ void match_all(TruthTable truths, BoxTable boxes, MatchRules rules, const float* highest,
-                          std::int64_t* truth, std::int8_t* label) {
-  each_index(truths.images * boxes.count,
-             [&](std::int64_t i) { match_one(truths, boxes, highest, rules, i, truth, label); });
-}
-
-__global__ void make_all_keys(const float* values, const std::uint8_t* keep, std::int64_t count,
-                              std::int64_t columns, std::int64_t* keys) {
-  each_index(count, [&](std::int64_t i) {
-    keys[i] =
-        !keep || keep[i] ? key_of(values[i], static_cast<std::uint32_t>(i % columns)) : kNoKey;
-  });
-}
-
-__global__ void split_all_keys(const std::int64_t* keys, std::int64_t count, float* values,
-                               std::int64_t* index) {
-  each_index(count, [&](std::int64_t i) {
-    values[i] = value_of(keys[i]);
-    index[i] = index_of(keys[i]);
-  });
-}
-
-/// The keys of a row are in descending order, so that the last one that is a key counts them.
-__global__ void gather_all_boxes(const float* boxes, const std::int64_t* keys, std::int64_t count,
-                                 std::int64_t columns, std::int64_t kept, float* gathered,
-                                 std::int64_t* counts) {
-  each_index(count, [&](std::int64_t i) {
-    const auto row = i / kept, place = i % kept;
-    const bool there = keys[i] != kNoKey;
-    const auto box = there ? box_at(boxes, row * columns + index_of(keys[i])) : BoxValues{};
-    gathered[i * 4] = box.x1, gathered[i * 4 + 1] = box.y1;
-    gathered[i * 4 + 2] = box.x2, gathered[i * 4 + 3] = box.y2;
-    if (place == 0 && !there) counts[row] = 0;
-    if (there && (place + 1 == kept || keys[i + 1] == kNoKey)) counts[row] = place + 1;
-  });
-}
-
-__global__ void decode_all(ChosenAnchors chosen, BoxDecoding coding, float min_side, float* boxes,
-                           std::uint8_t* valid) {
-  each_index(chosen.count,
-             [&](std::int64_t i) { decode_chosen(chosen, coding, min_side, i, boxes, valid); });
-}
-
 using Word = unsigned long long;
 constexpr int kBits = 64;
 
@@ -160,42 +117,47 @@ void match(const TruthTable& truths, const BoxTable& boxes, const MatchRules& ru
     find_highest<<<grid, kThreads, 0, stream>>>(truths, boxes, rules.offset, highest);
     check_launch("match: find_highest");
   }
-  match_all<<<blocks_for(truths.images * boxes.count), kThreads, 0, stream>>>(
-      truths, boxes, rules, highest, truth, label);
-  check_launch("match");
+  launch_each(truths.images * boxes.count, "match", stream, [=] __device__(std::int64_t i) {
+    match_one(truths, boxes, highest, rules, i, truth, label);
+  });
 }
 
 void make_keys(const float* values, const std::uint8_t* keep, std::int64_t rows,
                std::int64_t columns, std::int64_t* keys, Stream stream) {
-  const auto count = rows * columns;
-  if (count == 0) return;
-  make_all_keys<<<blocks_for(count), kThreads, 0, stream>>>(values, keep, count, columns, keys);
-  check_launch("make_keys");
+  launch_each(rows * columns, "make_keys", stream, [=] __device__(std::int64_t i) {
+    keys[i] =
+        !keep || keep[i] ? key_of(values[i], static_cast<std::uint32_t>(i % columns)) : kNoKey;
+  });
 }
 
 void split_keys(const std::int64_t* keys, std::int64_t count, float* values, std::int64_t* index,
                 Stream stream) {
-  if (count == 0) return;
-  split_all_keys<<<blocks_for(count), kThreads, 0, stream>>>(keys, count, values, index);
-  check_launch("split_keys");
+  launch_each(count, "split_keys", stream, [=] __device__(std::int64_t i) {
+    values[i] = value_of(keys[i]);
+    index[i] = index_of(keys[i]);
+  });
 }
 
 void gather_boxes(const float* boxes, const std::int64_t* keys, std::int64_t rows,
                   std::int64_t columns, std::int64_t kept, float* gathered, std::int64_t* counts,
                   Stream stream) {
-  const auto count = rows * kept;
-  if (count == 0) return;
-  gather_all_boxes<<<blocks_for(count), kThreads, 0, stream>>>(boxes, keys, count, columns, kept,
-                                                               gathered, counts);
-  check_launch("gather_boxes");
+  // The keys of a row are in descending order, so that the last one that is a key counts them.
+  launch_each(rows * kept, "gather_boxes", stream, [=] __device__(std::int64_t i) {
+    const auto row = i / kept, place = i % kept;
+    const bool there = keys[i] != kNoKey;
+    const auto box = there ? box_at(boxes, row * columns + index_of(keys[i])) : BoxValues{};
+    gathered[i * 4] = box.x1, gathered[i * 4 + 1] = box.y1;
+    gathered[i * 4 + 2] = box.x2, gathered[i * 4 + 3] = box.y2;
+    if (place == 0 && !there) counts[row] = 0;
+    if (there && (place + 1 == kept || keys[i + 1] == kNoKey)) counts[row] = place + 1;
+  });
 }
 
 void decode_chosen(const ChosenAnchors& chosen, const BoxDecoding& coding, float min_side,
                    float* boxes, std::uint8_t* valid, Stream stream) {
-  if (chosen.count == 0) return;
-  decode_all<<<blocks_for(chosen.count), kThreads, 0, stream>>>(chosen, coding, min_side, boxes,
-                                                                valid);
-  check_launch("decode_chosen");
+  launch_each(chosen.count, "decode_chosen", stream, [=] __device__(std::int64_t i) {
+    decode_chosen(chosen, coding, min_side, i, boxes, valid);
+  });
 }
 
 }  // namespace millrace::cuda

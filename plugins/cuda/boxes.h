@@ -184,8 +184,7 @@ void gather_boxes(const float* boxes, const std::int64_t* keys, std::int64_t row
                   std::int64_t columns, std::int64_t kept, float* gathered, std::int64_t* counts,
                   Stream stream);
 
-/// Whether a proposal is finite and has sides of `min_side` or more; where that is 0, of more than
-/// 0.
+/// Whether a proposal is finite and has sides of `min_side` or more; if that is 0, of more than 0.
 MILLRACE_HOST_DEVICE inline bool is_proposal(const BoxValues& box, float score, float min_side) {
   const float width = box.x2 - box.x1, height = box.y2 - box.y1;
   const float any = box.x1 + box.y1 + box.x2 + box.y2 + score;
@@ -225,9 +224,9 @@ void decode_chosen(const ChosenAnchors& chosen, const BoxDecoding& coding, float
 /// Bytes of scratch memory for NMS of groups of at most `most` boxes, `count` boxes in all.
 std::size_t nms_scratch_bytes(std::int64_t count, std::int64_t most);
 
-/// boxes (count, 4): group after group, best first within each; `begins` (groups + 1) says where a
-/// group begins, in device memory; no group has more than `most` boxes. Boxes with `valid` 0
-/// neither stay nor suppress. keep[i] is 1 where no better box of the group that stays overlaps it
+/// boxes (count, 4): group after group, best first within each; `begins` (groups + 1), in device
+/// memory, is where each group begins; no group has more than `most` boxes. Boxes with `valid` 0
+/// neither stay nor suppress. keep[i] is 1 if no better box of the group that stays overlaps it
 /// by more than `threshold`. The same bits as the CPU's.
 void nms(const float* boxes, const std::uint8_t* valid, const std::int64_t* begins,
          std::int64_t groups, std::int64_t count, std::int64_t most, float threshold, float offset,

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <regex>
+#include <sstream>
 
 namespace millrace::cuda {
 namespace {
@@ -19,10 +21,6 @@ const char* oldest_driver(int major) {
     default:
       return nullptr;
   }
-}
-
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 }  // namespace
@@ -52,6 +50,16 @@ std::string driver_version(const std::string& text) {
   static const std::regex version(R"(NVRM version:[^\n]*?\s(\d+\.\d+(\.\d+)?)\s)");
   std::smatch found;
   return std::regex_search(text, found, version) ? found[1].str() : std::string();
+}
+
+std::string installed_driver() {
+  std::ostringstream text;
+  text << std::ifstream("/proc/driver/nvidia/version").rdbuf();
+  return driver_version(text.str());
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 }  // namespace millrace::cuda

@@ -5,7 +5,7 @@
 
 namespace millrace::cuda {
 
-/// What CUDA's runtime and the driver say of themselves. Versions of CUDA are 1000 major + 10
+/// Facts about CUDA's runtime and the driver. Versions of CUDA are 1000 major + 10
 /// minor.
 struct DriverFacts {
   std::string error;    // of counting the GPUs; empty: it worked
@@ -17,10 +17,16 @@ struct DriverFacts {
   std::string visible;  // its value
 };
 
-/// A sentence without its full stop that says what is missing and what to do; empty: nothing is.
+/// What is missing and what to do, without a full stop; empty if nothing is missing.
 std::string missing(const DriverFacts& facts);
 
 /// The version in the text of /proc/driver/nvidia/version; empty if there is none.
 std::string driver_version(const std::string& text);
+
+/// The version of this machine's driver; empty if there is none.
+std::string installed_driver();
+
+/// "13.0" of 13000.
+std::string version_text(int version);
 
 }  // namespace millrace::cuda

@@ -4,15 +4,15 @@
 #include <cuda_fp16.h>
 
 #include "millrace/plugins/cuda/launch.h"
-#include "millrace/plugins/cuda/pack.h"
 
 namespace millrace::cuda {
 namespace {
 
 /// V values at a time, of neighbouring channels.
 template <typename T, int V>
-__global__ void finish_all(T* y, std::int64_t packs, std::int64_t channels, Epilogue<T> epilogue) {
-  each_index(packs, [&](std::int64_t i) {
+void finish_packs(T* y, std::int64_t packs, std::int64_t channels, const Epilogue<T>& epilogue,
+                  Stream stream) {
+  launch_each(packs, "finish_convolution", stream, [=] __device__(std::int64_t i) {
     auto* const place = reinterpret_cast<Pack<T, V>*>(y) + i;
     auto values = *place;
     Pack<T, V> added{};
@@ -30,15 +30,12 @@ __global__ void finish_all(T* y, std::int64_t packs, std::int64_t channels, Epil
 template <typename T>
 void finish(T* y, std::int64_t count, std::int64_t channels, const Epilogue<T>& epilogue,
             Stream stream) {
-  if (count == 0) return;
   constexpr int kTogether = 16 / sizeof(T);
   if (channels % kTogether == 0 && is_aligned<T, kTogether>(y) &&
       is_aligned<T, kTogether>(epilogue.add))
-    finish_all<T, kTogether><<<blocks_for(count / kTogether), kThreads, 0, stream>>>(
-        y, count / kTogether, channels, epilogue);
+    finish_packs<T, kTogether>(y, count / kTogether, channels, epilogue, stream);
   else
-    finish_all<T, 1><<<blocks_for(count), kThreads, 0, stream>>>(y, count, channels, epilogue);
-  check_launch("finish_convolution");
+    finish_packs<T, 1>(y, count, channels, epilogue, stream);
 }
 
 #define MILLRACE_FINISH(T) \

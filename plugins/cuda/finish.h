@@ -7,7 +7,7 @@
 
 namespace millrace::cuda {
 
-/// nullptr: nothing is added.
+/// nullptr = not added.
 template <typename T>
 struct Epilogue {
   const float* bias;  // (channels)

@@ -37,14 +37,6 @@ __global__ void add_sums(const double* sums, std::int64_t count, T* loss) {
   if (threadIdx.x == 0) *loss = static_cast<T>(sum);
 }
 
-template <typename T>
-__global__ void write_gradient(FocalTable<T> table, FocalRules rules, const T* factor,
-                               T* gradient) {
-  const T by = *factor;
-  each_index(table.rows * table.columns,
-             [&](std::int64_t i) { gradient[i] = by * table.slope(i, rules); });
-}
-
 std::int64_t shares_of(std::int64_t count) { return (count + kShare - 1) / kShare; }
 
 }  // namespace
@@ -69,10 +61,8 @@ void focal_loss(const FocalTable<T>& table, const FocalRules& rules, void* scrat
 template <typename T>
 void focal_loss_backward(const FocalTable<T>& table, const FocalRules& rules, const T* factor,
                          T* gradient, Stream stream) {
-  const auto count = table.rows * table.columns;
-  if (count == 0) return;
-  write_gradient<T><<<blocks_for(count), kThreads, 0, stream>>>(table, rules, factor, gradient);
-  check_launch("focal_loss_backward");
+  launch_each(table.rows * table.columns, "focal_loss_backward", stream,
+              [=] __device__(std::int64_t i) { gradient[i] = *factor * table.slope(i, rules); });
 }
 
 #define MILLRACE_FOCAL_LOSS(T)                                                                \

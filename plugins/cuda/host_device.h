@@ -2,6 +2,8 @@
 // tested without a GPU.
 #pragma once
 
+#include <cstdint>
+
 #ifdef __CUDACC__
 #define MILLRACE_HOST_DEVICE __host__ __device__
 #else
@@ -13,5 +15,17 @@ struct CUstream_st;
 namespace millrace::cuda {
 
 using Stream = CUstream_st*;  // cudaStream_t
+
+/// Values that a thread reads and writes together.
+template <typename T, int V>
+struct alignas(sizeof(T) * V) Pack {
+  T values[V];
+};
+
+/// Whether packs may begin at that address.
+template <typename T, int V>
+bool is_aligned(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % alignof(Pack<T, V>) == 0;
+}
 
 }  // namespace millrace::cuda

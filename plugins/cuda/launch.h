@@ -12,29 +12,39 @@ namespace millrace::cuda {
 constexpr int kThreads = 256;  // per block, unless a kernel says otherwise
 constexpr int kWarp = 32;
 
-/// Blocks of kThreads for `count` elements; kernels stride over what is more.
-inline unsigned blocks_for(std::int64_t count) {
+/// Blocks of `threads` for `count` elements; kernels stride over what is more.
+inline unsigned blocks_for(std::int64_t count, int threads = kThreads) {
   constexpr std::int64_t kMost = 1 << 16;
-  const auto blocks = (count + kThreads - 1) / kThreads;
+  const auto blocks = (count + threads - 1) / threads;
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks < kMost ? blocks : kMost);
 }
 
-/// Throws std::runtime_error for a status that is no success.
+/// Throws std::runtime_error unless `status` is success.
 inline void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess)
     throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
 }
 
-/// Throws std::runtime_error where the last launch was refused.
+/// Throws std::runtime_error if the last launch was refused.
 inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
 
-/// Calls `body(i)` for every i of a grid-stride loop.
+/// Calls `body(i)` for every i below `count`, in a grid-stride loop.
 template <typename F>
-__device__ void each_index(std::int64_t count, F body) {
+__global__ void each_index(std::int64_t count, F body) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride)
     body(i);
+}
+
+/// Starts a kernel that calls `body(i)`, a __device__ lambda, for every i below `count`. `name` is
+/// that of the kernel in errors.
+template <typename F>
+void launch_each(std::int64_t count, const char* name, cudaStream_t stream, F body,
+                 int threads = kThreads) {
+  if (count == 0) return;
+  each_index<<<blocks_for(count, threads), threads, 0, stream>>>(count, body);
+  check_launch(name);
 }
 
 /// Appends, in the order of threads, what each thread of the block offers: its place, from `size`

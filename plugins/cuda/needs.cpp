@@ -2,8 +2,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "millrace/base/errors.h"
 #include "millrace/plugins/cuda/driver.h"
@@ -22,9 +20,7 @@ cuda::DriverFacts driver_facts() {
     facts.error = cudaGetErrorString(status);
   cudaDriverGetVersion(&facts.supports);
   cudaRuntimeGetVersion(&facts.runtime);
-  std::ostringstream text;
-  text << std::ifstream("/proc/driver/nvidia/version").rdbuf();
-  facts.driver = cuda::driver_version(text.str());
+  facts.driver = cuda::installed_driver();
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
     facts.hides = true, facts.visible = visible;
   return facts;

@@ -6,15 +6,6 @@
 #include "millrace/plugins/cuda/launch.h"
 
 namespace millrace::cuda {
-namespace {
-
-template <typename T>
-__global__ void normalize_all(PixelTable table, ImageSizes sizes, PixelScaling scaling,
-                              std::int64_t first, std::int64_t count, T* out) {
-  each_index(count, [&](std::int64_t i) { normalize_pixel(table, sizes, scaling, first, i, out); });
-}
-
-}  // namespace
 
 template <typename T>
 void normalize(const PixelTable& table, const std::int64_t* sizes, std::int64_t images,
@@ -26,11 +17,9 @@ void normalize(const PixelTable& table, const std::int64_t* sizes, std::int64_t 
       own.height[i] = static_cast<int>(sizes[2 * (first + i)]);
       own.width[i] = static_cast<int>(sizes[2 * (first + i) + 1]);
     }
-    const auto count = some * table.height * table.width;
-    if (count == 0) continue;
-    normalize_all<T>
-        <<<blocks_for(count), kThreads, 0, stream>>>(table, own, scaling, first, count, out);
-    check_launch("normalize");
+    launch_each(
+        some * table.height * table.width, "normalize", stream,
+        [=] __device__(std::int64_t i) { normalize_pixel(table, own, scaling, first, i, out); });
   }
 }
 

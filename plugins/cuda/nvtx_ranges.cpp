@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
 
-#include <string>
-
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/registry.h"
 

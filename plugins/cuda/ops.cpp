@@ -84,7 +84,7 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tens
 }
 
 /// The keys (N, kept) of the largest of values (N, M) that `keep` (N, M) has, largest first; of all
-/// where it is undefined.
+/// if it is undefined.
 at::Tensor keys_of(const at::Tensor& values, const at::Tensor& keep) {
   auto keys = at::empty(values.sizes(), values.options().dtype(at::kLong));
   cuda::make_keys(

@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "millrace/plugins/cuda/host_device.h"
-#include "millrace/plugins/cuda/pack.h"
 
 namespace millrace::cuda {
 
@@ -52,7 +51,7 @@ struct SampledAxis {
     float extent = end * scale - shift - low;
     if (!switches.aligned && !(extent >= 1.0F)) extent = extent != extent ? extent : 1.0F;
     cell = extent / static_cast<float>(cells);
-    // 0 where it is not a number
+    // 0 if it is not a number
     const float adaptive = cell > 0 ? (cell < 1e4F ? cell : 1e4F) : 0.0F;
     samples = switches.sampling_ratio > 0 ? switches.sampling_ratio
                                           : static_cast<int>(std::ceil(adaptive));

@@ -20,11 +20,6 @@ __global__ void count_all(const std::int8_t* labels, std::int64_t count, std::in
   own[0] = foreground, own[1] = background;
 }
 
-__global__ void find_all(LabelTable table, const std::int64_t* wanted, std::int64_t wanted_count,
-                         std::int64_t columns, std::int64_t* places) {
-  each_index(wanted_count, [&](std::int64_t i) { places[i] = table.place(wanted + i * columns); });
-}
-
 }  // namespace
 
 void count_labels(const std::int8_t* labels, std::int64_t images, std::int64_t count,
@@ -43,13 +38,11 @@ void count_labels(const std::int8_t* labels, std::int64_t images, std::int64_t c
 
 void find_labels(const LabelTable& table, const std::int64_t* wanted, std::int64_t wanted_count,
                  std::int64_t columns, std::int64_t* places, Stream stream) {
-  if (wanted_count == 0) return;
   // Small blocks: a rank is one thread's search, and there are a few thousand of them.
   constexpr int kFew = 32;
-  const auto blocks = (wanted_count + kFew - 1) / kFew;
-  find_all<<<static_cast<unsigned>(blocks < 65536 ? blocks : 65536), kFew, 0, stream>>>(
-      table, wanted, wanted_count, columns, places);
-  check_launch("find_labels");
+  launch_each(
+      wanted_count, "find_labels", stream,
+      [=] __device__(std::int64_t i) { places[i] = table.place(wanted + i * columns); }, kFew);
 }
 
 }  // namespace millrace::cuda

@@ -8,7 +8,7 @@
 
 namespace millrace::cuda {
 
-/// "2.27.7"; "none" where the plug-in is built without NCCL.
+/// "2.27.7"; "none" if the plug-in is built without NCCL.
 std::string nccl_version();
 
 /// Sums `values`, `count` floats of the GPU, over a communicator of this GPU alone, and waits for

@@ -1,4 +1,4 @@
-// In place of sum_alone_nccl.cpp where there is no NCCL to build with.
+// Replaces sum_alone_nccl.cpp if there is no NCCL to build with.
 #include "millrace/base/errors.h"
 #include "millrace/plugins/cuda/sum_alone.h"
 

@@ -9,9 +9,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 
 #include "millrace/base/errors.h"
@@ -29,19 +27,6 @@ void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
 }
 
-/// 13000: "13.0".
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
-/// The driver's own version, which CUDA's interface does not give: "580.65.06".
-std::string driver_version() {
-  std::ostringstream text;
-  text << std::ifstream("/proc/driver/nvidia/version").rdbuf();
-  const auto version = cuda::driver_version(text.str());
-  return version.empty() ? "not known" : version;
-}
-
 class CudaTools final : public DeviceTools {
  public:
   Facts facts() const override {
@@ -51,6 +36,7 @@ class CudaTools final : public DeviceTools {
     check(cudaGetDeviceProperties(&properties, device), "the GPU's properties");
     check(cudaDriverGetVersion(&driver), "the driver's version");
     check(cudaRuntimeGetVersion(&runtime), "the runtime's version");
+    const auto version = cuda::installed_driver();
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "the GPU's memory");
     return {{"GPU", properties.name},
@@ -62,9 +48,9 @@ class CudaTools final : public DeviceTools {
                                    static_cast<double>(free) / (1 << 30))},
             {"level-2 cache",
              fmt::format("{:.0f} MiB", static_cast<double>(properties.l2CacheSize) / (1 << 20))},
-            {"driver", driver_version()},
-            {"CUDA that the driver supports", version_text(driver)},
-            {"CUDA runtime", version_text(runtime)},
+            {"driver", version.empty() ? "not known" : version},
+            {"CUDA that the driver supports", cuda::version_text(driver)},
+            {"CUDA runtime", cuda::version_text(runtime)},
             {"cuDNN", fmt::format("{}", at::detail::getCUDAHooks().versionCuDNN())},
             {"NCCL", cuda::nccl_version()}};
   }

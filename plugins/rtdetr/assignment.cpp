@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kNone = -1;
 
-/// The columns of all rows, where there are no more rows than columns.
+/// The columns of all rows. REQUIRES: no more rows than columns.
 class Augmenting {
  public:
   Augmenting(std::span<const double> costs, std::int64_t rows, std::int64_t columns)

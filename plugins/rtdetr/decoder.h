@@ -13,14 +13,14 @@
 
 namespace rtdetr {
 
-/// What one layer says.
+/// The output of one layer.
 struct Prediction {
-  at::Tensor logits;         // (N, Q, K); undefined where nobody asked for it
+  at::Tensor logits;         // (N, Q, K); undefined unless requested
   at::Tensor boxes;          // (N, Q, 4), as in box_forms.h
   at::Tensor features = {};  // (N, Q, C), the layer's output
 };
 
-/// What the last layer says, in a graph.
+/// The output of the last layer, in a graph.
 struct PredictionNodes {
   onnx::Value logits, boxes;
 };

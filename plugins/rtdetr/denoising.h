@@ -1,5 +1,5 @@
 // Contrastive denoising (Zhang et al. 2023, "DINO"): while training, noisy boxes of the ground
-// truth are queries too, and should find back to their objects; noisier ones should find nothing.
+// truth are queries too, and should find their objects again; noisier ones should match none.
 // Shapes: N images, G objects, Q queries of the image itself, D denoising queries: `groups` times
 // those near `most` objects, then those further away.
 #pragma once
@@ -20,16 +20,15 @@ struct Target {
   at::Tensor boxes;   // (G, 4), as in box_forms.h
 };
 
-/// The objects that are denoised: all of an image, but of more than `most` only so many, from one
-/// that `step.rng` draws on. Queries see each other, so their cost grows with the square.
+/// The objects that are denoised: all of an image, but of more than `most` only `most`, from a
+/// random one of `step.rng` on. Queries see each other, so their cost grows with the square.
 std::vector<Target> denoised_of(const std::vector<Target>& targets, std::int64_t most,
                                 const millrace::StepInfo& step);
 
 /// How many denoising queries there are.
 struct DenoisingShape {
-  std::int64_t most = 0;  // denoised objects of an image, over all images of the step
-  std::int64_t groups =
-      0;  // options.num_queries / most, at least 1; 0: there is nothing to denoise
+  std::int64_t most = 0;    // denoised objects of an image, over all images of the step
+  std::int64_t groups = 0;  // options.num_queries / most, at least 1; 0 = no denoising
 
   DenoisingShape() = default;
   DenoisingShape(std::int64_t most, const DenoisingOptions& options);
@@ -41,7 +40,7 @@ struct DenoisingNoise {
   at::Tensor relabels;  // (N, D) bool: the class becomes that of `labels`
   at::Tensor labels;    // (N, D) int64
   at::Tensor moves;     // (N, D, 4) in (-1, 1): of the corners, in half sides; further by 1 for
-                        // those that should find nothing
+                        // those that should match none
 };
 
 /// Drawn by `step.rng`, for each image alone.

@@ -41,7 +41,7 @@ Network::Network(const Scope& scope, const RtDetrOptions& options, std::int64_t 
                               {options.encoder.norm, options.norm_eps})),
       decoder_(scope / "decoder", options, classes, kMaps) {
   if (!denoising_classes_.defined()) return;
-  // The last row stands where an image has fewer objects than others; it is not trained.
+  // The last row pads images that have fewer objects than others; it is not trained.
   scope.set_classes("denoising_class_embed", {1, millrace::Background::last});
   const at::NoGradGuard no_grad;
   denoising_classes_[classes].zero_();

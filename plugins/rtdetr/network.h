@@ -38,7 +38,7 @@ class Network {
   Output decode(const Memory& memory, const DenoisingQueries* denoising,
                 const DenoisingShape& shape, bool last_only) const;
 
-  /// What the last layer says of pixels without denoising, in a graph.
+  /// The output of the last layer without denoising, in a graph.
   PredictionNodes operator()(const onnx::Value& pixels) const;
 
   std::int64_t classes() const { return classes_; }

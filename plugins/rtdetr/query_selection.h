@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "deformable_attention.h"
@@ -28,7 +27,7 @@ struct AnchorNodes {
 AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes);
 
 /// The queries: the places whose best class is most likely, likeliest first, ties by index. There
-/// are fewer where there are not so many places.
+/// are fewer if there are not enough places.
 struct Selection {
   at::Tensor places;      // (N, Q) int64
   at::Tensor features;    // (N, Q, C)

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <span>
 
 #include "assignment.h"
 #include "box_forms.h"

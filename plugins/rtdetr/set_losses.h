@@ -4,7 +4,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <vector>
 
 #include "decoder.h"
@@ -13,7 +12,7 @@
 
 namespace rtdetr {
 
-/// Which queries should say which objects.
+/// Queries and the objects that they should predict.
 struct Pairs {
   at::Tensor queries;  // (F) int64, n Q + q
   at::Tensor labels;   // (F) int64

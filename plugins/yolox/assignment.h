@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include <millrace/models/layers/objects.h>
@@ -28,7 +27,7 @@ at::Tensor decoded(const at::Tensor& predicted, const at::Tensor& corners,
 /// Boxes x1 y1 x2 y2 (G, 4) as centre and sides, rounded as the package rounds them.
 at::Tensor by_centre(const at::Tensor& boxes);
 
-/// What the head says of N images, detached. On any device.
+/// The output of the head for N images, detached. On any device.
 struct Outputs {
   at::Tensor boxes;    // (N, P, 4) pixels: centre and sides
   at::Tensor objects;  // (N, P) logits

@@ -77,7 +77,7 @@ class Pafpn {
   CspLayer n4_;
 };
 
-/// What the head says of the cells of a level.
+/// The output of the head for the cells of a level.
 template <class T>
 struct Predictions {
   T boxes;    // (N, 4, H, W): centre from the cell's corner, logarithm of the sides; in strides

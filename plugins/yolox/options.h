@@ -34,7 +34,7 @@ struct YoloxOptions {
   BoxScaling boxes = BoxScaling::exact;
 
   void describe(Options& o);
-  /// Throws ConfigError for a range of sizes that is none.
+  /// Throws ConfigError for an invalid range of sizes.
   void check(const Config& table) const;
 
   /// The defaults of the size that the [model] table asks for.

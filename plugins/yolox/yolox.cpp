@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/upsample_bilinear2d.h>
@@ -21,8 +23,6 @@
 #include <millrace/models/ops/box_formats.h>
 #include <millrace/models/ops/nms.h>
 #include <millrace/models/training_checks.h>
-
-#include "losses.h"
 
 namespace millrace::yolox {
 namespace {
@@ -57,6 +57,29 @@ onnx::Value by_cell(const onnx::Value& map, std::int64_t values) {
 std::int64_t size_of_step(const Options::Ints& range, const StepInfo& step) {
   Rng rng{step.seed, static_cast<std::uint64_t>(step.step / kSizeSteps), kSizeStream};
   return rng.between(range[0], range[1]);
+}
+
+/// Sum of 1 - IoU^2 of boxes and targets (F, 4), centre and sides.
+at::Tensor iou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets) {
+  const auto centre = [](const at::Tensor& of) { return of.narrow(1, 0, 2); };
+  const auto sides = [](const at::Tensor& of) { return of.narrow(1, 2, 2); };
+  const auto area = [&](const at::Tensor& of) { return sides(of).prod(1); };
+  const auto low =
+      at::maximum(centre(boxes) - sides(boxes) / 2, centre(targets) - sides(targets) / 2);
+  const auto high =
+      at::minimum(centre(boxes) + sides(boxes) / 2, centre(targets) + sides(targets) / 2);
+  const auto meet = (low < high).all(1).to(boxes.scalar_type());
+  const auto common = (high - low).prod(1) * meet;
+  const auto iou = common / (area(boxes) + area(targets) - common + 1e-16);
+  return (1 - iou.square()).sum();
+}
+
+/// Targets of the head for boxes (F, 4), centre and sides in pixels, at cells of `corners` (F, 2)
+/// and `strides` (F): (F, 4), as Predictions::boxes.
+at::Tensor encoded(const at::Tensor& boxes, const at::Tensor& corners, const at::Tensor& strides) {
+  const auto in_strides = boxes / strides.unsqueeze(1);
+  return at::cat({in_strides.narrow(1, 0, 2) - corners, (in_strides.narrow(1, 2, 2) + 1e-8).log()},
+                 1);
 }
 
 }  // namespace

@@ -29,10 +29,8 @@ std::int64_t bearable_side(const Machine& machine) {
   return machine.cores >= 4 ? 320 : 256;
 }
 
-constexpr double kWorthIt = .01;  // of the objects, for other anchors
-
-/// What is looked at of a large data set.
-SeenData part_of(const SeenData& seen) { return thinned(seen, 4000); }
+constexpr double kWorthIt = .01;         // of the objects, for other anchors
+constexpr std::size_t kLookedAt = 4000;  // images of a large data set
 
 CoverageSummary covered(const SeenData& data, const Anchors& anchors, const RuleOf& rule_of) {
   return summary(data, anchor_coverage(data, rule_of(anchors.sizes, anchors.ratios)));
@@ -98,7 +96,7 @@ Sides choose_sides(const SeenData& original, const Machine& machine) {
 }
 
 Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of) {
-  const auto part = part_of(seen);
+  const auto part = thinned(seen, kLookedAt);
   const auto half = [](const CoverageCounts& counts) { return counts.recall(0); };
   Anchors anchors;
   take_better_sizes(anchors, part, rule_of, half);
@@ -109,7 +107,7 @@ Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of) {
 }
 
 std::optional<Anchors> better_sizes(const SeenData& seen, Anchors anchors, const RuleOf& rule_of) {
-  const auto part = part_of(seen);
+  const auto part = thinned(seen, kLookedAt);
   const double half = covered(part, anchors, rule_of).all.recall(0);
   const bool is_better =
       take_better_sizes(anchors, part, rule_of, [&](const CoverageCounts& counts) {

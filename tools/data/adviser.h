@@ -1,5 +1,5 @@
-// What a first configuration says for a data set and a machine, and why. Pure: the same data and
-// machine give the same choices.
+// The choices of a first configuration for a data set and a machine, and why. Pure: the same data
+// and machine give the same choices.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Machine {
 
 /// What training starts from.
 enum class Start {
-  random,    // nothing is known
+  random,    // no weights
   backbone,  // a network trained on ImageNet
   detector,  // a whole detector, trained on other data
 };
@@ -43,7 +43,7 @@ struct Sides {
 /// the finest level by two, and two anchors of it.
 inline constexpr double kLeastObject = 16;
 
-/// `original`: not resized. Images keep their own size where the machine can bear it; small objects
+/// `original`: not resized. Images keep their own size if the machine can bear it; small objects
 /// are enlarged up to kLeastObject, and without a GPU images of large objects alone are reduced.
 Sides choose_sides(const SeenData& original, const Machine& machine);
 
@@ -89,8 +89,7 @@ inline constexpr std::int64_t kLrBatch = 4;
 /// `one_stage`: RetinaNet, whose losses are larger.
 Plan choose_plan(std::size_t images, std::int64_t batch, Start start, bool one_stage);
 
-/// What to look at first, and what it tells: the first evaluation's box AP50. Of so many images to
-/// evaluate on.
+/// What to look at first, and what it means: the box AP50 of the first evaluation, on `images`.
 std::string first_sign(const Plan& plan, Start start, std::size_t images);
 
 /// Why images must not be mirrored, by the names of the classes: "'left' is a side"; empty: they

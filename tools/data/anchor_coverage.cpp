@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <string>
 
 namespace millrace {
 namespace {
@@ -23,53 +22,61 @@ float overlap(const Box& truth, const Box& anchor, float offset) {
   return ratio > 0 ? ratio : 0;
 }
 
+/// Places first .. last.
+struct Places {
+  std::int64_t first = 0, last = -1;
+};
+
+/// One axis of an anchor, which is at each of `count` places, and the same axis of a truth.
+struct Axis {
+  double anchor1, anchor2, truth1, truth2;
+  double step;  // pixels between places
+  std::int64_t count;
+
+  /// Length of the part that both share at a place.
+  double shared(std::int64_t place) const {
+    const double moved = static_cast<double>(place) * step;
+    return std::min(anchor2 + moved, truth2) - std::max(anchor1 + moved, truth1);
+  }
+
+  /// The place where they share most: that rises, stays and falls evenly on both sides of where
+  /// their centres meet.
+  std::int64_t nearest() const {
+    const double place = std::round(((truth1 + truth2) - (anchor1 + anchor2)) / 2 / step);
+    return static_cast<std::int64_t>(std::clamp(place, 0., static_cast<double>(count - 1)));
+  }
+
+  /// The places around the nearest where they share at least `least`.
+  Places sharing(double least) const {
+    const auto enough = [&](std::int64_t place) {
+      return place >= 0 && place < count && shared(place) >= least;
+    };
+    if (!enough(nearest())) return {};
+    Places places{nearest(), nearest()};
+    while (enough(places.first - 1)) --places.first;
+    while (enough(places.last + 1)) ++places.last;
+    return places;
+  }
+};
+
 /// The places of one level in one image.
 struct Grid {
   const AnchorLevel& level;
   std::int64_t columns = 0, rows = 0;
   double step_x = 0, step_y = 0;  // pixels
 
-  Box anchor(std::size_t cell, std::int64_t column, std::int64_t row) const {
-    const auto& box = level.cells[cell];
+  Box anchor(const Box& cell, std::int64_t column, std::int64_t row) const {
     const auto x = static_cast<float>(static_cast<double>(column) * step_x),
                y = static_cast<float>(static_cast<double>(row) * step_y);
-    return {box.x1 + x, box.y1 + y, box.x2 + x, box.y2 + y};
+    return {cell.x1 + x, cell.y1 + y, cell.x2 + x, cell.y2 + y};
+  }
+  Axis across(const Box& cell, const Box& truth) const {
+    return {cell.x1, cell.x2, truth.x1, truth.x2, step_x, columns};
+  }
+  Axis down(const Box& cell, const Box& truth) const {
+    return {cell.y1, cell.y2, truth.y1, truth.y2, step_y, rows};
   }
 };
-
-/// The places first .. last.
-struct Places {
-  std::int64_t first = 0, last = -1;
-};
-
-/// Length of the part that two intervals share.
-double shared(double a1, double a2, double b1, double b2) {
-  return std::min(a2, b2) - std::max(a1, b1);
-}
-
-/// Of `count` places the one where an interval a1 .. a2, moved by the place, shares most with
-/// b1 .. b2. What they share rises, stays and falls evenly on both sides of where their centres
-/// meet, so it is the place next to that.
-std::int64_t nearest_place(double a1, double a2, double b1, double b2, double step,
-                           std::int64_t count) {
-  const double place = std::round(((b1 + b2) - (a1 + a2)) / 2 / step);
-  return static_cast<std::int64_t>(std::clamp(place, 0., static_cast<double>(count - 1)));
-}
-
-/// The places around the nearest that share at least `least`.
-Places places_sharing(double a1, double a2, double b1, double b2, double step, std::int64_t count,
-                      double least) {
-  const auto enough = [&](std::int64_t place) {
-    const double moved = static_cast<double>(place) * step;
-    return place >= 0 && place < count && shared(a1 + moved, a2 + moved, b1, b2) >= least;
-  };
-  const auto nearest = nearest_place(a1, a2, b1, b2, step, count);
-  if (!enough(nearest)) return {};
-  Places places{nearest, nearest};
-  while (enough(places.first - 1)) --places.first;
-  while (enough(places.last + 1)) ++places.last;
-  return places;
-}
 
 /// The anchors of one image and the objects that they may learn.
 class ImageCoverage {
@@ -121,27 +128,19 @@ class ImageCoverage {
     const double area = (truth.width() + offset) * (truth.height() + offset);
     for (std::size_t l = 0; l < grids_.size(); ++l) {
       const auto& grid = grids_[l];
-      for (std::size_t c = 0; c < grid.level.cells.size(); ++c) {
-        const Box& cell = grid.level.cells[c];
+      for (const Box& cell : grid.level.cells) {
         const double cell_area = (cell.width() + offset) * (cell.height() + offset);
         // common / (area + cell_area - common) >= least, solved for what both sides share
         const double common = least * (area + cell_area) / (1 + least);
-        const auto most = [&](double a1, double a2, double b1, double b2, double step,
-                              std::int64_t count) {
-          const double moved =
-              static_cast<double>(nearest_place(a1, a2, b1, b2, step, count)) * step;
-          return shared(a1 + moved, a2 + moved, b1, b2) + offset;
-        };
-        const double most_x = most(cell.x1, cell.x2, truth.x1, truth.x2, grid.step_x, grid.columns);
-        const double most_y = most(cell.y1, cell.y2, truth.y1, truth.y2, grid.step_y, grid.rows);
+        const auto x = grid.across(cell, truth), y = grid.down(cell, truth);
+        const double most_x = x.shared(x.nearest()) + offset,
+                     most_y = y.shared(y.nearest()) + offset;
         if (most_x <= 0 || most_y <= 0 || most_x * most_y < common) continue;
-        const auto columns = places_sharing(cell.x1, cell.x2, truth.x1, truth.x2, grid.step_x,
-                                            grid.columns, common / most_y - offset);
-        const auto rows = places_sharing(cell.y1, cell.y2, truth.y1, truth.y2, grid.step_y,
-                                         grid.rows, common / most_x - offset);
-        for (auto y = rows.first; y <= rows.last; ++y)
-          for (auto x = columns.first; x <= columns.last; ++x)
-            if (!take(grid.anchor(c, x, y), l)) return;
+        const auto columns = x.sharing(common / most_y - offset),
+                   rows = y.sharing(common / most_x - offset);
+        for (auto row = rows.first; row <= rows.last; ++row)
+          for (auto column = columns.first; column <= columns.last; ++column)
+            if (!take(grid.anchor(cell, column, row), l)) return;
       }
     }
   }
@@ -151,12 +150,10 @@ class ImageCoverage {
     const Box& truth = truths_[g];
     float near = 0;
     for (const auto& grid : grids_)
-      for (std::size_t c = 0; c < grid.level.cells.size(); ++c) {
-        const Box& cell = grid.level.cells[c];
-        const auto x =
-            nearest_place(cell.x1, cell.x2, truth.x1, truth.x2, grid.step_x, grid.columns);
-        const auto y = nearest_place(cell.y1, cell.y2, truth.y1, truth.y2, grid.step_y, grid.rows);
-        near = std::max(near, overlap(truth, grid.anchor(c, x, y), offset_));
+      for (const Box& cell : grid.level.cells) {
+        const auto column = grid.across(cell, truth).nearest(),
+                   row = grid.down(cell, truth).nearest();
+        near = std::max(near, overlap(truth, grid.anchor(cell, column, row), offset_));
       }
     if (near == 0) return;
     each_anchor(g, about(near), [&](const Box& anchor, std::size_t level) {

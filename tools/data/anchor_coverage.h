@@ -38,7 +38,7 @@ enum class Reach : std::uint8_t {
 struct ObjectCoverage {
   float best_iou = 0;  // with any anchor
   Reach reach = Reach::nothing;
-  std::int16_t level = -1;  // of the best anchor; -1: there is none
+  std::int16_t level = -1;  // of the best anchor; -1 = none
 };
 
 /// What each object of `data.objects` gets, as `match` would give it over the anchors of its image

@@ -68,7 +68,7 @@ Removed thin_out(std::vector<Answer>& answers, const CeilingRule& rule) {
 /// An object's shape as the mask head learns it, pasted as it detects.
 coco::Rle through_cells(const coco::Segmentation& shape, const Box& box,
                         const CeilingRule::Masks& rule, const coco::Image& image) {
-  constexpr int kFiner = 4;  // points of a cell along a side, where it has a share
+  constexpr int kFiner = 4;  // points of a cell along a side, if it has a share
   const int points = rule.soft ? kFiner : 1, fine = rule.cells * points;
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(fine) * static_cast<std::size_t>(fine));
   if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape))

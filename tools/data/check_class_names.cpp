@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -17,7 +16,7 @@ constexpr coco::FindingKind kAlike{
     "if it is a slip of the pen, its objects are learned and scored as another class"};
 
 constexpr double kRare = 0.05;         // of the other's objects
-constexpr std::uint64_t kSeveral = 5;  // beside so many, a single object is rare, too
+constexpr std::uint64_t kSeveral = 5;  // beside this many, a single object is rare, too
 constexpr std::size_t kShortest = 4;   // of names that may differ by a letter
 
 /// Without case, spaces and signs.

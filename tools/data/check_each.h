@@ -5,7 +5,6 @@
 #include <tbb/parallel_reduce.h>
 
 #include <cstddef>
-#include <utility>
 
 #include "millrace/coco/data/findings.h"
 

@@ -48,7 +48,7 @@ constexpr FindingKind kUnusable{"sample-unusable", error, "samples that cannot b
 
 constexpr std::uint64_t kHead = 64 << 10;  // bytes before the pixels of nearly any JPEG
 
-/// The format that the first bytes of a file tell; empty: none that is known here.
+/// The format of a file by its first bytes; empty if unknown.
 std::string_view format_of_content(std::string_view bytes) {
   if (bytes.starts_with("\xFF\xD8")) return "JPEG";
   if (bytes.starts_with("\x89PNG")) return "PNG";
@@ -61,7 +61,7 @@ std::string_view format_of_content(std::string_view bytes) {
   return {};
 }
 
-/// The format that a file's name tells, by its extension.
+/// The format of a file by its extension; empty if unknown.
 std::string_view format_of_name(const fs::path& file) {
   static const std::map<std::string, std::string_view> kKnown = {
       {".jpg", "JPEG"}, {".jpeg", "JPEG"}, {".png", "PNG"},  {".bmp", "BMP"},
@@ -122,7 +122,7 @@ struct ImageFile {
     return mark;
   }
 
-  /// Whether the first bytes suffice to say that all is right.
+  /// Whether the first bytes suffice to find the file sound.
   bool check_beginning(std::string_view head) {
     try {
       const auto turn = check_head(head, name, annotated(), options.max_pixels);
@@ -177,7 +177,7 @@ void check_file_names(const DataSplit& split, coco::Findings& findings) {
                              .what = fmt::format("is the file of image {} too", first->second)});
   }
   for (const auto& folder : folders) {
-    if (!fs::is_directory(folder)) continue;  // told as missing files
+    if (!fs::is_directory(folder)) continue;  // reported as missing files
     for (const auto& file : images_in(folder))
       if (!named.contains(file.lexically_normal().string()))
         findings.add(kOrphan, {.file = file.lexically_relative(split.images).string()});

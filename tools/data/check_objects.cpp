@@ -4,8 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <limits>
 
+#include "millrace/coco/data/bounds.h"
 #include "millrace/tools/data/check_each.h"
 #include "millrace/tools/data/checks.h"
 
@@ -76,31 +76,6 @@ constexpr double kLeastIou = 0.5;   // below, box and shape are not of one objec
 constexpr double kElongated = 10;   // long to short side
 constexpr double kAreaShare = 0.1;  // as a share of the shape's area
 constexpr double kAreaLeast = 4;    // pixels; the area of a tiny shape is a matter of taste
-
-struct Bounds {
-  double x1 = std::numeric_limits<double>::infinity(), y1 = x1, x2 = -x1, y2 = -x1;
-
-  double area() const { return std::max(0., x2 - x1) * std::max(0., y2 - y1); }
-  Bounds in(const Bounds& other) const {
-    return {std::max(x1, other.x1), std::max(y1, other.y1), std::min(x2, other.x2),
-            std::min(y2, other.y2)};
-  }
-};
-
-Bounds bounds_of(const Segmentation& shape) {
-  Bounds bounds;
-  if (const auto* mask = std::get_if<Rle>(&shape)) {
-    const Box box = bounding_box(*mask);
-    return {box.x1, box.y1, box.x2, box.y2};
-  }
-  for (const Polygon& polygon : std::get<std::vector<Polygon>>(shape))
-    for (std::size_t i = 0; i < polygon.size(); i += 2) {
-      bounds.x1 = std::min(bounds.x1, polygon[i]), bounds.x2 = std::max(bounds.x2, polygon[i]);
-      bounds.y1 = std::min(bounds.y1, polygon[i + 1]);
-      bounds.y2 = std::max(bounds.y2, polygon[i + 1]);
-    }
-  return bounds;
-}
 
 Bounds box_of(const Annotation& object) {
   const auto [x, y, width, height] = object.bbox;

@@ -44,13 +44,13 @@ enum class ImageCheck {
   heads,   // the beginning of each JPEG; other files as a whole
 };
 
-/// What tells one image file from most others: its length and the digest of its first bytes.
+/// Distinguishes an image file from most others: its length and the digest of its first bytes.
 struct FileMark {
   std::uint64_t bytes = 0;  // 0: it could not be read, or is empty
   WideDigest head;
 };
 
-/// Whether each image's file is there, can be read and has the annotated size, as `options` say.
+/// Whether each image's file is there, can be read and has the annotated size.
 /// Calls `on_image` after each, from any thread. Returns a mark per image.
 std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco::Findings& findings,
                                    const std::function<void()>& on_image,
@@ -103,7 +103,7 @@ std::size_t check_split(NamedSplit& split, const SplitChecks& checks, coco::Find
                         const std::function<void()>& on_image);
 
 /// Classes that may be another's by a slip of the pen ("Dog" or "dgo" beside "dog"), by how many
-/// objects each has: names that differ in case, spaces or signs alone; in one letter, where one has
+/// objects each has: names that differ in case, spaces or signs alone; in one letter, if one has
 /// a twentieth of the other's objects. `check_classes` calls it for the objects to train on.
 void check_class_names(std::span<const std::string> names, std::span<const std::uint64_t> objects,
                        coco::Findings& findings);

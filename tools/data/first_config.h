@@ -26,12 +26,12 @@ struct Draft {
   std::string file;     // "cats/config.toml"; the base is base.toml beside it
   std::string root;     // absolute, or relative to the file
   std::string output;
-  std::string about_root;  // where the images lie
+  std::string about_root;  // the folder of the images
   SplitText train, val;
   std::vector<std::pair<std::string, std::uint64_t>> classes;  // names, objects to train on
   std::string type;                                            // of the detector
   std::size_t most_objects = 0;                                // in an image to train on
-  std::string limited;  // what COCO's limit of detections costs; empty: nothing
+  std::string limited;  // the cost of COCO's limit of detections; empty = none
   Network network;
   Machine machine;
   Sides sides;

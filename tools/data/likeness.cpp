@@ -9,7 +9,6 @@
 #include <map>
 #include <numeric>
 #include <opencv2/imgproc.hpp>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -103,11 +102,10 @@ std::size_t join_copies(std::span<const Sketch> sketches, Joined& joined) {
 /// A name without its last number, and the number.
 struct NumberedName {
   std::string family;
-  std::string number;  // without leading zeros
-  bool there = false;
+  std::string number;  // without leading zeros; empty if there is none
 
   /// As numbers are compared.
-  auto order() const { return std::pair(number.size(), std::string_view(number)); }
+  auto order() const { return std::pair(number.size(), number); }
 };
 
 NumberedName numbered(const std::string& name) {
@@ -120,7 +118,7 @@ NumberedName numbered(const std::string& name) {
   if (begin == end) return {};
   auto number = name.substr(begin, end - begin);
   number.erase(0, std::min(number.find_first_not_of('0'), number.size() - 1));
-  return {name.substr(0, begin) + '#' + name.substr(end), number, true};
+  return {name.substr(0, begin) + '#' + name.substr(end), number};
 }
 
 /// Joins neighbours by number that show one scene.
@@ -128,7 +126,7 @@ std::size_t join_scenes(std::span<const std::string> names, std::span<const Sket
                         Joined& joined) {
   std::map<std::string, std::vector<std::pair<NumberedName, std::size_t>>> families;
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (auto name = numbered(names[i]); name.there && sketches[i].aspect > 0)
+    if (auto name = numbered(names[i]); !name.number.empty() && sketches[i].aspect > 0)
       families[name.family].emplace_back(name, i);
   std::size_t scenes = 0;
   for (auto& [family, members] : families) {
@@ -168,13 +166,10 @@ std::size_t cut_largest(std::span<const std::string> names, std::vector<std::siz
     const auto family = numbered(names[images.front()]).family;
     const auto is_frame = [&](std::size_t i) {
       const auto name = numbered(names[i]);
-      return name.there && name.family == family;
+      return !name.number.empty() && name.family == family;
     };
     if (!std::ranges::all_of(images, is_frame)) return 0;
-    std::ranges::stable_sort(images, {}, [&](std::size_t i) {
-      const auto number = numbered(names[i]).number;
-      return std::pair(number.size(), number);
-    });
+    std::ranges::stable_sort(images, {}, [&](std::size_t i) { return numbered(names[i]).order(); });
     const auto parts = std::min(kParts, images.size());
     for (std::size_t k = 0; k < images.size(); ++k)
       if (const auto part = k * parts / images.size(); part > 0)
@@ -208,7 +203,7 @@ std::vector<Sketch> sketch_images(const DataSplit& split, const std::function<vo
       cv::cvtColor(image, grey, cv::COLOR_RGB2GRAY);
       cv::resize(grey, cells, cells.size(), 0, 0, cv::INTER_AREA);
       sketches[i].aspect = static_cast<float>(image.cols) / static_cast<float>(image.rows);
-    } catch (const Error&) {  // the doctor tells of it
+    } catch (const Error&) {  // the doctor reports it
     }
     on_image();
   });

@@ -27,7 +27,7 @@ struct Sketch {
 /// caller's arena. Calls `on_image` after each, from any thread.
 std::vector<Sketch> sketch_images(const DataSplit& split, const std::function<void()>& on_image);
 
-/// How well the cells of two sketches agree: their correlation, -1 .. 1; 0 where one of them is of
+/// How well the cells of two sketches agree: their correlation, -1 .. 1; 0 if one of them has
 /// one tone or the proportions differ.
 double likeness(const Sketch& a, const Sketch& b);
 /// From here on two images are copies, whatever their names are.

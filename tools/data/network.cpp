@@ -35,7 +35,7 @@ void add_pixels(const WeightFacts& weights, std::vector<Choice>& choices) {
     choices.push_back({"model.norm_eps", "0", "as the detectors published in 2019 were trained"});
 }
 
-/// Whether the bottlenecks of these weights stride where the style's do not.
+/// Adds where the bottlenecks stride, if these weights differ from the style.
 void add_stride(const WeightFacts& weights, std::vector<Choice>& choices) {
   if (weights.backbone == "resnet18" || weights.backbone == "resnet34") return;
   const bool msra = lower_case_of(weights.file).find("msra") != std::string::npos;

@@ -20,7 +20,7 @@ struct Choice {
 /// TOML of a text, whatever is in it.
 std::string toml_text(const std::string& text);
 
-/// What a file of weights says of itself by its tensors.
+/// What the tensors of a file of weights show.
 struct WeightFacts {
   std::string file;      // as the configuration names it
   std::string scheme;    // whose names (weights/schemes.h)
@@ -29,7 +29,7 @@ struct WeightFacts {
   bool group_norm = false;
   std::int64_t pyramid = 0;  // channels of its feature pyramid; 0: it has none
   bool detects = false;      // it has the heads of a detector
-  /// Of weights that say how they were trained (weights/model_card.h): the detector, and what of
+  /// Of weights that record how they were trained (weights/model_card.h): the detector, and what of
   /// [model] is not as by default, "anchors.sizes" and its TOML.
   std::string type;
   std::vector<std::pair<std::string, std::string>> options;
@@ -40,8 +40,7 @@ struct Network {
   Start start = Start::random;
   std::string what;  // "ResNet-18"
   std::vector<Choice> choices;
-  bool is_given =
-      false;  // all of [model] is as the weights were trained: nothing is left to choose
+  bool is_given = false;  // all of [model] is as the weights were trained
 };
 
 /// From weights. Pixels as the code base that the names are of prepares them.

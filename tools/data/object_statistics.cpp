@@ -63,7 +63,7 @@ SeenData seen_data(const Source<Sample>& source, std::vector<std::string> classe
             part, {.image_id = sample.image_id, .sample = i, .original = original, .seen = seen},
             sample.objects, static_cast<float>(seen.width) / static_cast<float>(original.width),
             static_cast<float>(seen.height) / static_cast<float>(original.height));
-      } catch (const DataError&) {  // the flow tells of it, as data.on_error says
+      } catch (const DataError&) {  // the flow reports it, as data.on_error asks
         ++part.unreadable;
       }
   });
@@ -128,13 +128,6 @@ std::vector<std::string> size_names() {
     names.push_back(fmt::format("{:g} to {:g}", kSizeBounds[k - 1], kSizeBounds[k]));
   names.push_back(fmt::format("{:g} and more", kSizeBounds.back()));
   return names;
-}
-
-SizeCounts size_counts(const SeenData& data) {
-  SizeCounts counts{};
-  for (const auto& object : data.objects)
-    if (!object.crowd) ++counts[size_kind(object.size())];
-  return counts;
 }
 
 std::uint64_t Histogram::total() const {

@@ -45,7 +45,7 @@ struct SeenData {
   std::vector<SeenImage> images;
   std::vector<SeenObject> objects;  // image after image
   std::int64_t without_size = 0;    // images left out: their size is known once they are decoded
-  std::int64_t unreadable = 0;      // images left out: the source could not tell of them
+  std::int64_t unreadable = 0;      // images left out: the source could not read them
 
   std::span<const SeenObject> objects_of(const SeenImage& image) const {
     return std::span(objects).subspan(image.first, image.count);
@@ -75,8 +75,6 @@ std::vector<ClassCount> class_counts(const SeenData& data);
 /// Crowd regions.
 std::size_t crowd_count(const SeenData& data);
 
-/// How many objects of each size, as check_sizes counts them.
-SizeCounts size_counts(const SeenData& data);
 /// "under 16", "16 to 32", ... as kSizeBounds parts them.
 std::vector<std::string> size_names();
 /// The place of a size, in pixels, among the kinds that kSizeBounds parts.

@@ -72,7 +72,7 @@ class Division {
     return wanted > 0 ? (has - wanted) * (has - wanted) / wanted : 0;
   }
 
-  /// Of a class with so many on the side of validation.
+  /// Of a class, given its counts on the side of validation.
   double cost_of(std::size_t label, const Count& validating) const {
     const auto& all = all_[label];
     double cost = unevenness(validating.images, share_ * all.images) / labels_;
@@ -81,7 +81,7 @@ class Division {
     if (validating.groups == all.groups) cost += 2 * kBroken;  // not learned at all: worse
     return cost;
   }
-  /// Of so many images there.
+  /// Of the number of images there.
   double cost_of(double validating) const {
     double cost = unevenness(validating, share_ * images_);
     if (validating == 0 || validating == images_) cost += 1e3 * kBroken * images_;

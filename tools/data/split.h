@@ -1,5 +1,5 @@
-// Which images a training is scored on, where the data do not say: a share of them that holds every
-// class, and no image beside its own copy.
+// The images that a training is scored on if the data have no split: a share of them that holds
+// every class, and no image beside its own copy.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ inline constexpr double kMostValidation = 1. / 3;
 /// Chooses whole groups: about `share` of the images and of the images of each class; a class with
 /// two groups or more on both sides, unless that takes more than kMostValidation of the images or
 /// classes contradict each other; a class with one group to train on. The same for the same
-/// arguments. One group alone cannot be divided: nothing validates then.
+/// arguments. One group alone cannot be divided: no image validates then.
 SplitChoice choose_split(std::span<const SplitImage> images, std::size_t classes, double share,
                          std::uint64_t seed);
 

@@ -1,19 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
-#include "millrace/base/text.h"
 #include "millrace/coco/data/check_records.h"
 #include "millrace/coco/data/subset.h"
 #include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
-#include "millrace/tools/formats/files/image_finder.h"
 #include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
@@ -29,11 +24,10 @@ bool begins_as_coco(const std::filesystem::path& file) {
   const auto head = beginning_of(file, 16384);
   const auto first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first == std::string::npos || head[first] != '{') return false;
-  for (const auto* others : {"\"shapes\"", "\"_via_settings\"", "\"segments_info\""})
-    if (head.find(others) != std::string::npos) return false;
-  return std::ranges::any_of(std::initializer_list<const char*>{"\"images\"", "\"annotations\"",
-                                                                "\"categories\"", "\"licenses\""},
-                             [&](const char* key) { return head.find(key) != std::string::npos; });
+  const auto has = [&](std::string_view key) { return head.find(key) != std::string::npos; };
+  if (has("\"shapes\"") || has("\"_via_settings\"") || has("\"segments_info\"")) return false;
+  return has("\"images\"") || has("\"annotations\"") || has("\"categories\"") ||
+         has("\"licenses\"");
 }
 
 /// The annotation files of a folder: those of instances, without captions and the like.
@@ -57,19 +51,12 @@ std::vector<Place> annotation_files(const Listing& folder) {
   return files;
 }
 
-/// What follows instances_; else the split that the name or a folder tells; else the stem.
+/// The part after instances_; else the split that the name or a folder names; else the stem.
 std::string split_of_file(const Place& file, bool is_only) {
   const auto stem = stem_of(file);
   for (const auto start : {kInstances, kKeypoints})
     if (stem.starts_with(start)) return stem.substr(start.size());
-  std::string word;
-  for (const char one : stem + " ")
-    if (std::isalnum(static_cast<unsigned char>(one)) != 0) {
-      word += one;
-    } else {
-      if (const auto name = split_name(word)) return *name;
-      word.clear();
-    }
+  if (auto name = split_in_words(stem)) return *std::move(name);
   if (const auto name = split_of_path(file); name != kWhole) return name;
   return is_only ? kWhole : stem;
 }

@@ -1,11 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -31,26 +28,12 @@ struct CsvFile {
   std::string split;
 };
 
-/// train of train_labels.csv, val of validation-annotations-bbox.csv; else by the folders.
-std::string split_of_csv(const Place& place) {
-  std::string word;
-  for (const char one : stem_of(place) + " ")
-    if (std::isalnum(static_cast<unsigned char>(one)) != 0) {
-      word += one;
-    } else {
-      if (const auto name = split_name(word)) return *name;
-      word.clear();
-    }
-  return split_of_path(place);
-}
-
 std::vector<CsvFile> csv_files(const Listing& folder) {
   std::vector<CsvFile> files;
-  for (const auto& place : folder.folders())
-    for (const auto& name : folder.files(place, ".csv")) {
-      const auto file = joined_place(place, name);
-      if (columns_in(folder.path(file))) files.push_back({file, split_of_csv(file)});
-    }
+  for (const auto& place : folder.all_files(".csv"))
+    if (columns_in(folder.path(place)))
+      // train of train_labels.csv, val of validation-annotations-bbox.csv; else by the folders
+      files.push_back({place, split_in_words(stem_of(place)).value_or(split_of_path(place))});
   return files;
 }
 
@@ -61,12 +44,12 @@ std::vector<CsvRow> pairs_in(const std::filesystem::path& file) {
   return rows;
 }
 
-/// Places of the CSV files whose names begin so.
+/// Places of the CSV files whose names begin like this.
 std::vector<Place> csv_named(const Listing& folder, std::string_view beginning) {
-  std::vector<Place> places;
-  for (const auto& place : folder.folders())
-    for (const auto& name : folder.files(place, ".csv"))
-      if (lower_case(name).starts_with(beginning)) places.push_back(joined_place(place, name));
+  auto places = folder.all_files(".csv");
+  std::erase_if(places, [&](const Place& place) {
+    return !lower_case(name_of(place)).starts_with(beginning);
+  });
   return places;
 }
 
@@ -101,11 +84,7 @@ class CsvReader {
     for (auto& [line, box] : boxes) add(file, line, std::move(box), are_shares);
   }
 
-  std::vector<Split> finish() && {
-    for (const auto& image : images_.others_beside(used_))
-      tell(findings(), kImageUnannotated, image, 0);
-    return std::move(builder_).finish();
-  }
+  std::vector<Split> finish() && { return std::move(builder_).finish(images_); }
 
  private:
   coco::Findings& findings() { return builder_.findings(); }
@@ -124,14 +103,9 @@ class CsvReader {
       tell(findings(), kLabelWithoutImage, file.place, line, fmt::format("'{}'", box.image));
       return;
     }
-    used_.insert(*image);
-    std::optional<ImageSize> size;
-    if (box.image_width && box.image_height && *box.image_width >= 1 && *box.image_height >= 1 &&
-        *box.image_width < INT32_MAX && *box.image_height < INT32_MAX)
-      size = {static_cast<std::int32_t>(*box.image_width),
-              static_cast<std::int32_t>(*box.image_height)};
     const auto split = builder_.split(file.split, folder_of(*image));
-    const auto open = builder_.add_image(split, *image, size, {file.place, line});
+    const auto open = builder_.add_image(
+        split, *image, given_size(box.image_width, box.image_height), {file.place, line});
     if (!open || box.empty) return;
     const double across = are_shares ? open->size.width : 1,
                  down = are_shares ? open->size.height : 1;
@@ -151,7 +125,6 @@ class CsvReader {
   const ImageFinder images_;
   SetBuilder builder_;
   std::map<std::string, std::string, std::less<>> names_;  // of what the tables call classes
-  std::set<Place> used_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace millrace::formats {
 
 /// One split of a data set that was read. Every image's file is `images` / its file name and is
-/// there; its size is the one annotated, or the upright one where no label says any.
+/// there; its size is the one annotated, or the upright one if no label has any.
 struct Split {
   std::string name;              // "train", "val", "test", kWhole; of COCO as its file is named
   std::filesystem::path images;  // folder
@@ -29,12 +29,12 @@ struct Split {
 struct Format {
   std::string_view name;   // as `--format` takes it: "voc"
   std::string_view title;  // one line: "Pascal VOC: an XML file per image"
-  /// Why a folder looks like this format, "3 XML files in Annotations"; nothing: it does not. Goes
+  /// Why a folder looks like this format, "3 XML files in Annotations"; nullopt: it does not. Goes
   /// by names and by the first bytes of a few files.
   std::optional<std::string> (*look)(const Listing& folder);
   /// Reads all splits; their categories are the same. What is wrong with a label is added to
-  /// `findings`: the object is kept as written where COCO can hold it, else left out. Throws Error
-  /// where the folder as a whole cannot be read.
+  /// `findings`: the object is kept as written if COCO can hold it, else left out. Throws Error
+  /// if the folder as a whole cannot be read.
   std::vector<Split> (*read)(const Listing& folder, coco::Findings& findings);
 };
 
@@ -50,8 +50,8 @@ struct Detected {
   std::string why;
 };
 
-/// Throws ConfigError where no format fits, saying what was looked for and what is there, or where
-/// several do, with the reasons for each.
+/// Throws ConfigError if no format fits, with what was looked for and what is there, or if several
+/// do, with the reasons for each.
 Detected detect_format(const Listing& folder);
 
 }  // namespace millrace::formats

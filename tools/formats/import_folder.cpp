@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <system_error>
-#include <utility>
 
 #include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
@@ -44,16 +43,11 @@ void write_split(const Split& split, const fs::path& out) {
 
 Imported import_folder(const fs::path& source, const fs::path& out, std::string_view from,
                        coco::Findings& findings) {
-  const auto* format = from.empty() ? nullptr : &find_format(from);
+  Imported imported{{from.empty() ? nullptr : &find_format(from), {}}, {}};
   const Listing folder(source);
-  Imported imported{format, {}, {}};
-  if (!format) {
-    auto detected = detect_format(folder);
-    imported.from = detected.format;
-    imported.why = std::move(detected.why);
-  }
+  if (from.empty()) imported.from = detect_format(folder);
   PartFolder part(out, PartFolder::Existing::refuse);
-  imported.splits = imported.from->read(folder, findings);
+  imported.splits = imported.from.format->read(folder, findings);
   for (const auto& split : imported.splits) write_split(split, part.path());
   sync_file_system(part.path());
   part.publish();

@@ -12,14 +12,13 @@ namespace millrace::formats {
 
 /// What was read and written.
 struct Imported {
-  const Format* from;
-  std::string why;            // the format was taken, where it was detected
+  Detected from;              // `why` is empty if the format was given
   std::vector<Split> splits;  // as read, from the source
 };
 
 /// Reads `source`, as `from` or, if that is empty, as what it looks like, and writes it in COCO's
 /// layout into the new folder `out`, whole or not at all; the same input gives the same bytes.
-/// Images become hard links where the file system can, else copies; nothing in `source` changes.
+/// Images become hard links if the file system can, else copies; `source` does not change.
 /// Throws ConfigError for an unknown or unclear format or if `out` exists, Error for what cannot be
 /// read or written.
 Imported import_folder(const std::filesystem::path& source, const std::filesystem::path& out,

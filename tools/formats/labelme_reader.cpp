@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -24,10 +23,7 @@ constexpr coco::FindingKind kPointsDropped{
     "they are left out: an object has a polygon, a rectangle, a circle or a mask"};
 
 std::vector<Place> json_files(const Listing& folder) {
-  std::vector<Place> files;
-  for (const auto& place : folder.folders())
-    for (const auto& name : folder.files(place, ".json"))
-      files.push_back(joined_place(place, name));
+  auto files = folder.all_files(".json");
   std::ranges::sort(files);
   return files;
 }
@@ -52,7 +48,7 @@ class LabelMeReader {
       file = parse_labelme(read_file(folder_.path(label)), label);
     } catch (const Error& problem) {
       findings.add(kFileUnreadable, {.what = problem.what()});
-      if (const auto image = images_.by_stem(stem_of(label), label)) used_.insert(*image);
+      if (const auto image = images_.by_stem(stem_of(label), label)) builder_.mark(*image);
       return;
     }
     auto image = images_.by_name(file.image_path, label);
@@ -63,7 +59,6 @@ class LabelMeReader {
                        file.has_image_data ? "; the copy in imageData is not read" : ""));
       return;
     }
-    used_.insert(*image);
     const auto split = builder_.split(split_of_path(label), folder_of(*image));
     const auto open = builder_.add_image(split, *image, file.size, {label});
     if (!open) return;
@@ -89,11 +84,7 @@ class LabelMeReader {
     }
   }
 
-  std::vector<Split> finish() && {
-    for (const auto& image : images_.others_beside(used_))
-      tell(builder_.findings(), kImageUnannotated, image, 0);
-    return std::move(builder_).finish();
-  }
+  std::vector<Split> finish() && { return std::move(builder_).finish(images_); }
 
  private:
   /// LabelMe 5's masks are bitmaps of the box alone.
@@ -106,7 +97,6 @@ class LabelMeReader {
   const Listing& folder_;
   const ImageFinder images_;
   SetBuilder builder_;
-  std::set<Place> used_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <map>
@@ -42,8 +41,7 @@ ReadMask read_mask(const Listing& folder, const Place& place) {
   ReadMask mask{.place = place};
   try {
     const auto picture = read_png_values(folder.path(place));
-    mask.size = {static_cast<std::int32_t>(picture.width),
-                 static_cast<std::int32_t>(picture.height)};
+    mask.size = picture.size();
     if (auto values = masks_of_values(picture, picture.coloured ? kMostColours : 65536))
       mask.values = *std::move(values);
     else
@@ -57,7 +55,7 @@ ReadMask read_mask(const Listing& folder, const Place& place) {
   return mask;
 }
 
-/// What instances.csv says of one value of one mask.
+/// One value of one mask in instances.csv.
 struct NamedValue {
   std::string category;
   bool crowd = false;

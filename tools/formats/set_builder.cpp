@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/coco/data/bounds.h"
 #include "millrace/tools/formats/faults.h"
 
 namespace millrace::formats {
@@ -17,34 +20,14 @@ namespace fs = std::filesystem;
 
 constexpr double kFar = 1;  // pixels beyond the border: further than rounding explains
 
-struct Corners {
-  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
-
-  bool finite() const {
-    return std::isfinite(x1) && std::isfinite(y1) && std::isfinite(x2) && std::isfinite(y2);
-  }
-};
-
-Corners around(const coco::Segmentation& shape) {
-  if (const auto* mask = std::get_if<coco::Rle>(&shape)) {
-    const Box box = coco::bounding_box(*mask);
-    return {box.x1, box.y1, box.x2, box.y2};
-  }
-  Corners corners{HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
-  for (const auto& polygon : std::get<std::vector<coco::Polygon>>(shape))
-    for (std::size_t i = 0; i + 1 < polygon.size(); i += 2) {
-      corners.x1 = std::min(corners.x1, polygon[i]), corners.x2 = std::max(corners.x2, polygon[i]);
-      corners.y1 = std::min(corners.y1, polygon[i + 1]);
-      corners.y2 = std::max(corners.y2, polygon[i + 1]);
-    }
-  return corners;
+bool are_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
 bool is_sound(const coco::Segmentation& shape) {
   const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape);
   return !polygons || (!polygons->empty() && std::ranges::all_of(*polygons, [](const auto& one) {
-    return one.size() >= 6 && one.size() % 2 == 0 &&
-           std::ranges::all_of(one, [](double value) { return std::isfinite(value); });
+    return one.size() >= 6 && one.size() % 2 == 0 && are_finite(one);
   }));
 }
 
@@ -67,17 +50,16 @@ int SetBuilder::category(std::string_view name) {
 
 std::size_t SetBuilder::split(std::string_view name, const Place& images) {
   for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (parts_[i]->name == name) return i;
-  parts_.push_back(std::make_unique<Part>());
-  parts_.back()->name = name;
-  parts_.back()->images = folder_.path(images).lexically_normal();
+    if (parts_[i].name == name) return i;
+  parts_.push_back({.name = std::string(name), .images = folder_.path(images).lexically_normal()});
   return parts_.size() - 1;
 }
 
 std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Place& file,
                                                std::optional<ImageSize> annotated,
                                                LabelPlace label) {
-  Part& part = *parts_[split];
+  mark(file);
+  Part& part = parts_[split];
   auto [known, is_new] = part.seen.try_emplace(file);
   if (!is_new) return known->second;
   ImageSizes sizes;
@@ -108,13 +90,13 @@ void SetBuilder::add(const OpenImage& image, ReadObject object, LabelPlace label
   }
   const bool has_shape = !std::holds_alternative<std::monostate>(object.shape);
   auto corners = object.box_of_shape && has_shape
-                     ? around(object.shape)
-                     : Corners{object.x1, object.y1, object.x2, object.y2};
-  if (!corners.finite()) {
+                     ? coco::bounds_of(object.shape)
+                     : coco::Bounds{object.x1, object.y1, object.x2, object.y2};
+  auto& [x1, y1, x2, y2] = corners;
+  if (!are_finite(std::array{x1, y1, x2, y2})) {
     tell(findings_, kLabelUnreadable, label.file, label.line, "numbers that are not finite");
     return;
   }
-  auto& [x1, y1, x2, y2] = corners;
   if (x2 < x1 || y2 < y1) {
     tell(findings_, kCornersSwapped, label.file, label.line,
          fmt::format("from ({}, {}) to ({}, {})", x1, y1, x2, y2));
@@ -137,7 +119,7 @@ void SetBuilder::add(const OpenImage& image, ReadObject object, LabelPlace label
   one.area = has_shape ? coco::shape_area(object.shape) : one.bbox[2] * one.bbox[3];
   one.crowd = object.crowd;
   one.ignored = object.ignored;
-  parts_[image.split]->records.add(one, object.shape);
+  parts_[image.split].records.add(one, object.shape);
 }
 
 void SetBuilder::name_files(Part& part) const {
@@ -151,6 +133,12 @@ void SetBuilder::name_files(Part& part) const {
         part.records.add_text(part.files[i].lexically_relative(base).generic_string());
 }
 
+std::vector<Split> SetBuilder::finish(const ImageFinder& images) && {
+  for (const auto& image : images.others_beside(marked_))
+    tell(findings_, kImageUnannotated, image, 0);
+  return std::move(*this).finish();
+}
+
 std::vector<Split> SetBuilder::finish() && {
   std::vector<int> order(categories_.size());  // position of the k-th category
   std::iota(order.begin(), order.end(), 0);
@@ -161,15 +149,15 @@ std::vector<Split> SetBuilder::finish() && {
     ids[static_cast<std::size_t>(order[k])] = static_cast<std::int64_t>(k) + 1;
   std::vector<Split> splits;
   for (auto& part : parts_) {
-    if (part->files.empty()) continue;
-    name_files(*part);
-    for (auto& one : part->records.annotations)
+    if (part.files.empty()) continue;
+    name_files(part);
+    for (auto& one : part.records.annotations)
       one.category_id = ids[static_cast<std::size_t>(one.category_id - 1)];
     for (std::size_t k = 0; k < order.size(); ++k)
-      part->records.add_category(static_cast<std::int64_t>(k) + 1,
-                                 categories_[static_cast<std::size_t>(order[k])]);
-    splits.push_back({part->name, part->images,
-                      coco::assemble(std::move(part->records), folder_.root().string())});
+      part.records.add_category(static_cast<std::int64_t>(k) + 1,
+                                categories_[static_cast<std::size_t>(order[k])]);
+    splits.push_back(
+        {part.name, part.images, coco::assemble(std::move(part.records), folder_.root().string())});
   }
   if (splits.empty())
     throw Error(fmt::format("{}: no image with a label was found; {}", folder_.root().string(),

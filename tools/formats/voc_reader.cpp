@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,21 +30,13 @@ constexpr FindingKind kDifficult{"label-difficult", coco::Severity::note,
 constexpr FindingKind kUnlisted{"label-unlisted", coco::Severity::note,
                                 "labels that no list in ImageSets names", "they are left out"};
 
-const std::set<std::string>& mask_folders() {
-  static const std::set<std::string> names = {"segmentationclass", "segmentationobject", "masks",
-                                              "trimaps", "segmentationclassraw"};
-  return names;
-}
-
 /// Whether a file begins as VOC's annotations do.
 bool begins_as_voc(const std::filesystem::path& file) {
   return beginning_of(file, 4096).find("<annotation") != std::string::npos;
 }
 
 std::vector<Place> xml_files(const Listing& folder) {
-  std::vector<Place> files;
-  for (const auto& place : folder.folders())
-    for (const auto& name : folder.files(place, ".xml")) files.push_back(joined_place(place, name));
+  auto files = folder.all_files(".xml");
   std::ranges::sort(files);
   return files;
 }
@@ -60,15 +51,13 @@ struct ListedId {
 /// The lists of train, val and test; of those of one split, trainval counts only without them.
 /// Lists of one class ("aeroplane_train", with a second column) are no splits.
 std::vector<ListedId> listed_ids(const Listing& folder, const Place& sets) {
-  std::map<std::string, std::pair<Place, std::vector<TextLine>>> lists;
-  static const std::array<const char*, 3> kNames = {"train", "val", "test"};
   std::map<std::string, Place> files;
   for (const auto& name : folder.files(sets, ".txt")) {
     const auto split = split_name(stem_of(name));
     files.try_emplace(split ? *split : lower_case(stem_of(name)), joined_place(sets, name));
   }
   std::vector<std::pair<std::string, Place>> wanted;
-  for (const auto* name : kNames)
+  for (const auto* name : {"train", "val", "test"})
     if (files.contains(name)) wanted.emplace_back(name, files[name]);
   if (!files.contains("train") && !files.contains("val") && files.contains("trainval"))
     wanted.emplace_back("train", files["trainval"]);
@@ -83,8 +72,7 @@ std::vector<ListedId> listed_ids(const Listing& folder, const Place& sets) {
 }
 
 std::vector<ListedId> listed_ids(const Listing& folder) {
-  constexpr std::array<std::string_view, 1> kSets = {"ImageSets"};
-  const auto sets = folder.find_folder("", kSets);
+  const auto sets = folder.find_folder("ImageSets");
   if (!sets) return {};
   for (const auto* name : {"Main", "Segmentation", "Layout", ""})
     if (auto ids = listed_ids(folder, joined_place(*sets, name)); !ids.empty()) return ids;
@@ -96,33 +84,39 @@ std::pair<double, double> side_of(double first, double last) {
   return last < first - 1 ? std::pair(first, last - 1) : std::pair(first - 1, last);
 }
 
-/// The share of a mask's box that is in an object's box.
-double share_inside(const VocObject& object, const coco::Rle& mask) {
-  const Box box = coco::bounding_box(mask);
+/// The area that the box of an object shares with another.
+double shared_area(const VocObject& object, const Box& box) {
   const double width =
                    std::min<double>(object.x2, box.x2) - std::max<double>(object.x1 - 1, box.x1),
                height =
                    std::min<double>(object.y2, box.y2) - std::max<double>(object.y1 - 1, box.y1);
-  return width <= 0 || height <= 0 ? 0 : width * height / double{box.area()};
+  return width <= 0 || height <= 0 ? 0 : width * height;
+}
+
+/// The share of a mask's box that is in an object's box.
+double share_inside(const VocObject& object, const coco::Rle& mask) {
+  const Box box = coco::bounding_box(mask);
+  const double shared = shared_area(object, box);
+  return shared > 0 ? shared / double{box.area()} : 0;
 }
 
 double overlap(const VocObject& object, const coco::Rle& mask) {
   const Box box = coco::bounding_box(mask);
-  const double x1 = object.x1 - 1, y1 = object.y1 - 1;
-  const double width = std::min<double>(object.x2, box.x2) - std::max<double>(x1, box.x1),
-               height = std::min<double>(object.y2, box.y2) - std::max<double>(y1, box.y1);
-  if (width <= 0 || height <= 0) return 0;
-  const double shared = width * height;
-  return shared / ((object.x2 - x1) * (object.y2 - y1) + double{box.area()} - shared);
+  const double shared = shared_area(object, box);
+  if (shared <= 0) return 0;
+  const double area = (object.x2 - (object.x1 - 1)) * (object.y2 - (object.y1 - 1));
+  return shared / (area + double{box.area()} - shared);
 }
 
 class VocReader {
  public:
   VocReader(const Listing& folder, coco::Findings& findings)
-      : folder_(folder), images_(folder, mask_folders()), builder_(folder, findings) {
+      : folder_(folder),
+        images_(folder, {"segmentationclass", "segmentationobject", "masks", "trimaps",
+                         "segmentationclassraw"}),
+        builder_(folder, findings),
+        masks_(folder.find_folder("SegmentationObject")) {
     builder_.sort_categories();
-    constexpr std::array<std::string_view, 1> kObjects = {"SegmentationObject"};
-    masks_ = folder.find_folder("", kObjects);
   }
 
   void read_listed(const std::vector<ListedId>& ids, const std::vector<Place>& files) {
@@ -144,7 +138,7 @@ class VocReader {
         continue;
       }
       const auto image = images_.by_stem(one.id, one.list);
-      if (image) used_.insert(*image);
+      if (image) builder_.mark(*image);
       tell(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
            image ? fmt::format("{}: no {}.xml", *image, one.id)
                  : fmt::format("there is neither an image nor a label '{}'", one.id));
@@ -152,7 +146,7 @@ class VocReader {
     for (const auto& file : files)
       if (!read_.contains(file)) {
         tell(findings(), kUnlisted, file, 0);
-        if (const auto image = images_.by_stem(stem_of(file), file)) used_.insert(*image);
+        if (const auto image = images_.by_stem(stem_of(file), file)) builder_.mark(*image);
       }
   }
 
@@ -163,7 +157,7 @@ class VocReader {
       file = parse_voc(read_file(folder_.path(label)));
     } catch (const Error& problem) {
       tell(findings(), kFileUnreadable, label, 0, problem.what());
-      if (const auto image = images_.by_stem(stem_of(label), label)) used_.insert(*image);
+      if (const auto image = images_.by_stem(stem_of(label), label)) builder_.mark(*image);
       return;
     }
     auto image = images_.by_stem(stem_of(label), label);
@@ -173,7 +167,6 @@ class VocReader {
            file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
       return;
     }
-    used_.insert(*image);
     const auto open =
         builder_.add_image(builder_.split(split, folder_of(*image)), *image, file.size, {label});
     if (!open) return;
@@ -184,11 +177,7 @@ class VocReader {
       add(*open, file.objects[i], masks.empty() ? coco::Rle() : masks[i], label);
   }
 
-  std::vector<Split> finish() && {
-    for (const auto& image : images_.others_beside(used_))
-      tell(findings(), kImageUnannotated, image, 0);
-    return std::move(builder_).finish();
-  }
+  std::vector<Split> finish() && { return std::move(builder_).finish(images_); }
 
  private:
   coco::Findings& findings() { return builder_.findings(); }
@@ -236,8 +225,7 @@ class VocReader {
     try {
       const auto picture = read_png_values(folder_.path(place));
       if (picture.coloured) throw Error("is coloured: objects are told by palette positions");
-      if (ImageSize{static_cast<std::int32_t>(picture.width),
-                    static_cast<std::int32_t>(picture.height)} != image.size)
+      if (picture.size() != image.size)
         throw Error(fmt::format("is {} x {} pixels, its image {} x {}", picture.width,
                                 picture.height, image.size.width, image.size.height));
       auto values = *masks_of_values(picture, kMostObjects);
@@ -261,8 +249,8 @@ class VocReader {
   const Listing& folder_;
   const ImageFinder images_;
   SetBuilder builder_;
-  std::optional<Place> masks_;
-  std::set<Place> used_, read_;  // images and labels
+  const std::optional<Place> masks_;
+  std::set<Place> read_;  // labels
 };
 
 }  // namespace

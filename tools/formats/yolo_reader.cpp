@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "millrace/base/text.h"
 #include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
-#include "millrace/tools/formats/files/image_finder.h"
 #include "millrace/tools/formats/files/texts.h"
 #include "millrace/tools/formats/files/yolo_data.h"
 #include "millrace/tools/formats/files/yolo_labels.h"
@@ -55,18 +53,18 @@ std::vector<Place> listed_images(const Listing& folder, const Place& list,
   const auto beside = std::filesystem::path(list).parent_path();
   for (const auto& [number, line] : lines_of(text)) {
     const std::filesystem::path wanted{std::string(line)};
-    bool found = false;
+    Place found;
     for (auto path :
          {beside / wanted, wanted, wanted.parent_path().filename() / wanted.filename()}) {
       if (path.is_absolute())
         path = path.lexically_relative(std::filesystem::absolute(folder.root()));
       const auto place = path.lexically_normal().generic_string();
-      if (!folder.has_file(place)) continue;
-      files.push_back(place);
-      found = true;
-      break;
+      if (found.empty() && folder.has_file(place)) found = place;
     }
-    if (!found) tell(findings, kLabelWithoutImage, list, number, std::string(line));
+    if (found.empty())
+      tell(findings, kLabelWithoutImage, list, number, std::string(line));
+    else
+      files.push_back(found);
   }
   return files;
 }
@@ -142,15 +140,12 @@ class YoloReader {
       return;
     }
     const auto position = builder_.split(split.name, split.images);
-    std::set<Place> label_folders;
     for (const auto& image : split.files) {
       const auto label = label_place(image);
-      label_folders.insert(label.substr(0, std::min(label.rfind('/'), label.size())));
-      if (label.find('/') == Place::npos) label_folders.insert("");
+      label_folders_.insert(folder_of(label));
       taken_.insert(label);
       read_image(position, image, label);
     }
-    for (const auto& one : label_folders) label_folders_.insert(one);
   }
 
   std::vector<Split> finish() && {
@@ -161,7 +156,9 @@ class YoloReader {
         if (!taken_.contains(label) && !is_list_of_names(name))
           tell(findings, kLabelWithoutImage, label, 0);
       }
-    name_classes();
+    if (data_.names.empty())
+      tell(findings, kNamesMissing, folder_.root().string(), 0,
+           fmt::format("classes 0 to {}", most_));
     return std::move(builder_).finish();
   }
 
@@ -220,12 +217,6 @@ class YoloReader {
       object.y2 = (numbers[1] + numbers[3] / 2) * height;
     }
     builder_.add(image, std::move(object), {file, label.line});
-  }
-
-  void name_classes() {
-    if (data_.names.empty())
-      tell(builder_.findings(), kNamesMissing, folder_.root().string(), 0,
-           fmt::format("classes 0 to {}", most_));
   }
 
   const Listing& folder_;

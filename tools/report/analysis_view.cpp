@@ -11,9 +11,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMatrixCategories = 120;  // of more nobody could see a cell
+constexpr std::size_t kMatrixCategories = 120;  // of more, cells are too small to see
 constexpr std::size_t kMostPairs = 50;
-constexpr std::size_t kClassRecalls = 4;  // every so many of a class's curve
+constexpr std::size_t kClassRecalls = 4;  // the step along a class's curve
 
 std::string name_of(coco::IouType iou) {
   return iou == coco::IouType::box ? "bbox" : iou == coco::IouType::mask ? "segm" : "boundary";

@@ -20,7 +20,7 @@ struct Shape {
   Rings outline;               // in the same pixels; empty: the box alone
   Kind kind = found;
   bool crowd = false;
-  std::string note;  // what is wrong with it: "duplicate", "no anchor", ...; empty: nothing known
+  std::string note;  // what is wrong with it: "duplicate", "no anchor", ...; empty = unknown
   /// The score of the detection that matches this annotation; 0 = none does, negative = unknown.
   double found_at = -1;
 };
@@ -28,7 +28,7 @@ struct Shape {
 struct Picture {
   std::string title, caption;
   int width = 0, height = 0;  // of the full image, pixels
-  std::string jpeg;           // bytes of a thumbnail of any size; empty: there is none
+  std::string jpeg;           // bytes of a thumbnail of any size; may be empty
   std::vector<Shape> shapes;
   std::vector<std::pair<std::string, double>> figures;  // to sort by
   std::vector<std::string> tags;                        // to filter by
@@ -43,7 +43,7 @@ struct Gallery {
 nlohmann::ordered_json to_json(const Picture& picture);
 nlohmann::ordered_json to_json(const Gallery& gallery);
 
-/// A number as short as it may be with so many significant digits.
+/// A number with up to `digits` significant digits.
 double rounded(double value, int digits);
 
 }  // namespace millrace::report

@@ -13,7 +13,7 @@ namespace millrace::report {
 struct MetricValue {
   std::int64_t step = 0;
   double epoch = 0;
-  double time = 0;   // seconds since 1970; 0: not said
+  double time = 0;   // seconds since 1970; 0 if not recorded
   double value = 0;  // NaN: not finite
 };
 
@@ -29,7 +29,7 @@ struct MetricsLog {
   bool has(const std::string& name) const { return !of(name).empty(); }
 };
 
-/// Reads a JSON object per line; lines that are none are counted, not errors.
+/// Reads a JSON object per line; other lines are counted, not errors.
 MetricsLog read_metrics(std::string_view text);
 
 }  // namespace millrace::report

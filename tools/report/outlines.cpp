@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLeastSide = 64;
 
-/// The picture with a longer side of at most so many pixels.
+/// The picture with a longer side of at most `side` pixels.
 cv::Mat shrunk(const cv::Mat& rgb, int side) {
   const double scale = static_cast<double>(side) / std::max(rgb.cols, rgb.rows);
   if (scale >= 1) return rgb;
@@ -25,7 +25,7 @@ cv::Mat shrunk(const cv::Mat& rgb, int side) {
   return small;
 }
 
-/// Adds a ring with fewer corners; nothing if fewer than three are left.
+/// Adds a ring with fewer corners, if three or more are left.
 void add_ring(Rings& rings, const std::vector<cv::Point>& ring, double tolerance) {
   if (ring.size() < 3) return;
   std::vector<cv::Point> few;

@@ -14,7 +14,7 @@ namespace millrace::report {
 /// Closed rings of whole pixels: x0 y0 x1 y1 ...; those of holes turn the other way.
 using Rings = std::vector<std::vector<int>>;
 
-/// A JPEG of at most so many bytes of a (H, W, 3) 8-bit RGB picture: as large as they allow, its
+/// A JPEG of at most `most_bytes` of a (H, W, 3) 8-bit RGB picture: as large as they allow, its
 /// longer side at most `most_side` pixels and, whatever the bytes, at least 64. Throws Error.
 std::string thumbnail(const cv::Mat& rgb, std::size_t most_bytes, int most_side = 640);
 

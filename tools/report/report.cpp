@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/base/text.h"
 #include "millrace/coco/evaluation/matching.h"
 #include "millrace/tools/report/analysis_view.h"
 #include "millrace/tools/report/run_view.h"

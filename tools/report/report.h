@@ -1,4 +1,4 @@
-// `trainer report`: what one or several runs say, to draw conclusions from, for the viewer.
+// `trainer report`: one or several runs for the viewer, to draw conclusions from.
 #pragma once
 
 #include <cstddef>

@@ -22,14 +22,20 @@ using nlohmann::ordered_json;
 
 const ordered_json kNull;
 
-/// Seconds since 1970 of 2026-01-31T23:59:59Z; 0 if it is none.
+/// Seconds since 1970 of 2026-01-31T23:59:59Z; 0 for other text.
 double seconds_of(const std::string& text) {
   std::tm time{};
   if (!strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) return 0;
   return static_cast<double>(timegm(&time));
 }
 
-/// The number of "step-000492.json"; nothing of another name.
+/// Absolute, without a slash at its end.
+fs::path whole_path(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+/// The number of "step-000492.json"; nullopt for another name.
 std::optional<std::int64_t> step_of(const fs::path& file) {
   const std::string name = file.stem().string();
   if (file.extension() != ".json" || !name.starts_with("step-")) return std::nullopt;
@@ -48,7 +54,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return all;
 }
 
-/// Calls `read`; what it throws becomes a remark that says what goes without.
+/// Calls `read`; an exception becomes a remark that begins with `without`.
 template <class Read>
 void or_remark(RunFiles& run, const std::string& without, const Read& read) {
   try {
@@ -90,7 +96,7 @@ void read_class_scores(RunFiles& run) {
   }
 }
 
-/// The last lines of the log that say what happened.
+/// The last lines of the log.
 std::string end_of_log(const fs::path& file) {
   constexpr std::size_t kMost = 2000, kLines = 8;
   std::string text = read_file(file);
@@ -101,12 +107,10 @@ std::string end_of_log(const fs::path& file) {
 }
 
 void find_standing(RunFiles& run) {
-  const ordered_json& start = run.last_start();
   const auto& metrics = run.metrics;
   const std::string reached =
       fmt::format("step {}, {:.2f} epochs", metrics.last_step, metrics.last_epoch);
-  if (start.contains("ended")) {
-    const ordered_json& ended = start["ended"];
+  if (const auto& ended = member(run.last_start(), "ended"); !ended.is_null()) {
     const std::string reason = text_of(ended, "reason");
     const auto step = ended.value("step", metrics.last_step);
     run.standing = reason == "done" ? Standing::done : Standing::stopped;
@@ -133,15 +137,18 @@ bool is_locked(const fs::path& run) {
   return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-std::string text_of(const ordered_json& object, const char* key) {
-  if (!object.is_object()) return "";
+const ordered_json& member(const ordered_json& object, const char* key) {
   const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+  return at == object.end() ? kNull : *at;
+}
+
+std::string text_of(const ordered_json& object, const char* key) {
+  const auto& value = member(object, key);
+  return value.is_string() ? value.get<std::string>() : "";
 }
 
 const ordered_json& RunFiles::last_start() const {
-  if (!record.is_object() || !record.contains("starts")) return kNull;
-  const ordered_json& starts = record["starts"];
+  const ordered_json& starts = member(record, "starts");
   return starts.is_array() && !starts.empty() && starts.back().is_object() ? starts.back() : kNull;
 }
 
@@ -158,8 +165,7 @@ std::optional<ResultsFile> RunFiles::newest_results() const {
 RunFiles read_run_files(const fs::path& folder) {
   RunFiles run;
   run.folder = folder;
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  run.name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  run.name = whole_path(folder).filename().string();
   if (!fs::is_directory(folder))
     throw Error(fmt::format("{} is no folder: name the folder of a run, such as runs/maskrcnn-1",
                             folder.string()));
@@ -211,10 +217,7 @@ std::vector<RunFiles> read_runs(std::span<const fs::path> folders) {
     return std::ranges::count(runs, name, &RunFiles::name) > 1;
   };
   std::vector<fs::path> above;
-  for (const fs::path& folder : folders) {
-    const fs::path whole = fs::absolute(folder).lexically_normal();
-    above.push_back((whole.has_filename() ? whole : whole.parent_path()).parent_path());
-  }
+  for (const fs::path& folder : folders) above.push_back(whole_path(folder).parent_path());
   constexpr int kMostFolders = 8;
   for (int level = 0; level < kMostFolders; ++level) {
     std::vector<bool> shared;
@@ -233,21 +236,18 @@ double peak_memory_mib(const RunFiles& run) {
   const auto add = [&](const ordered_json& value) {
     if (value.is_number()) most = std::max(most, value.get<double>());
   };
-  const auto* used =
-      run.record.is_object() && run.record.contains("used") ? &run.record["used"] : nullptr;
-  if (used && used->is_object() && used->contains("peak_memory_mib")) {
-    for (const auto& of_rank : (*used)["peak_memory_mib"]) add(of_rank);
-  } else if (const auto& start = run.last_start(); start.contains("ended")) {  // an earlier version
-    add(start["ended"].value("peak_memory_mib", ordered_json()));
-  }
+  const auto& used = member(member(run.record, "used"), "peak_memory_mib");
+  for (const auto& of_rank : used) add(of_rank);
+  if (used.is_null())  // an earlier version
+    add(member(member(run.last_start(), "ended"), "peak_memory_mib"));
   return most;
 }
 
 double trained_seconds(const RunFiles& run, double time) {
-  if (!run.record.is_object() || !run.record.contains("starts") || time <= 0) return 0;
+  if (time <= 0) return 0;
   double before = 0, began = 0;
   double seconds = 0;
-  const auto& starts = run.record["starts"];
+  const auto& starts = member(run.record, "starts");
   for (std::size_t i = 0; i < starts.size(); ++i) {
     began = seconds_of(text_of(starts[i], "time"));
     if (began <= 0) continue;
@@ -255,8 +255,7 @@ double trained_seconds(const RunFiles& run, double time) {
     seconds = before + std::max(0., time - began);
     // What this start trained: to its recorded end, else to its last line before the next start
     const double next = i + 1 < starts.size() ? seconds_of(text_of(starts[i + 1], "time")) : 0;
-    double ended =
-        starts[i].contains("ended") ? seconds_of(text_of(starts[i]["ended"], "time")) : 0;
+    double ended = seconds_of(text_of(member(starts[i], "ended"), "time"));
     if (ended <= 0 && next > 0) {
       for (const auto& [name, values] : run.metrics.by_name)
         for (const MetricValue& value : values)

@@ -1,4 +1,4 @@
-// What a run's folder says of it: of a finished run, one that is training, or one that crashed.
+// The files of a run's folder: of a finished run, one that is training, or one that crashed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace millrace::report {
 
-/// How a run stands.
+/// The state of a run.
 enum class Standing {
   training,  // a process holds its lock
   done,      // all of its steps
@@ -46,7 +46,7 @@ struct RunFiles {
   MetricsLog metrics;
   std::vector<ResultsFile> results;                              // by weights and step
   std::map<std::string, std::vector<ClassScores>> class_scores;  // by "bbox", "segm"; by step
-  std::string limited;  // what the limit of detections costs; empty: nothing
+  std::string limited;  // the cost of the limit of detections; empty = none
   Standing standing = Standing::unknown;
   std::string standing_text;         // a sentence without its full stop
   std::string log_end;               // of a broken run: the last lines of log.txt
@@ -54,11 +54,11 @@ struct RunFiles {
 
   /// Of the last start; null if there is none.
   const nlohmann::ordered_json& last_start() const;
-  /// The latest detections of the trained weights; else of any. Nothing: none.
+  /// The latest detections of the trained weights; else of any; nullopt if there are none.
   std::optional<ResultsFile> newest_results() const;
 };
 
-/// Reads a run folder. Throws Error if it is none: neither config.toml nor record.json nor
+/// Reads a run folder. Throws Error if it is not one: neither config.toml nor record.json nor
 /// metrics.jsonl is there. All else that is wrong becomes a remark.
 RunFiles read_run_files(const std::filesystem::path& folder);
 
@@ -67,15 +67,17 @@ RunFiles read_run_files(const std::filesystem::path& folder);
 std::vector<RunFiles> read_runs(std::span<const std::filesystem::path> folders);
 
 /// Seconds of training until a wall-clock time: those between the starts of a resumed run do not
-/// count. 0 if record.json does not say.
+/// count. 0 if not recorded.
 double trained_seconds(const RunFiles& run, double time);
 
-/// The most that any rank has used at any time; 0: not known.
+/// The maximum over ranks and time; 0 if not recorded.
 double peak_memory_mib(const RunFiles& run);
 
 /// Whether a process trains in the folder of this run.
 bool is_locked(const std::filesystem::path& run);
 
+/// A member; null if there is none, or `object` is not an object.
+const nlohmann::ordered_json& member(const nlohmann::ordered_json& object, const char* key);
 /// A string member, or "".
 std::string text_of(const nlohmann::ordered_json& object, const char* key);
 

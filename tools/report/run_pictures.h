@@ -10,7 +10,7 @@
 
 namespace millrace::report {
 
-/// At most so many images and bytes of JSON, their pictures as large as that allows.
+/// Maximum images and bytes of JSON; pictures are as large as these allow.
 struct PictureLimits {
   std::size_t images = 200;
   std::size_t bytes = 4'400'000;
@@ -32,7 +32,7 @@ std::vector<std::size_t> chosen_images(const RunScores& scores, double score, st
 struct ImageTally {
   int objects = 0, hits = 0, wrong = 0;
   int missed() const { return objects - hits; }
-  /// Of precision and recall; 1 where nothing is to be found and nothing was.
+  /// Of precision and recall; 1 if there are no objects and no detections.
   double f1() const {
     return objects + hits + wrong == 0 ? 1 : 2. * hits / (objects + hits + wrong);
   }

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <ranges>
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/coco/data/records.h"
+#include "millrace/coco/data/subset.h"
 #include "millrace/dataflow/detection/data_split.h"
 
 namespace millrace::report {
@@ -15,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A value of the configuration, or `other` where it has none of this type.
+/// A value of the configuration, or `other` if it has none of this type.
 template <class Value>
 Value value_of(const Config& config, std::string_view path, Value other) {
   const Config* at = config.is_table() ? config.find_path(path) : nullptr;
@@ -49,19 +51,15 @@ std::int64_t evaluated_images(const RunFiles& run) {
 std::shared_ptr<const coco::Dataset> evaluated_part(std::shared_ptr<const coco::Dataset> all,
                                                     const std::vector<std::int64_t>& category_ids,
                                                     std::int64_t most_images) {
-  const auto counts = [&](std::int64_t id) { return std::ranges::count(category_ids, id) > 0; };
+  std::map<std::int64_t, std::int64_t> kept;
+  for (const auto id : category_ids) kept[id] = id;
+  const auto counts = [&](std::int64_t id) { return kept.contains(id); };
   const bool all_images = most_images == 0 || most_images >= std::ssize(all->images);
   if (all_images && std::ranges::all_of(all->categories, counts, &coco::Category::id)) return all;
-  coco::Records part;
-  for (const auto& category : all->categories)
-    if (counts(category.id)) part.add_category(category.id, all->text(category.name));
-  const auto wanted = all_images ? all->images.size() : static_cast<std::size_t>(most_images);
-  for (const auto& image : all->images.first(wanted)) {
-    part.add_image(image.id, all->text(image.file_name), image.width, image.height);
-    for (const auto& object : all->objects(image))
-      if (counts(object.category_id)) part.add(object, all->segmentation(object));
-  }
-  return assemble(std::move(part), all->source);
+  std::vector<std::size_t> first(all_images ? all->images.size()
+                                            : static_cast<std::size_t>(most_images));
+  std::iota(first.begin(), first.end(), std::size_t{0});
+  return coco::subset(*all, first, kept);
 }
 
 Truth find_truth(const RunFiles& run) {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "millrace/coco/analysis/analysis.h"
@@ -24,12 +23,11 @@ struct Truth {
 /// in. Throws Error saying what is missing.
 Truth find_truth(const RunFiles& run);
 
-/// The same of a data set that is known: its part with these categories, and the first so many
-/// images; 0: all.
+/// The part of a data set with these categories and the first `most_images` images; 0 = all.
 std::shared_ptr<const coco::Dataset> evaluated_part(std::shared_ptr<const coco::Dataset> all,
                                                     const std::vector<std::int64_t>& category_ids,
                                                     std::int64_t most_images);
-/// callbacks.evaluate.images, 0 where it is not given.
+/// callbacks.evaluate.images; 0 if not given.
 std::int64_t evaluated_images(const RunFiles& run);
 
 struct RunScores {

@@ -52,7 +52,7 @@ std::vector<std::size_t> thinned(const std::vector<MetricValue>& values, std::si
         broken = i;
         continue;
       }
-      if (!(values[low].value <= values[i].value)) low = i;  // also where that one is not finite
+      if (!(values[low].value <= values[i].value)) low = i;  // also if that one is not finite
       if (!(values[high].value >= values[i].value)) high = i;
     }
     std::vector<std::size_t> kept{low, high};
@@ -64,7 +64,7 @@ std::vector<std::size_t> thinned(const std::vector<MetricValue>& values, std::si
   return all;
 }
 
-/// Pairs of step and value; null where it is not finite.
+/// Pairs of step and value; null if it is not finite.
 ordered_json metrics_json(const MetricsLog& metrics, std::size_t most_points) {
   auto json = ordered_json::object();
   for (const auto& [name, values] : metrics.by_name) {
@@ -77,11 +77,10 @@ ordered_json metrics_json(const MetricsLog& metrics, std::size_t most_points) {
 
 /// What a run had cost when the scores of a step became known; null: no rate was given.
 ordered_json price_at(const RunFiles& run, std::int64_t step) {
-  if (!run.record.is_object() || !run.record.contains("evaluations")) return nullptr;
-  for (const auto& evaluation : run.record["evaluations"])
-    if (evaluation.is_object() && evaluation.value("step", std::int64_t{-1}) == step &&
-        evaluation.contains("price") && evaluation["price"].is_number())
-      return evaluation["price"];
+  for (const auto& evaluation : member(run.record, "evaluations"))
+    if (const auto& price = member(evaluation, "price");
+        price.is_number() && member(evaluation, "step") == step)
+      return price;
   return nullptr;
 }
 
@@ -151,20 +150,6 @@ ordered_json time_parts(const RunFiles& run) {
   }
   add("other callbacks", total("time/callbacks_s") - named);
   return parts;
-}
-
-ordered_json config_json(const RunFiles& run) {
-  auto rows = ordered_json::array();
-  for (const auto& [key, value, from] : config_values(run))
-    rows.push_back(ordered_json::array({key, value, from}));
-  return rows;
-}
-
-ordered_json facts_json(const RunFiles& run) {
-  auto rows = ordered_json::array();
-  for (const auto& [name, value] : run_facts(run))
-    rows.push_back(ordered_json::array({name, value}));
-  return rows;
 }
 
 }  // namespace

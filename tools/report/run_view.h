@@ -8,7 +8,7 @@
 
 namespace millrace::report {
 
-/// How a run stands, its metrics over steps, configuration and machines: all but its scores. A
+/// The state of a run, its metrics over steps, configuration and machines: all but its scores. A
 /// longer metric has about `most_points` of its values, the extremes of each part among them.
 nlohmann::ordered_json run_view(const RunFiles& run, std::size_t most_points);
 

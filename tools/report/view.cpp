@@ -6,7 +6,7 @@
 namespace millrace::report {
 namespace {
 
-/// JSON in which nothing ends the element around it: '<' is in strings alone.
+/// JSON that cannot end the element around it: '<' is in strings alone.
 std::string inlined(const nlohmann::ordered_json& json) {
   std::string text;
   for (const char c : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {

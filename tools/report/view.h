@@ -1,4 +1,4 @@
-// A page: the viewer of tools/report with its JSON in it, one file that loads nothing.
+// A page: the viewer of tools/report with its JSON in it, one file that loads no other.
 #pragma once
 
 #include <filesystem>

@@ -46,6 +46,12 @@ class MadeSource final : public Source<Sample> {
 
 cv::Size doubled(cv::Size size) { return size * 2; }
 
+SizeCounts size_counts(const SeenData& data) {
+  SizeCounts counts{};
+  for (const double size : values(data, &SeenObject::size)) ++counts[size_kind(size)];
+  return counts;
+}
+
 TEST(SeenData, HasObjectsInPixelsOfTheResizedImageAndSaysWhatItLeavesOut) {
   const auto data = seen_data(MadeSource(), {"cat", "dog"}, doubled);
   EXPECT_EQ(data.images.size(), 2998U);

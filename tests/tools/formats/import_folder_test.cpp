@@ -77,7 +77,8 @@ TEST(Import, KeepsASplitWithoutAName) {
   const testing::Scratch scratch;
   Folder folder;
   folder.image("a.jpg", 60, 40).file("a.txt", "0 .5 .5 .2 .2\n").file("classes.txt", "dog\n");
-  EXPECT_EQ(import_folder(folder.path(), scratch / "out", "", folder.findings).from->name, "yolo");
+  EXPECT_EQ(import_folder(folder.path(), scratch / "out", "", folder.findings).from.format->name,
+            "yolo");
   const auto back = find_format("coco").read(Listing(scratch / "out"), folder.findings);
   ASSERT_THAT(back, SizeIs(1));
   EXPECT_EQ(back[0].name, kWhole);

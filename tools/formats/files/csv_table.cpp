@@ -65,7 +65,7 @@ std::optional<CsvColumns> header_columns(const std::vector<std::string>& first_r
     found.width = w ? w : width;
     found.height = h ? h : height;
   }
-  // width and height are the image's where the box has other columns.
+  // width and height are the image's if the box has other columns.
   if ((has_corners || w) && !found.image_width) found.image_width = width;
   if ((has_corners || h) && !found.image_height) found.image_height = height;
   if (has_corners || (found.x1 && found.y1 && found.width && found.height)) return found;

@@ -4,14 +4,13 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
 
-/// Positions of the columns of a table of boxes; nothing for those it lacks.
+/// Positions of the columns of a table of boxes; nullopt for those it lacks.
 struct CsvColumns {
   bool has_header = true;
   std::size_t image = 0;
@@ -22,8 +21,8 @@ struct CsvColumns {
   std::optional<std::size_t> image_width, image_height;
 };
 
-/// The columns of a table with this first row; nothing if it is no table of boxes. Names count in
-/// any case and without what is no letter or digit.
+/// The columns of a table with this first row; nullopt if it is not a table of boxes. Names are
+/// compared in any case, by their letters and digits.
 std::optional<CsvColumns> csv_columns(const std::vector<std::string>& first_row);
 
 /// One box, or with `empty` an image without one.
@@ -34,7 +33,7 @@ struct CsvBox {
   std::optional<double> image_width, image_height;
 };
 
-/// Why a row is no box; empty: it is one, in `box`.
+/// Reads a row into `box`. Returns why it is not a box; empty if it is.
 std::string read_csv_box(const CsvRow& row, const CsvColumns& columns, CsvBox& box);
 
 }  // namespace millrace::formats

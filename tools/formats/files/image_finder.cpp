@@ -5,17 +5,6 @@
 namespace millrace::formats {
 namespace {
 
-std::vector<std::string> parts_of(const Place& place) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (auto end = place.find('/'); end != Place::npos; end = place.find('/', begin)) {
-    parts.push_back(place.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  parts.push_back(place.substr(begin));
-  return parts;
-}
-
 /// How much two paths have in common: folders at their beginning, then names of splits.
 std::pair<std::size_t, std::size_t> likeness(const Place& one, const Place& other) {
   const auto a = parts_of(one), b = parts_of(other);
@@ -27,18 +16,6 @@ std::pair<std::size_t, std::size_t> likeness(const Place& one, const Place& othe
 
 }  // namespace
 
-Place folder_of(const Place& place) {
-  const auto slash = place.rfind('/');
-  return slash == Place::npos ? Place() : place.substr(0, slash);
-}
-
-std::string split_of_path(const Place& place) {
-  const auto parts = parts_of(folder_of(place));
-  for (const auto& part : parts)
-    if (const auto name = split_name(part)) return *name;
-  return kWhole;
-}
-
 ImageFinder::ImageFinder(const Listing& folder, const std::set<std::string>& mask_folders) {
   for (auto& image : folder.images_below("")) {
     const auto parts = parts_of(folder_of(image));
@@ -46,7 +23,7 @@ ImageFinder::ImageFinder(const Listing& folder, const std::set<std::string>& mas
             parts, [&](const auto& part) { return mask_folders.contains(lower_case(part)); }))
       continue;
     by_stem_[stem_of(image)].push_back(image);
-    by_name_[image.substr(image.rfind('/') + 1)].push_back(image);
+    by_name_[name_of(image)].push_back(image);
     images_.push_back(std::move(image));
   }
 }
@@ -68,9 +45,9 @@ std::optional<Place> ImageFinder::by_stem(const std::string& stem, const Place& 
 std::optional<Place> ImageFinder::by_name(std::string_view name, const Place& label) const {
   std::string path(name);
   std::ranges::replace(path, '\\', '/');
-  const auto found = by_name_.find(path.substr(path.rfind('/') + 1));
+  const auto found = by_name_.find(name_of(path));
   if (found == by_name_.end()) return {};
-  // As much of the path as the label says.
+  // As much of the path as the label has.
   std::vector<Place> best;
   std::size_t most = 0;
   const auto wanted = parts_of(path);

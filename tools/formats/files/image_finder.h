@@ -20,10 +20,9 @@ class ImageFinder {
 
   /// The image with a stem: beside the label, else the one whose path begins most like the label's.
   std::optional<Place> by_stem(const std::string& stem, const Place& label) const;
-  /// The image with a file name or path, as a label says it: its folders may be another machine's.
+  /// The image with a file name or path of a label, whose folders may be another machine's.
   std::optional<Place> by_name(std::string_view name, const Place& label) const;
-  const std::vector<Place>& images() const { return images_; }
-  /// The images in the folders of `some` that are none of these.
+  /// The other images in the folders of `some`.
   std::vector<Place> others_beside(const std::set<Place>& some) const;
 
  private:
@@ -32,10 +31,5 @@ class ImageFinder {
   std::vector<Place> images_;
   std::map<std::string, std::vector<Place>> by_stem_, by_name_;
 };
-
-/// The split that a part of a path names; kWhole for none.
-std::string split_of_path(const Place& place);
-/// "a/b" of "a/b/c.txt"
-Place folder_of(const Place& place);
 
 }  // namespace millrace::formats

@@ -68,6 +68,14 @@ std::optional<ImageSize> stored_size(std::string_view bytes) {
 
 }  // namespace
 
+std::optional<ImageSize> given_size(std::optional<double> width, std::optional<double> height) {
+  const auto is_side = [](std::optional<double> side) {
+    return side && *side >= 1 && *side < INT32_MAX;
+  };
+  if (!is_side(width) || !is_side(height)) return {};
+  return ImageSize{static_cast<std::int32_t>(*width), static_cast<std::int32_t>(*height)};
+}
+
 std::optional<ImageSizes> read_sizes(std::string_view bytes) {
   const auto stored = stored_size(bytes);
   if (!stored || stored->width < 1 || stored->height < 1) return {};

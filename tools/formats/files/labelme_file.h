@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "millrace/coco/masks/masks.h"
@@ -30,7 +29,7 @@ struct LabelMeFault {
 
 struct LabelMeFile {
   std::string image_path;
-  std::optional<ImageSize> size;  // nothing if it is not said
+  std::optional<ImageSize> size;  // nullopt if not recorded
   bool has_image_data = false;
   std::vector<LabelMeObject> objects;
   std::vector<LabelMeFault> faults;        // shapes that cannot be read

@@ -32,18 +32,25 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-std::string extension_of(std::string_view name) {
-  const auto slash = name.rfind('/');
-  if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
+Place folder_of(const Place& place) {
+  const auto slash = place.rfind('/');
+  return slash == Place::npos ? Place() : place.substr(0, slash);
+}
+
+std::string name_of(std::string_view place) {
+  return std::string(place.substr(place.rfind('/') + 1));
+}
+
+std::string extension_of(std::string_view place) {
+  const auto name = name_of(place);
   const auto dot = name.rfind('.');
-  return dot == std::string_view::npos || dot == 0 ? "" : lower_case(name.substr(dot));
+  return dot == name.npos || dot == 0 ? "" : lower_case(name.substr(dot));
 }
 
 std::string stem_of(std::string_view place) {
-  const auto slash = place.rfind('/');
-  if (slash != std::string_view::npos) place.remove_prefix(slash + 1);
-  const auto dot = place.rfind('.');
-  return std::string(dot == std::string_view::npos || dot == 0 ? place : place.substr(0, dot));
+  const auto name = name_of(place);
+  const auto dot = name.rfind('.');
+  return dot == 0 ? name : name.substr(0, dot);
 }
 
 std::optional<std::string> split_name(std::string_view name) {
@@ -58,6 +65,34 @@ std::optional<std::string> split_name(std::string_view name) {
   for (const auto* known : {"test", "testing"})
     if (lower == known) return "test";
   return {};
+}
+
+std::optional<std::string> split_in_words(std::string_view name) {
+  std::string word;
+  for (const char one : std::string(name) + " ")
+    if (std::isalnum(static_cast<unsigned char>(one)) != 0) {
+      word += one;
+    } else {
+      if (auto split = split_name(word)) return split;
+      word.clear();
+    }
+  return {};
+}
+
+std::vector<std::string> parts_of(const Place& place) {
+  std::vector<std::string> parts(1);
+  for (const char one : place)
+    if (one == '/')
+      parts.emplace_back();
+    else
+      parts.back() += one;
+  return parts;
+}
+
+std::string split_of_path(const Place& place) {
+  for (const auto& part : parts_of(folder_of(place)))
+    if (const auto name = split_name(part)) return *name;
+  return kWhole;
 }
 
 Place joined_place(const Place& folder, std::string_view name) {
@@ -104,11 +139,7 @@ std::vector<Place> Listing::folders() const {
 }
 
 bool Listing::has_file(const Place& file) const {
-  const auto slash = file.rfind('/');
-  const auto folder = folders_.find(slash == Place::npos ? Place() : Place(file.substr(0, slash)));
-  return folder != folders_.end() &&
-         std::ranges::binary_search(folder->second,
-                                    slash == Place::npos ? file : file.substr(slash + 1));
+  return std::ranges::binary_search(files(folder_of(file)), name_of(file));
 }
 
 std::span<const std::string> Listing::files(const Place& folder) const {
@@ -125,6 +156,14 @@ std::vector<std::string> Listing::files(const Place& folder,
   return names;
 }
 
+std::vector<Place> Listing::all_files(std::string_view extension) const {
+  std::vector<Place> places;
+  for (const auto& [folder, names] : folders_)
+    for (const auto& name : names)
+      if (extension_of(name) == extension) places.push_back(joined_place(folder, name));
+  return places;
+}
+
 std::vector<Place> Listing::images_below(const Place& folder) const {
   std::vector<Place> places;
   const auto inside = joined_place(folder, "") + (folder.empty() ? "" : "/");
@@ -139,21 +178,14 @@ std::vector<Place> Listing::images_below(const Place& folder) const {
 
 std::vector<std::string> Listing::folders(const Place& folder) const {
   std::vector<std::string> names;
-  for (const auto& [place, files] : folders_) {
-    if (place.empty()) continue;
-    const auto slash = place.rfind('/');
-    if ((slash == Place::npos ? Place() : place.substr(0, slash)) == folder)
-      names.push_back(slash == Place::npos ? place : place.substr(slash + 1));
-  }
+  for (const auto& [place, files] : folders_)
+    if (!place.empty() && folder_of(place) == folder) names.push_back(name_of(place));
   return names;
 }
 
-std::optional<Place> Listing::find_folder(const Place& parent,
-                                          std::span<const std::string_view> names) const {
-  const auto there = folders(parent);
-  for (const auto wanted : names)
-    for (const auto& name : there)
-      if (lower_case(name) == lower_case(wanted)) return joined_place(parent, name);
+std::optional<Place> Listing::find_folder(std::string_view wanted) const {
+  for (const auto& name : folders(""))
+    if (lower_case(name) == lower_case(wanted)) return name;
   return {};
 }
 

@@ -14,8 +14,12 @@ namespace millrace::formats {
 /// A path relative to the root of a Listing, parts divided by /; "" is the root.
 using Place = std::string;
 
-/// "a/b"; where one is empty, the other.
+/// "a/b"; if one is empty, the other.
 Place joined_place(const Place& folder, std::string_view name);
+/// "a/b" of "a/b/c.txt"
+Place folder_of(const Place& place);
+/// "c.txt" of "a/b/c.txt"
+std::string name_of(std::string_view place);
 
 class Listing {
  public:
@@ -40,13 +44,14 @@ class Listing {
   std::vector<std::string> files(const Place& folder, std::string_view extension) const {
     return files(folder, std::span(&extension, 1));
   }
+  /// Places of all files with an extension, folder by folder.
+  std::vector<Place> all_files(std::string_view extension) const;
   /// Places of the image files below a folder.
   std::vector<Place> images_below(const Place& folder) const;
   /// Names of the folders of a folder, sorted.
   std::vector<std::string> folders(const Place& folder) const;
-  /// The folder of `parent` with the first of these names that is there, in any case.
-  std::optional<Place> find_folder(const Place& parent,
-                                   std::span<const std::string_view> names) const;
+  /// The folder of the root with this name, in any case.
+  std::optional<Place> find_folder(std::string_view name) const;
 
   /// "40 .jpg, 40 .xml, 2 .txt": files by extension, the most first.
   std::string counts() const;
@@ -66,7 +71,14 @@ std::string lower_case(std::string_view text);
 inline constexpr const char* kWhole = "all";
 
 /// What a split is called, whatever a folder or file calls it ("valid", "val2017"): train, val or
-/// test; nothing for other names.
+/// test; nullopt for other names.
 std::optional<std::string> split_name(std::string_view name);
+/// The same for the first word of a name that names a split: train of "train_labels".
+std::optional<std::string> split_in_words(std::string_view name);
+/// The split that a part of a path names; kWhole for none.
+std::string split_of_path(const Place& place);
+
+/// The parts between the slashes.
+std::vector<std::string> parts_of(const Place& place);
 
 }  // namespace millrace::formats

@@ -1,9 +1,8 @@
 #include "millrace/tools/formats/files/mask_files.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <utility>
+#include <ranges>
 
 namespace millrace::formats {
 namespace {
@@ -19,13 +18,11 @@ const std::set<std::string>& folders_of_masks() {
 /// The name of the nearest folder of masks that a file lies in; "" for none.
 std::string mask_folder_of(const Place& place) {
   for (auto folder = folder_of(place); !folder.empty(); folder = folder_of(folder)) {
-    const auto name = lower_case(folder.substr(folder.rfind('/') + 1));
+    const auto name = lower_case(name_of(folder));
     if (folders_of_masks().contains(name)) return name;
   }
   return "";
 }
-
-std::string name_of_folder(const Place& folder) { return folder.substr(folder.rfind('/') + 1); }
 
 /// The image of a mask that is named like it.
 std::optional<Place> image_by_name(const ImageFinder& images, const Place& mask) {
@@ -45,9 +42,9 @@ std::optional<Place> image_by_name(const ImageFinder& images, const Place& mask)
 /// The image of a mask of one object: masks/NAME/x.png or NAME/masks/x.png.
 std::optional<Place> image_by_folder(const ImageFinder& images, const Place& mask) {
   const auto folder = folder_of(mask), above = folder_of(folder);
-  if (!folders_of_masks().contains(lower_case(name_of_folder(folder))))
-    return images.by_stem(name_of_folder(folder), mask);
-  return above.empty() ? std::nullopt : images.by_stem(name_of_folder(above), mask);
+  if (!folders_of_masks().contains(lower_case(name_of(folder))))
+    return images.by_stem(name_of(folder), mask);
+  return above.empty() ? std::nullopt : images.by_stem(name_of(above), mask);
 }
 
 }  // namespace
@@ -89,13 +86,10 @@ MaskFiles find_masks(const Listing& folder) {
   if (are_objects)  // an empty folder: the image has no objects
     for (const auto& place : folder.folders())
       if (!mask_folder_of(place).empty())
-        if (const auto image = images.by_stem(name_of_folder(place), place))
+        if (const auto image = images.by_stem(name_of(place), place))
           files.masks.try_emplace(*image);
-  std::set<Place> folders;
-  for (const auto& [image, masks] : files.masks) folders.insert(folder_of(image));
-  for (const auto& image : images.images())
-    if (folders.contains(folder_of(image)) && !files.masks.contains(image))
-      files.unmasked.push_back(image);
+  const auto masked = files.masks | std::views::keys;
+  files.unmasked = images.others_beside({masked.begin(), masked.end()});
   const auto kind_of = [&](const Place& place) {
     if (are_objects) return MaskKind::objects;
     if (stem_of(place).ends_with("_instanceIds")) return MaskKind::cityscapes;

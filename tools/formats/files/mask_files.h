@@ -2,8 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "millrace/tools/formats/files/image_finder.h"
@@ -16,7 +14,7 @@ enum class MaskKind {
   instances,   // each value an object
   cityscapes,  // class * 1000 + number
   voc,         // each palette position an object, 255 none
-  trimaps,     // Oxford-IIIT pets: 1 the object, 2 background, 3 not said
+  trimaps,     // Oxford-IIIT pets: 1 the object, 2 background, 3 unknown
   objects,     // one file for each object, anything but 0 is inside
 };
 

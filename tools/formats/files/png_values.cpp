@@ -5,7 +5,6 @@
 
 #include <csetjmp>
 #include <cstring>
-#include <memory>
 #include <new>
 
 #include "millrace/base/errors.h"

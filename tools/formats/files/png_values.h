@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "millrace/tools/formats/files/image_size.h"
+
 namespace millrace::formats {
 
 /// A PNG's pixels, row by row: grey values as they are stored (1 to 16 bits), positions in the
@@ -14,6 +16,10 @@ struct PngValues {
   std::uint32_t width = 0, height = 0;
   bool coloured = false;
   std::vector<std::uint32_t> values;  // height * width
+
+  ImageSize size() const {
+    return {static_cast<std::int32_t>(width), static_cast<std::int32_t>(height)};
+  }
 };
 
 /// Throws Error naming the file: it cannot be read, is no PNG, is broken or too large.

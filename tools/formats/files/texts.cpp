@@ -60,6 +60,16 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+LineCounter::LineCounter(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '\n') ends_.push_back(static_cast<std::ptrdiff_t>(i));
+}
+
+int LineCounter::line_of(std::ptrdiff_t offset) const {
+  if (offset < 0) return 0;
+  return static_cast<int>(std::ranges::lower_bound(ends_, offset) - ends_.begin()) + 1;
+}
+
 std::vector<TextLine> lines_of(std::string_view text) {
   std::vector<TextLine> lines;
   text = without_mark(text);

@@ -1,6 +1,7 @@
 // Text files of labels: lines, numbers and lists of names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -19,6 +20,23 @@ struct TextLine {
   std::string_view text;
 };
 
+/// Why a line cannot be read.
+struct LineFault {
+  int line = 0;
+  std::string why;
+};
+
+/// The lines of byte offsets.
+class LineCounter {
+ public:
+  explicit LineCounter(std::string_view text);
+  /// Counts from 1; 0 for a negative offset.
+  int line_of(std::ptrdiff_t offset) const;
+
+ private:
+  std::vector<std::ptrdiff_t> ends_;
+};
+
 /// The lines that are not empty; a byte order mark is left out.
 std::vector<TextLine> lines_of(std::string_view text);
 
@@ -27,7 +45,7 @@ std::string_view trimmed(std::string_view text);
 /// The words of a line, divided by white space.
 std::vector<std::string_view> words_of(std::string_view line);
 
-/// A whole word that is a finite number; nothing for anything else.
+/// A whole word that is a finite number; nullopt for anything else.
 std::optional<double> number_in(std::string_view word);
 std::optional<long long> integer_in(std::string_view word);
 
@@ -36,7 +54,7 @@ std::vector<std::string> names_in(const std::filesystem::path& file);
 
 /// One row of a CSV file. A field in quotes may hold commas, line ends and doubled quotes.
 struct CsvRow {
-  int line = 0;  // where it begins, from 1
+  int line = 0;  // its first line, from 1
   std::vector<std::string> fields;
 };
 

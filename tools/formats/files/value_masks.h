@@ -12,7 +12,7 @@
 
 namespace millrace::formats {
 
-/// The mask of each value but 0; nothing if there are more than `most` of them.
+/// The mask of each value but 0; nullopt if there are more than `most` of them.
 std::optional<std::map<std::uint32_t, coco::Rle>> masks_of_values(const PngValues& picture,
                                                                   std::size_t most);
 

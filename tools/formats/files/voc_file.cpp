@@ -2,42 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <pugixml.hpp>
 #include <string_view>
 #include <unordered_map>
 
 #include "millrace/base/errors.h"
-#include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
 namespace {
-
-/// Lines of byte offsets.
-class LineCounter {
- public:
-  explicit LineCounter(std::string_view text) {
-    for (std::size_t i = 0; i < text.size(); ++i)
-      if (text[i] == '\n') ends_.push_back(i);
-  }
-
-  int line_of(std::ptrdiff_t offset) const {
-    if (offset < 0) return 0;
-    const auto end = std::ranges::lower_bound(ends_, static_cast<std::size_t>(offset));
-    return static_cast<int>(end - ends_.begin()) + 1;
-  }
-
- private:
-  std::vector<std::size_t> ends_;
-};
 
 std::string text_in(const pugi::xml_node& node, const char* name) {
   return std::string(trimmed(node.child_value(name)));
 }
 
-/// The polygon as <pt><x/><y/></pt>, or as <x1/><y1/><x2/><y2/>; nothing unless it is whole.
+/// The polygon as <pt><x/><y/></pt>, or as <x1/><y1/><x2/><y2/>; empty unless it is whole.
 coco::Polygon polygon_in(const pugi::xml_node& node) {
   coco::Polygon polygon;
   const auto add = [&](const std::string& x, const std::string& y) {
@@ -61,7 +39,7 @@ coco::Polygon polygon_in(const pugi::xml_node& node) {
   return polygon;
 }
 
-/// Why an object cannot be read; empty: it can.
+/// Reads an object. Returns why it cannot be read; empty if it can.
 std::string read_object(const pugi::xml_node& node, VocObject& object) {
   object.name = text_in(node, "name");
   if (object.name.empty()) return "an <object> without a <name>";
@@ -98,10 +76,7 @@ VocFile parse_voc(std::string_view xml) {
   VocFile file;
   file.file_name = text_in(root, "filename");
   const auto size = root.child("size");
-  const auto width = integer_in(text_in(size, "width")),
-             height = integer_in(text_in(size, "height"));
-  if (width && height && *width > 0 && *height > 0 && *width < INT32_MAX && *height < INT32_MAX)
-    file.size = {static_cast<std::int32_t>(*width), static_cast<std::int32_t>(*height)};
+  file.size = given_size(integer_in(text_in(size, "width")), integer_in(text_in(size, "height")));
   for (const auto& node : root.children("object")) {
     VocObject object{.line = lines.line_of(node.offset_debug())};
     auto why = read_object(node, object);

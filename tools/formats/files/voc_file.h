@@ -8,6 +8,7 @@
 
 #include "millrace/coco/masks/masks.h"
 #include "millrace/tools/formats/files/image_size.h"
+#include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
 
@@ -19,16 +20,11 @@ struct VocObject {
   std::vector<coco::Polygon> polygons;    // of <polygon>, which some tools add
 };
 
-struct VocFault {
-  int line = 0;
-  std::string why;
-};
-
 struct VocFile {
-  std::string file_name;          // of the image; "" if it is not said
-  std::optional<ImageSize> size;  // nothing if it is not said, or 0
+  std::string file_name;          // of the image; "" if not recorded
+  std::optional<ImageSize> size;  // nullopt if not recorded, or 0
   std::vector<VocObject> objects;
-  std::vector<VocFault> faults;  // objects that cannot be read
+  std::vector<LineFault> faults;  // objects that cannot be read
 };
 
 /// Throws Error, with the line, for text that is no XML or has no <annotation>.

@@ -97,24 +97,20 @@ class DataFile {
   std::vector<Place> places_of(const YAML::Node& node, std::string_view split,
                                const std::string& base) const {
     std::vector<Place> places;
-    if (node.IsSequence()) {
-      for (const auto& one : node) append(places, one, split, base);
-    } else {
-      append(places, node, split, base);
-    }
+    const auto add = [&](const YAML::Node& one) {
+      const auto wanted = text(one, split);
+      if (wanted.empty()) return;
+      if (const auto place = find(wanted, base))
+        places.push_back(*place);
+      else if (split != "test")  // often named and left out
+        fail(one, fmt::format("'{}' is '{}', which is not in {}", split, wanted,
+                              folder_.root().string()));
+    };
+    if (node.IsSequence())
+      for (const auto& one : node) add(one);
+    else
+      add(node);
     return places;
-  }
-
-  void append(std::vector<Place>& places, const YAML::Node& node, std::string_view split,
-              const std::string& base) const {
-    const auto wanted = text(node, split);
-    if (wanted.empty()) return;
-    if (const auto place = find(wanted, base)) {
-      places.push_back(*place);
-    } else if (split != "test") {  // often named and left out
-      fail(node,
-           fmt::format("'{}' is '{}', which is not in {}", split, wanted, folder_.root().string()));
-    }
   }
 
   /// Where a path of the file lies. Ultralytics counts from `path`; Roboflow writes "../train/..."
@@ -172,18 +168,19 @@ YoloData read_yolo_data(const Listing& folder) {
   YoloData data;
   if (!yaml.empty()) data = DataFile(folder, yaml[0]).read();
   if (!data.names.empty()) return data;
-  for (const auto* name : {"classes.txt", "labels/classes.txt", "obj.names", "names.txt",
-                           "labels.txt", "train/labels/classes.txt", "labels/train/classes.txt"})
-    if (folder.has_file(name)) {
-      data.file = name;
-      data.names = names_in(folder.path(name));
-      return data;
-    }
-  for (const auto& name : folder.files("", ".names")) {
-    data.file = name;
-    data.names = names_in(folder.path(name));
-    return data;
-  }
+  std::vector<Place> lists = {"classes.txt",
+                              "labels/classes.txt",
+                              "obj.names",
+                              "names.txt",
+                              "labels.txt",
+                              "train/labels/classes.txt",
+                              "labels/train/classes.txt"};
+  for (auto& name : folder.files("", ".names")) lists.push_back(std::move(name));
+  const auto found =
+      std::ranges::find_if(lists, [&](const Place& list) { return folder.has_file(list); });
+  if (found == lists.end()) return data;
+  data.file = *found;
+  data.names = names_in(folder.path(*found));
   return data;
 }
 

@@ -1,4 +1,4 @@
-// What a YOLO folder says of itself: data.yaml, or lists of class names.
+// What describes a YOLO folder: data.yaml, or lists of class names.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 namespace millrace::formats {
 
 struct YoloData {
-  Place file;                                        // where the names stand; "" if nowhere
-  std::vector<std::string> names;                    // class k is the k-th; none: not said
+  Place file;                                        // that has the names; "" if none has
+  std::vector<std::string> names;                    // class k is the k-th; empty if not recorded
   std::map<std::string, std::vector<Place>> splits;  // folders, lists or images, by split
   std::size_t keypoint_numbers = 0;                  // after each box
 };

@@ -5,14 +5,12 @@
 #include <cmath>
 #include <utility>
 
-#include "millrace/tools/formats/files/texts.h"
-
 namespace millrace::formats {
 namespace {
 
 constexpr double kMostShare = 2;  // beyond, a number is no share of a side but most likely pixels
 
-/// Why a line is no label; empty: it is one, in `label`.
+/// Reads a line into `label`. Returns why it is not a label; empty if it is.
 std::string read_line(std::string_view line, std::size_t keypoint_numbers, YoloLabel& label) {
   const auto words = words_of(line);
   const auto category = number_in(words[0]);

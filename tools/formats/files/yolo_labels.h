@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
 
@@ -17,14 +18,9 @@ struct YoloLabel {
   std::vector<double> numbers;
 };
 
-struct YoloFault {
-  int line = 0;
-  std::string why;
-};
-
 struct YoloFile {
   std::vector<YoloLabel> labels;
-  std::vector<YoloFault> faults;
+  std::vector<LineFault> faults;
 };
 
 /// `keypoint_numbers`: how many numbers follow a box (`kpt_shape` of data.yaml). Any text.

@@ -13,7 +13,7 @@ struct CloseInput {
 };
 using UniqueInput = std::unique_ptr<AVFormatContext, CloseInput>;
 
-/// Opens a file, and nothing that it names elsewhere.
+/// Opens a file, but no other that it names.
 UniqueInput open_input(const std::string& file) {
   AVFormatContext* context = nullptr;
   AVDictionary* options = nullptr;
@@ -176,7 +176,7 @@ class Reader final : public VideoReader {
             "has pixels of a kind that cannot be read");
   }
 
-  /// When the frame is shown; one tick after the one before if the file does not say, or says that
+  /// When the frame is shown; one tick after the one before if the file has no time, or says that
   /// it is earlier.
   std::int64_t time() {
     auto time = frame_->best_effort_timestamp;

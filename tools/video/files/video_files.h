@@ -1,6 +1,6 @@
 // What video_files.so does: frames out of video files and into them, by FFmpeg's libraries. It is
 // an object of its own, opened on first use, so that programs start without these and run on
-// machines that lack them. It knows nothing else of Millrace.
+// machines that lack them. It includes no other part of Millrace.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct VideoClock {
 };
 
 struct VideoFacts {
-  int width = 0, height = 0;  // pixels, as it is shown: turned if the file says so
+  int width = 0, height = 0;  // pixels, as it is shown: turned as the file asks
   std::int64_t frames = 0;    // by its head, which may be wrong; 0: not known
   VideoClock clock;           // of the frames' times
 };
@@ -28,13 +28,13 @@ class VideoReader {
   virtual ~VideoReader() = default;
   virtual const VideoFacts& facts() const = 0;
   /// Puts the next frame into `rgb`, width * height * 3 bytes, and returns its time in ticks, which
-  /// grows from frame to frame. Nothing at the end.
+  /// grows from frame to frame; nullopt at the end.
   virtual std::optional<std::int64_t> read(std::uint8_t* rgb) = 0;
-  /// What of the file could not be used, told at the end; empty: nothing.
+  /// The part of the file that could not be used, known at the end; empty if none.
   virtual std::string fault() const = 0;
 };
 
-/// An MP4 file: H.264 where the libraries can write that, else MPEG-4. For one thread. Throws
+/// An MP4 file: H.264 if the libraries can write that, else MPEG-4. For one thread. Throws
 /// std::runtime_error with words that follow the file's name.
 class VideoWriter {
  public:
