@@ -301,6 +301,18 @@ void complete_options(Config& table) {
   described(value).complete(table);
 }
 
+/// Reads a section that `T` describes except `others`, and puts it, complete, into `tree`. Throws
+/// ConfigError.
+template <class T>
+T take_section(const Config& from, const char* name, Config& tree,
+               std::initializer_list<std::string_view> others = {}) {
+  auto table = from.section(name);
+  auto options = read_options<T>(table, others);
+  complete_options<T>(table);
+  tree.set(name, std::move(table));
+  return options;
+}
+
 /// Options::refuse_unused for the defaults of `T`.
 template <class T>
 void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,

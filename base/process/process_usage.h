@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <string>
 
 namespace millrace {
+
+/// The number after `key` in a file of lines "key value"; the file's first if `key` is empty.
+std::optional<double> number_in(const std::filesystem::path& file, const std::string& key = {});
 
 /// User and system time of all its threads.
 double cpu_seconds();

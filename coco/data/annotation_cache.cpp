@@ -1,6 +1,7 @@
 #include "millrace/coco/data/annotation_cache.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -19,7 +20,6 @@
 #include <type_traits>
 
 #include "millrace/base/digest.h"
-#include "millrace/base/disk/file_stamp.h"
 #include "millrace/base/log.h"
 #include "millrace/coco/data/readers.h"
 #include "millrace/coco/data/records.h"
@@ -45,6 +45,23 @@ WideDigest digest_of_blocks(std::uint64_t size, F block) {
     digests[i] = block(i * kBlock, std::min(kBlock, size - i * kBlock));
   });
   return wide_digest(digests.data(), digests.size() * sizeof(WideDigest));
+}
+
+/// Tells whether a file is the one that it was, without reading it.
+struct FileStamp {
+  std::uint64_t device = 0, node = 0, size = 0;
+  std::int64_t written = 0;  // ns since 1970; programs may set it
+  std::int64_t changed = 0;  // the same of bytes, times and names; no program can set it
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+/// nullopt if the file does not exist.
+std::optional<FileStamp> stamp_of(const fs::path& file) {
+  struct stat about {};
+  if (::stat(file.c_str(), &about) != 0) return {};
+  const auto ns = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  return FileStamp{about.st_dev, about.st_ino, static_cast<std::uint64_t>(about.st_size),
+                   ns(about.st_mtim), ns(about.st_ctim)};
 }
 
 /// What tells one JSON text from another.
