@@ -67,30 +67,4 @@ class DetailedMatcher {
   std::unique_ptr<const DetectionsByImage> by_image_;
 };
 
-struct ImageMatches;  // matching.h
-
-/// Outcomes that were matched elsewhere, such as evalImgs merged from several processes.
-class GivenMatches {
- public:
-  /// For the thresholds, ranges of areas and categories of the options; `category_ids` are taken as
-  /// they are, with none of a data set. Throws std::invalid_argument as `evaluate`.
-  explicit GivenMatches(EvaluateOptions options);
-  ~GivenMatches();
-
-  /// Adds the detections of an image by falling score. `matched` and `ignored`: (T, D), non-zero
-  /// for yes. `objects`: how many count. Images are to be added in ascending order, which decides
-  /// ties. REQUIRES: category < K, area < A, sizes that fit.
-  void add(std::size_t category, std::size_t area, std::span<const double> scores,
-           std::span<const std::uint8_t> matched, std::span<const std::uint8_t> ignored,
-           std::int64_t objects);
-
-  /// Tables and figures, by so many threads as the options say.
-  Evaluation accumulate() const;
-
- private:
-  EvaluateOptions options_;
-  std::vector<ImageMatches> images_;  // for each (K, A) as a category of its own
-  std::vector<std::int64_t> truths_;  // (K, A)
-};
-
 }  // namespace millrace::coco
