@@ -106,13 +106,18 @@ class PlainNumber {
       to = rounded(value, decimals, negative);
       return true;
     }
+    bool is_below_one = *first == '0';
     if (has_exponent) {
-      ++at;
+      is_below_one = *++at == '-';
       at += *at == '-' || *at == '+';
       if (digits(at, value) == 0) return false;
     }
     const auto [end, fault] = std::from_chars(first - negative, at, to);
-    return fault == std::errc() && end == at && std::isfinite(to);
+    if (fault == std::errc::result_out_of_range && is_below_one)
+      to = negative ? -0.0 : 0.0;
+    else if (fault != std::errc())
+      return false;
+    return end == at && std::isfinite(to);
   }
 };
 
