@@ -40,7 +40,7 @@ class Config {
   Config* find(std::string_view key);
   /// The value at a path of keys below a table, "rpn.nms_thresh", or nullptr.
   const Config* find_path(std::string_view path) const;
-  /// The table `key`, or an empty one if it is missing. Throws ConfigError if it is no table.
+  /// The table `key`, or an empty one if it is missing. Throws ConfigError if it is not a table.
   const Config& section(std::string_view key) const;
   /// Sets (or adds) a member of a table.
   Config& set(std::string_view key, Config value);

@@ -114,7 +114,7 @@ class Input {
 };
 
 /// The file that can be replaced to write `name`: symbolic links are followed to their end, which
-/// need not exist. Nothing for devices, pipes and other special files, which are written to. Throws
+/// need not exist. nullopt for devices, pipes and other special files, which are written to. Throws
 /// Error.
 std::optional<std::filesystem::path> replaceable(const std::filesystem::path& name) {
   struct stat named {};

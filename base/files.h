@@ -19,7 +19,7 @@ namespace millrace {
 class UniqueFd {
  public:
   UniqueFd() = default;
-  /// Owns `fd`; a negative one, as a system call returns it with errno, stands for none.
+  /// Owns `fd`; a negative one, as a system call returns it with errno, means none.
   explicit UniqueFd(int fd) : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {

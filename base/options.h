@@ -43,10 +43,10 @@ struct Quantity {
   std::string unit;
 };
 
-/// Nothing unless the text is a number and a word.
+/// nullopt unless the text is a number and a word.
 std::optional<Quantity> parse_quantity(std::string_view text);
 
-/// Nothing for other units.
+/// nullopt for other units.
 std::optional<double> seconds_of(const Quantity& quantity);
 std::optional<Duration> parse_duration(std::string_view text);
 

@@ -93,7 +93,8 @@ class Registry {
     return true;
   }
 
-  /// Throws ConfigError naming the nearest component if `name` is unknown; `where`: who asked.
+  /// Throws ConfigError naming the nearest component if `name` is unknown; `where`: the place of
+  /// the name.
   const Entry& at(const std::string& name, const Origin& where = {}) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
     throw_unknown(kind_, name, names(), where);

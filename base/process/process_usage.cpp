@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the group at `folder` may still allocate; the file cache counts as free. Nothing: no limit.
+/// What the group at `folder` may still allocate; the file cache counts as free. nullopt = no
+/// limit.
 std::optional<double> left_in_group(const fs::path& folder, const char* limit_file,
                                     const char* used_file, const char* cache_key) {
   const auto limit = number_in(folder / limit_file);  // "max" is no number
@@ -52,8 +53,8 @@ std::optional<double> left_in_groups(const fs::path& root, const std::string& pa
 }
 
 /// What a limit of this process (`ulimit -v`, `-d`) leaves besides what it has mapped, which
-/// /proc/self/status tells under `key`, and the stacks of threads that are still to be started:
-/// they count as a whole there, used or not. Nothing: no limit.
+/// /proc/self/status reports under `key`, and the stacks of threads that are still to be started:
+/// they count as a whole there, used or not. nullopt = no limit.
 std::optional<double> left_of(__rlimit_resource limited, const std::string& key) {
   rlimit limit{};
   const auto used = number_in("/proc/self/status", key);

@@ -25,7 +25,7 @@ double process_age();
 
 /// Bytes that can be allocated before the system swaps, kills or refuses: MemAvailable, or less if
 /// a control group (a container, a job of a cluster) or `ulimit -v` or `-d` bounds this process.
-/// Nothing: unknown.
+/// nullopt if unknown.
 std::optional<double> free_memory();
 
 }  // namespace millrace

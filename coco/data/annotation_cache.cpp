@@ -163,7 +163,7 @@ std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key, bool k
   return data;
 }
 
-/// Where caches lie, and whether the user said so.
+/// The folder of caches, and whether the user named it.
 struct Folder {
   fs::path path;
   bool named = false;
@@ -174,7 +174,7 @@ std::string environment(const char* name) {
   return set ? set : "";
 }
 
-/// Nothing if no cache is wanted or the user has no such folder.
+/// nullopt if no cache is wanted or the user has no such folder.
 std::optional<Folder> cache_folder() {
   if (const auto named = environment("MILLRACE_CACHE"); named == "off")
     return {};
@@ -187,8 +187,8 @@ std::optional<Folder> cache_folder() {
   return {};
 }
 
-/// Of a large file and its cache: both were read and found sound once, and are not read again while
-/// they are the files that they were.
+/// A large file and its cache, which were read and found sound once. They are not read again while
+/// they are the same files.
 struct Sighting {
   FileStamp json;
   Key key;
@@ -207,7 +207,7 @@ struct Sighting {
   }
 };
 
-/// That of a file as it is now; nothing if there is none.
+/// The sighting of a file as it is now; nullopt if not recorded.
 std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& json) {
   const auto file = Sighting::file(folder, json);
   std::error_code none;
@@ -223,7 +223,7 @@ std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& j
   return {};
 }
 
-/// Nothing if it changed so lately that a clock of two seconds could hide the next change.
+/// nullopt if the file changed so recently that a clock of two seconds could hide the next change.
 std::optional<FileStamp> settled_stamp_of(const fs::path& file) {
   const auto stamp = stamp_of(file);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -311,7 +311,7 @@ struct Cache {
           problem.what());
   }
 
-  /// Removes what a killed writer left and what nobody has used for long.
+  /// Removes what a killed writer left and caches unused for long.
   void remove_forgotten() const {
     const auto now = fs::file_time_type::clock::now();
     for (const auto& entry : fs::directory_iterator(folder.path)) {
@@ -359,7 +359,7 @@ std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json,
   auto data = read_dataset(json, folder->path);
   const std::lock_guard lock(writers().mutex);
   writers().threads.emplace_back([=] {
-    // Nobody waits for it: the other cores are for training
+    // One core: the others are for training
     tbb::task_arena(1).execute([&] { cache.store(*data); });
   });
   return data;

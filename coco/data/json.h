@@ -35,7 +35,7 @@ struct Broken : Error {
   const char* at;
 };
 
-/// A record that cannot be read, for those who continue after it.
+/// A record that cannot be read, for a caller that continues after it.
 struct RecordFault {
   std::string_view section;
   std::size_t index = 0;           // in the section

@@ -26,10 +26,10 @@ struct ByteRange {
 };
 
 /// Cuts what follows `begin` between records, about every `piece_bytes`. Where records begin is a
-/// guess ("}, {"). Nothing if pieces would be too large.
+/// guess ("}, {"). Empty if pieces would be too large.
 std::vector<ByteRange> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes);
 
-/// Up to so many bytes from `begin` on.
+/// Up to `count` bytes from `begin` on.
 std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t count);
 
 /// Position of the next character that is not white space.
@@ -83,9 +83,9 @@ class ListPiece {
 
 /// Reads the list `section` whose '[' is at byte `first`. Each piece goes to a `Part` of its own,
 /// and these to `append(Part&, pieces)` in the order of the file, one at a time. Returns the byte
-/// of the closing ']'; nothing if a guess failed or anything is wrong. No guess is trusted: only a
+/// of the closing ']'; nullopt if a guess failed or anything is wrong. No guess is trusted: only a
 /// piece that is a list of whole records proves that the next one begins at a record. With `faults`
-/// records that cannot be read are left out and told there.
+/// records that cannot be read are left out and reported there.
 template <typename Part, typename Append>
 std::optional<std::uint64_t> read_list(const InputFile& file, std::string_view section,
                                        std::uint64_t first, std::size_t piece_bytes,

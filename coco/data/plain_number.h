@@ -14,7 +14,7 @@ namespace millrace::coco {
 class PlainNumber {
  public:
   /// Reads a finite number, correctly rounded, and moves `at` past it; false where there is none.
-  /// REQUIRES: eight bytes after the text, which are no digits.
+  /// REQUIRES: eight bytes after the text, which are not digits.
   [[gnu::always_inline]] static bool read(const char*& at, double& to) {
     const bool negative = *at == '-';
     at += negative;
@@ -53,7 +53,7 @@ class PlainNumber {
     if constexpr (std::endian::native == std::endian::big) bytes = __builtin_bswap64(bytes);
     return bytes ^ (kOnes * '0');
   }
-  /// The highest bit of each that is no digit.
+  /// The highest bit of each that is not a digit.
   static std::uint64_t others(std::uint64_t eight) {
     return (((eight & (kOnes * 0x7f)) + kOnes * (0x80 - 10)) | eight) & (kOnes * 0x80);
   }

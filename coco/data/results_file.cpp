@@ -46,7 +46,7 @@ class DetectionReader {
   }
 
  private:
-  /// Polygons say nothing of the image's size.
+  /// Makes polygons a mask of their image's size, which they do not have.
   void rasterize(std::int64_t image_id) {
     const Image* image = images_ ? images_->find_image(image_id) : nullptr;
     if (!image)

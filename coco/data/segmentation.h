@@ -25,7 +25,7 @@ ShapeRef read_segmentation(JsonReader& json, Records& records);
 struct DetectionShape {
   const char* at = nullptr;  // where counts or polygons begin, for Wrong
   std::uint32_t height = 0, width = 0;
-  std::string_view counts;  // run lengths, unchecked; lies in the JSON's memory, or is `encoded`
+  std::string_view counts;  // run lengths, unchecked; in the JSON's memory or in `encoded`
   std::string encoded;      // from counts that are written as numbers
   std::vector<Polygon> polygons;
 };

@@ -1,4 +1,5 @@
-// What was matched with what, image by image: the contents of pycocotools' evalImgs and ious.
+// Matches of detections and objects, image by image: the contents of pycocotools' evalImgs and
+// ious.
 #pragma once
 
 #include <cstdint>
@@ -46,17 +47,17 @@ struct MatchDetails {
 struct Plan;               // plan.h
 struct DetectionsByImage;  // images.h
 
-/// Matches images again to tell the details. Any thread may ask.
+/// Matches images again for the details. Thread-safe.
 class DetailedMatcher {
  public:
   /// Borrows both. Throws as `evaluate`.
   DetailedMatcher(const Dataset& truth, const Detections& detections, EvaluateOptions options);
   ~DetailedMatcher();
 
-  /// Of one image. Throws Error if it is unknown, and as `evaluate`.
+  /// Details of one image. Throws Error if it is unknown, and as `evaluate`.
   MatchDetails image(std::int64_t image_id) const;
-  /// Of these images, ascending, each once; for no ids of all. By so many threads as the options
-  /// say.
+  /// Details of these images, ascending, each once; of all if no id is given. Uses as many threads
+  /// as the options have.
   MatchDetails images(std::span<const std::int64_t> image_ids) const;
 
  private:
