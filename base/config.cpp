@@ -304,14 +304,37 @@ Config without(const Config& table, std::initializer_list<std::string_view> keys
   return {std::move(members), table.origin};
 }
 
-std::map<std::string, const Config*> leaves(const Config& table, const std::string& above) {
+std::map<std::string, const Config*> leaves(const Config& table) {
   std::map<std::string, const Config*> all;
   for (const auto& [key, value] : table.table())
     if (value.is_table())
-      all.merge(leaves(value, above + key + "."));
+      for (const auto& [below, leaf] : leaves(value)) all[key + "." + below] = leaf;
     else
-      all[above + key] = &value;
+      all[key] = &value;
   return all;
+}
+
+std::vector<Config> list_of_tables(const Config& section, const std::string& of, const char* name) {
+  const auto* value = section.find(name);
+  if (!value) return {};
+  const auto* list = std::get_if<Config::Array>(&value->data);
+  if (!list)
+    throw ConfigError(fmt::format("{0}: {1}.{2} is a list of tables: write [[{1}.{2}]]",
+                                  value->origin.text(), of, name));
+  return *list;
+}
+
+std::filesystem::path named_path(const Config& value) {
+  const auto& by = value.origin;
+  const auto folder =
+      by.line > 0 ? std::filesystem::path(by.source).parent_path() : std::filesystem::path();
+  return std::filesystem::absolute(folder / std::get<std::string>(value.data)).lexically_normal();
+}
+
+void make_path_absolute(Config& value) {
+  auto* text = std::get_if<std::string>(&value.data);
+  if (!text || text->empty() || text->find("://") != std::string::npos) return;
+  *text = named_path(value).string();
 }
 
 std::string value_text(const Config& value) {

@@ -40,7 +40,7 @@ class Config {
   Config* find(std::string_view key);
   /// The value at a path of keys below a table, "rpn.nms_thresh", or nullptr.
   const Config* find_path(std::string_view path) const;
-  /// The table `key`, or an empty one if it is missing. Throws ConfigError if it is no table.
+  /// The table `key`, or an empty one if it is missing. Throws ConfigError if it is not a table.
   const Config& section(std::string_view key) const;
   /// Sets (or adds) a member of a table.
   Config& set(std::string_view key, Config value);
@@ -76,8 +76,21 @@ void merge(Config& under, const Config& over);
 /// A table without some of its members.
 Config without(const Config& table, std::initializer_list<std::string_view> keys);
 
-/// All values in a table that are no tables, by dotted key: "optimizer.lr". Borrowed from `table`.
-std::map<std::string, const Config*> leaves(const Config& table, const std::string& above = "");
+/// All values in a table that are not tables, by dotted key: "optimizer.lr". Borrowed from `table`.
+std::map<std::string, const Config*> leaves(const Config& table);
+std::map<std::string, const Config*> leaves(Config&& table) = delete;
+
+/// The tables of the list `SECTION.NAME`, if any; `of`: the section's name. Throws ConfigError if
+/// it is not a list.
+std::vector<Config> list_of_tables(const Config& section, const std::string& of, const char* name);
+
+/// The absolute path of the file or folder that a string names: relative to the file that sets it,
+/// or to the current folder if --set, the program or a default does. REQUIRES: `value` is a string.
+std::filesystem::path named_path(const Config& value);
+
+/// Replaces a string that names a file or folder by named_path, so that it means the same in a file
+/// elsewhere. Keeps empty strings, URLs and other values.
+void make_path_absolute(Config& value);
 
 /// TOML text of one value, without values that follow another key: `[640, 800]`, `{ a = 1 }`.
 std::string value_text(const Config& value);

@@ -114,7 +114,7 @@ class Input {
 };
 
 /// The file that can be replaced to write `name`: symbolic links are followed to their end, which
-/// need not exist. Nothing for devices, pipes and other special files, which are written to. Throws
+/// need not exist. nullopt for devices, pipes and other special files, which are written to. Throws
 /// Error.
 std::optional<std::filesystem::path> replaceable(const std::filesystem::path& name) {
   struct stat named {};
@@ -191,10 +191,14 @@ SharedBytes map_file(const std::filesystem::path& file) {
   const auto in = opened_to_read(file);
   struct stat about {};
   if (::fstat(in.get(), &about) != 0) fail(file, "cannot be opened");
-  const auto size = static_cast<std::size_t>(about.st_size);
+  return map_file(in, static_cast<std::size_t>(about.st_size), file, "cannot be mapped");
+}
+
+SharedBytes map_file(const UniqueFd& fd, std::size_t size, const std::filesystem::path& name,
+                     std::string_view what) {
   if (size == 0) return {};
-  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, in.get(), 0);
-  if (at == MAP_FAILED) fail(file, "cannot be mapped");
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (at == MAP_FAILED) fail(name, what);
   return {{static_cast<const std::byte*>(at), [at, size](const std::byte*) { ::munmap(at, size); }},
           size};
 }

@@ -19,7 +19,7 @@ namespace millrace {
 class UniqueFd {
  public:
   UniqueFd() = default;
-  /// Owns `fd`; a negative one, as a system call returns it with errno, stands for none.
+  /// Owns `fd`; a negative one, as a system call returns it with errno, means none.
   explicit UniqueFd(int fd) : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
@@ -65,6 +65,9 @@ struct SharedBytes {
 /// Maps a file. Throws Error naming the file and the system's reason. For files that are replaced,
 /// never changed in place: reading past the end of a truncated one kills the process.
 SharedBytes map_file(const std::filesystem::path& file);
+/// The same of an open file of `size` bytes; `what` follows the name in the message.
+SharedBytes map_file(const UniqueFd& fd, std::size_t size, const std::filesystem::path& name,
+                     std::string_view what);
 
 /// What becomes of a pipe in a file's place.
 enum class Pipes {

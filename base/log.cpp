@@ -52,54 +52,41 @@ Logging& logging() {
   return state;
 }
 
-/// %N: the process's name before warnings and errors.
-class NameFlag final : public spdlog::custom_flag_formatter {
+/// A flag of a pattern that becomes `text(message, characters of the line before it)`.
+template <std::string (*text)(const spdlog::details::log_msg&, std::size_t)>
+class Flag final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& out) override {
-    if (message.level < spdlog::level::warn || logging().process_name.empty()) return;
-    const auto text = logging().process_name + ": ";
-    out.append(text.data(), text.data() + text.size());
+    const auto shown = text(message, out.size());
+    out.append(shown.data(), shown.data() + shown.size());
   }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<NameFlag>();
-  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Flag>(); }
 };
+
+/// %N: the process's name before warnings and errors.
+std::string name_before(const spdlog::details::log_msg& message, std::size_t) {
+  const auto& name = logging().process_name;
+  return message.level < spdlog::level::warn || name.empty() ? "" : name + ": ";
+}
 
 /// On a terminal a line replaces the progress bar, which is drawn again below it.
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
+/// %P: the message as it is, but for control characters.
+std::string plain(const spdlog::details::log_msg& message, std::size_t) {
+  return printable({message.payload.data(), message.payload.size()});
+}
+
 /// %W: the message, on a terminal in lines of its width broken between words. What is to be typed
 /// next stays whole, to be copied.
-class WrapFlag final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& out) override {
-    auto text = printable({message.payload.data(), message.payload.size()});
-    if (!text.starts_with("next")) {
-      const std::string before(out.size() - kClearLine.size(), ' ');  // the time and the level
-      text = wrapped(before + text, static_cast<std::size_t>(terminal_columns()), "    ")
-                 .substr(before.size());
-    }
-    out.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<WrapFlag>();
-  }
-};
-
-/// %P: the message as it is, but for control characters.
-class PlainFlag final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& out) override {
-    const auto text = printable({message.payload.data(), message.payload.size()});
-    out.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<PlainFlag>();
-  }
-};
+std::string wrapped_message(const spdlog::details::log_msg& message, std::size_t before) {
+  const auto text = plain(message, before);
+  if (text.starts_with("next")) return text;
+  const std::string head(before - kClearLine.size(), ' ');  // the time and the level
+  return wrapped(head + text, static_cast<std::size_t>(terminal_columns()), "    ")
+      .substr(head.size());
+}
 
 spdlog::color_mode colors() {
   const auto* unwanted = std::getenv("NO_COLOR");
@@ -117,8 +104,10 @@ void log_in_file(spdlog::level::level_enum level, const std::string& text) {
 
 std::unique_ptr<spdlog::formatter> log_formatter(const std::string& pattern) {
   auto made = std::make_unique<spdlog::pattern_formatter>();
-  made->add_flag<NameFlag>('N').add_flag<PlainFlag>('P').add_flag<WrapFlag>('W').set_pattern(
-      pattern);
+  made->add_flag<Flag<name_before>>('N')
+      .add_flag<Flag<plain>>('P')
+      .add_flag<Flag<wrapped_message>>('W')
+      .set_pattern(pattern);
   return made;
 }
 

@@ -41,7 +41,7 @@ void log_to_file(const std::filesystem::path& file);
 void log_error_in_file(const std::string& text);
 void log_info_in_file(const std::string& text);
 
-/// Writes to standard error; a closed terminal or pipe is no error.
+/// Writes to standard error; a closed terminal or pipe is not an error.
 void print_to_stderr(std::string_view text);
 
 }  // namespace millrace

@@ -145,16 +145,10 @@ Config as_config(const T& value) {
   }
 }
 
-OptionHelp::Type type_of(const bool&) { return OptionHelp::Type::boolean; }
-OptionHelp::Type type_of(const std::int64_t&) { return OptionHelp::Type::integer; }
-OptionHelp::Type type_of(const double&) { return OptionHelp::Type::number; }
-OptionHelp::Type type_of(const Duration&) { return OptionHelp::Type::duration; }
-OptionHelp::Type type_of(const std::string&) { return OptionHelp::Type::text; }
-OptionHelp::Type type_of(const Options::Choice&) { return OptionHelp::Type::text; }
-OptionHelp::Type type_of(const Options::Ints&) { return OptionHelp::Type::integers; }
-OptionHelp::Type type_of(const Options::Reals&) { return OptionHelp::Type::numbers; }
-OptionHelp::Type type_of(const Options::Strings&) { return OptionHelp::Type::texts; }
-OptionHelp::Type type_of(const Options::Table&) { return OptionHelp::Type::table; }
+OptionHelp::Type type_of(const Options::Target& target) {
+  if (std::holds_alternative<Options::Choice>(target)) return OptionHelp::Type::text;
+  return static_cast<OptionHelp::Type>(target.index());
+}
 
 /// 1 and 1.0 are equal, and so are a value and a list of it alone.
 bool is_equal(const Config& a, const Config& b) {
@@ -322,7 +316,7 @@ std::vector<OptionHelp> option_help(const Options& options) {
          .value = value_text(Options::value(entry)),
          .doc = entry.doc,
          .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | "),
-         .type = std::visit([](auto target) { return type_of(*target); }, entry.target),
+         .type = type_of(entry.target),
          .limits = entry.limits,
          .choices = entry.choices,
          .follows = entry.followed});

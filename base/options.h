@@ -43,10 +43,10 @@ struct Quantity {
   std::string unit;
 };
 
-/// Nothing unless the text is a number and a word.
+/// nullopt unless the text is a number and a word.
 std::optional<Quantity> parse_quantity(std::string_view text);
 
-/// Nothing for other units.
+/// nullopt for other units.
 std::optional<double> seconds_of(const Quantity& quantity);
 std::optional<Duration> parse_duration(std::string_view text);
 
@@ -299,6 +299,18 @@ template <class T>
 void complete_options(Config& table) {
   T value = default_options<T>(table);
   described(value).complete(table);
+}
+
+/// Reads a section that `T` describes except `others`, and puts it, complete, into `tree`. Throws
+/// ConfigError.
+template <class T>
+T take_section(const Config& from, const char* name, Config& tree,
+               std::initializer_list<std::string_view> others = {}) {
+  auto table = from.section(name);
+  auto options = read_options<T>(table, others);
+  complete_options<T>(table);
+  tree.set(name, std::move(table));
+  return options;
 }
 
 /// Options::refuse_unused for the defaults of `T`.

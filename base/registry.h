@@ -21,7 +21,8 @@ std::string& registering_plugin();
 
 /// What `trainer list` and the schema of `trainer config --schema` say of one option.
 struct OptionHelp {
-  /// What a value is written as. A list of one may be written as its element alone.
+  /// What a value is written as, in the order of Options::Target. A list of one may be written as
+  /// its element alone.
   enum class Type { boolean, integer, number, duration, text, integers, numbers, texts, table };
   std::string name;
   std::string value;  // the default as TOML
@@ -92,7 +93,8 @@ class Registry {
     return true;
   }
 
-  /// Throws ConfigError naming the nearest component if `name` is unknown; `where`: who asked.
+  /// Throws ConfigError naming the nearest component if `name` is unknown; `where`: the place of
+  /// the name.
   const Entry& at(const std::string& name, const Origin& where = {}) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
     throw_unknown(kind_, name, names(), where);
@@ -129,12 +131,13 @@ struct NoOptions {
 };
 
 /// The options of the component class `C`: its member type `Options`; without one, none.
-template <class C, class = void>
+template <class C>
 struct OptionsOfClass {
   using type = NoOptions;
 };
 template <class C>
-struct OptionsOfClass<C, std::void_t<typename C::Options>> {
+requires requires { typename C::Options; }
+struct OptionsOfClass<C> {
   using type = typename C::Options;
 };
 template <class C>

@@ -9,7 +9,7 @@ namespace millrace {
 
 /// leaf(first) + ... + leaf(first + count - 1) as one balanced tree: the sum of the first half,
 /// which is the larger, plus that of the second. So the sums of 2^k equal blocks of neighbours,
-/// added as a tree, are the sum of all to the bit, whoever has added each block. REQUIRES: count >
+/// added as a tree, are the sum of all to the bit, wherever each block was added. REQUIRES: count >
 /// 0.
 template <class Leaf, class Add = std::plus<>>
 auto tree_sum(std::size_t count, const Leaf& leaf, const Add& add = {}, std::size_t first = 0)

@@ -53,6 +53,23 @@ std::string without_controls(std::string_view text, std::string_view escape) {
   return result;
 }
 
+std::size_t utf8_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const std::size_t length = first < 0x80                    ? 1
+                             : first >= 0xC2 && first < 0xE0 ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+  const auto second = length > 2 ? static_cast<unsigned char>(text[1]) : 0;
+  const bool is_no_character = (first == 0xE0 && second < 0xA0) ||  // too long, a surrogate
+                               (first == 0xED && second > 0x9F) ||
+                               (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
+  return is_no_character ? 0 : length;
+}
+
 std::string printable(std::string_view text) {
   constexpr std::size_t kMost = 256 * 1024;  // a table of LVIS has some 100 KiB
   const auto kept = text.substr(0, kMost);

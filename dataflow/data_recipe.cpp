@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "millrace/base/disk/config_paths.h"
 #include "millrace/base/options.h"
-#include "millrace/base/sections.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
 

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/base/disk/config_paths.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"

@@ -33,12 +33,7 @@ void Spool::add(std::string_view bytes) {
 }
 
 SharedBytes Spool::mapped() const {
-  if (size_ == 0) return {};
-  auto* at = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd_.get(), 0);
-  if (at == MAP_FAILED) fail(folder_, "a file of this folder cannot be mapped");
-  return {{static_cast<const std::byte*>(at),
-           [at, size = size_](const std::byte*) { ::munmap(at, size); }},
-          size_};
+  return map_file(fd_, size_, folder_, "a file of this folder cannot be mapped");
 }
 
 void release_pages(std::string_view mapped) {

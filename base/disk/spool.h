@@ -55,7 +55,7 @@ class SpillingArray {
 
   std::size_t size() const { return spilled_ + values_.size(); }
 
-  /// For so many values, as far as they may stay in memory.
+  /// Reserves room for `count` values, or for those that may stay in memory.
   void reserve(std::size_t count) { values_.reserve(std::min(count, most())); }
 
   void append(std::span<const T> more) {

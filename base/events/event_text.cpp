@@ -1,39 +1,16 @@
 #include "millrace/base/events/event_text.h"
 
-#include <time.h>
-
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/events/event_ring.h"
+#include "millrace/base/word_wrap.h"
 
 namespace millrace {
 namespace {
-
-std::int64_t nanoseconds_of(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-/// How many bytes the UTF-8 character that begins here has; 0: it is none.
-std::size_t length_of_character(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const std::size_t length = first < 0x80                    ? 1
-                             : first >= 0xC2 && first < 0xE0 ? 2
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
-  const auto second = length > 2 ? static_cast<unsigned char>(text[1]) : 0;
-  const bool is_no_character = (first == 0xE0 && second < 0xA0) ||  // too long, a surrogate
-                               (first == 0xED && second > 0x9F) ||
-                               (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-  return is_no_character ? 0 : length;
-}
 
 /// Collects text in a buffer of its own.
 class Writer {
@@ -66,7 +43,7 @@ class Writer {
   Writer& quoted(std::string_view text) {
     *this << "\"";
     while (!text.empty()) {
-      const auto length = length_of_character(text);
+      const auto length = utf8_length(text);
       const auto character = text.substr(0, length == 0 ? 1 : length);
       text.remove_prefix(character.size());
       if (length == 0 || static_cast<unsigned char>(character[0]) < ' ')
@@ -111,8 +88,11 @@ void write_event(Writer& out, const EventsOwner& owner, const EventRecord& event
 
 void write_events(const EventsOwner& owner, std::string_view why,
                   void (*put)(void* to, const char* text, std::size_t size), void* to) {
-  const auto now_ns = nanoseconds_of(CLOCK_MONOTONIC);
-  const auto since_1970_ns = nanoseconds_of(CLOCK_REALTIME) - now_ns;
+  const auto nanoseconds = [](auto time) {
+    return std::chrono::nanoseconds(time.time_since_epoch()).count();
+  };
+  const auto now_ns = nanoseconds(Clock::now());
+  const auto since_1970_ns = nanoseconds(std::chrono::system_clock::now()) - now_ns;
   Writer out(put, to);
   out << "{\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":" << owner.rank
       << ",\"args\":{\"name\":";

@@ -11,7 +11,7 @@ namespace millrace {
 /// RUN/events/rank-0003.json, where a rank of a run keeps its last events if it sees the folder.
 std::filesystem::path events_file_in(const std::filesystem::path& run, std::int64_t rank);
 
-/// Of whom the file tells, and when it is written without being asked for.
+/// The process that the file describes, and when it is written without a request.
 struct LastEventsOptions {
   std::filesystem::path file;  // absolute; its folder is made when it is written
   std::int64_t rank = 0;

@@ -1,19 +1,14 @@
 #include "millrace/base/process/energy.h"
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
+
+#include "millrace/base/process/process_usage.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<double> number_in(const fs::path& file) {
-  double value = 0;
-  std::ifstream stream(file);
-  return stream >> value ? std::optional(value) : std::nullopt;
-}
 
 /// "intel-rapl:0", not its part "intel-rapl:0:1", which it counts.
 bool is_package(const std::string& name) {

@@ -1,4 +1,4 @@
-// The energy that a host's processors have taken, where the system tells it.
+// The energy that a host's processors have taken, if the system reports it.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 
 namespace millrace {
 
-/// Counts from when it was made, over all processor packages of this host, whoever used them: RAPL
+/// Counts from when it was made, over all processor packages of this host and all processes: RAPL
 /// through Linux's power capping. A counter that has started anew is followed if it is looked at
 /// at least every few minutes. GPUs are not counted.
 class EnergyMeter {
  public:
   explicit EnergyMeter(const std::filesystem::path& root = "/sys/class/powercap");
 
-  /// Joules so far. Nothing: the system does not tell, or tells root alone.
+  /// Joules so far; nullopt if the system does not report them to this user.
   std::optional<double> joules();
 
  private:

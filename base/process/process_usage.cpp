@@ -17,23 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number after `key` in a file of lines "key value"; the file's first if `key` is empty.
-std::optional<double> number(const fs::path& file, const std::string& key = {}) {
-  std::ifstream stream(file);
-  double value = 0;
-  if (key.empty()) return stream >> value ? std::optional(value) : std::nullopt;
-  for (std::string word, rest; stream >> word; std::getline(stream, rest))
-    if (word == key) return stream >> value ? std::optional(value) : std::nullopt;
-  return std::nullopt;
-}
-
-/// What the group at `folder` may still allocate; the file cache counts as free. Nothing: no limit.
+/// What the group at `folder` may still allocate; the file cache counts as free. nullopt = no
+/// limit.
 std::optional<double> left_in_group(const fs::path& folder, const char* limit_file,
                                     const char* used_file, const char* cache_key) {
-  const auto limit = number(folder / limit_file);  // "max" is no number
-  const auto used = number(folder / used_file);
+  const auto limit = number_in(folder / limit_file);  // "max" is no number
+  const auto used = number_in(folder / used_file);
   if (!limit || !used || *limit > 1e18) return std::nullopt;
-  return std::max(0.0, *limit - *used + number(folder / "memory.stat", cache_key).value_or(0));
+  return std::max(0.0, *limit - *used + number_in(folder / "memory.stat", cache_key).value_or(0));
 }
 
 /// The path of this process's group in the hierarchy of a controller; "": the unified one.
@@ -62,11 +53,11 @@ std::optional<double> left_in_groups(const fs::path& root, const std::string& pa
 }
 
 /// What a limit of this process (`ulimit -v`, `-d`) leaves besides what it has mapped, which
-/// /proc/self/status tells under `key`, and the stacks of threads that are still to be started:
-/// they count as a whole there, used or not. Nothing: no limit.
+/// /proc/self/status reports under `key`, and the stacks of threads that are still to be started:
+/// they count as a whole there, used or not. nullopt = no limit.
 std::optional<double> left_of(__rlimit_resource limited, const std::string& key) {
   rlimit limit{};
-  const auto used = number("/proc/self/status", key);
+  const auto used = number_in("/proc/self/status", key);
   if (::getrlimit(limited, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !used)
     return std::nullopt;
   constexpr double kThreads = 10, kStack = 8 << 20;
@@ -74,6 +65,15 @@ std::optional<double> left_of(__rlimit_resource limited, const std::string& key)
 }
 
 }  // namespace
+
+std::optional<double> number_in(const fs::path& file, const std::string& key) {
+  std::ifstream stream(file);
+  double value = 0;
+  if (key.empty()) return stream >> value ? std::optional(value) : std::nullopt;
+  for (std::string word, rest; stream >> word; std::getline(stream, rest))
+    if (word == key) return stream >> value ? std::optional(value) : std::nullopt;
+  return std::nullopt;
+}
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
@@ -99,7 +99,7 @@ double process_age() {
 }
 
 std::optional<double> free_memory() {
-  auto least = number("/proc/meminfo", "MemAvailable:");
+  auto least = number_in("/proc/meminfo", "MemAvailable:");
   if (least) *least *= 1024;
   const auto take = [&](std::optional<double> left) {
     if (left) least = least ? std::min(*least, *left) : *left;

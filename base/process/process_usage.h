@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <string>
 
 namespace millrace {
+
+/// The number after `key` in a file of lines "key value"; the file's first if `key` is empty.
+std::optional<double> number_in(const std::filesystem::path& file, const std::string& key = {});
 
 /// User and system time of all its threads.
 double cpu_seconds();
@@ -20,7 +25,7 @@ double process_age();
 
 /// Bytes that can be allocated before the system swaps, kills or refuses: MemAvailable, or less if
 /// a control group (a container, a job of a cluster) or `ulimit -v` or `-d` bounds this process.
-/// Nothing: unknown.
+/// nullopt if unknown.
 std::optional<double> free_memory();
 
 }  // namespace millrace

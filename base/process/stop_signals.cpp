@@ -1,13 +1,12 @@
 #include "millrace/base/process/stop_signals.h"
 
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdint>
 #include <utility>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/events/last_events.h"
 #include "millrace/base/events/signal_stack.h"
 
@@ -15,22 +14,17 @@ namespace millrace {
 namespace {
 
 std::atomic<int> noted = 0;
-std::atomic<std::int64_t> noted_at = 0;  // nanoseconds of the monotonic clock
-std::atomic<int> exit_code = 0;          // what ExitAtSignal exits with
-std::atomic<bool> is_done = false;       // the work of a process that ends at a signal
-static_assert(std::atomic<int>::is_always_lock_free &&
-                  std::atomic<std::int64_t>::is_always_lock_free,
+std::atomic<Clock::rep> noted_at = 0;
+std::atomic<int> exit_code = 0;     // what ExitAtSignal exits with
+std::atomic<bool> is_done = false;  // the work of a process that ends at a signal
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<Clock::rep>::is_always_lock_free,
               "a signal handler may use them");
 // Set before the handlers that read them are installed.
 std::string_view why_at_exit;
 int exit_code_when_given_up = 0;
 std::string words_when_given_up;
 
-std::int64_t now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+Clock::rep now() { return Clock::now().time_since_epoch().count(); }
 
 void say(std::string_view text) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -130,7 +124,9 @@ void StopSignals::note(int signal) {
   noted = signal;
 }
 
-double StopSignals::seconds_ago() { return static_cast<double>(now() - noted_at) * 1e-9; }
+double StopSignals::seconds_ago() {
+  return seconds_since(Clock::time_point(Clock::duration(noted_at.load())));
+}
 
 void StopSignals::give_up_after(unsigned seconds, int code, std::string last_words) {
   exit_code_when_given_up = code;

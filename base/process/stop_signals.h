@@ -15,15 +15,15 @@ inline constexpr std::array kStopSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 /// "SIGTERM"; empty for any other signal. Safe in a signal handler.
 std::string_view signal_name(int signal);
 
-/// Blocks the stop signals, also across exec: early ones wait until somebody has decided how to
-/// handle them. For the first line of main.
+/// Blocks the stop signals, also across exec: early ones wait until a handler is chosen. For the
+/// first line of main.
 void hold_stop_signals();
 /// Unblocks them, and delivers those that wait.
 void release_stop_signals();
 
 /// A write beyond the allowed file size (ulimit -f) then fails with an error instead of a signal.
 void survive_file_size_limit();
-/// So does a write to a pipe or socket that nobody reads any more.
+/// So does a write to a pipe or socket whose reader is gone.
 void survive_broken_pipes();
 
 /// Handles kStopSignals with its own handler while it lives, then restores the previous ones. A

@@ -7,7 +7,7 @@
 
 namespace millrace::coco {
 
-/// AP over all thresholds of the evaluator's images and its basic 95 % interval from so many draws
+/// AP over all thresholds of the evaluator's images and its basic 95 % interval from `draws` draws
 /// of them, by all threads of the caller's arena. Classes without an object so far do not count. -1
 /// where there is nothing to find yet, and the interval is then NaN.
 Interval ap_so_far(const Evaluator& evaluator, std::size_t draws);

@@ -16,7 +16,7 @@ struct Resamples {
   std::vector<std::vector<ApPair>> draws;
 };
 
-/// Draws n images from n so many times and scores each draw, by all threads of the caller's arena.
+/// Draws n images from n `draws` times and scores each draw, by all threads of the caller's arena.
 /// Draw i depends on i and n alone, so results over the same images share their draws. With `among`
 /// positions of images, draws from these as many as they are; `whole` is theirs.
 Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws,
@@ -61,7 +61,7 @@ struct Comparison {
 Comparison compare(const Plan& plan, const Matches& a, const Resamples& draws_of_a,
                    const Matches& b);
 
-/// Positions of at most so many categories whose AP differs, the largest absolute difference first.
+/// Positions of up to `most` categories whose AP differs, the largest absolute difference first.
 std::vector<std::size_t> most_different(const Comparison& comparison, std::size_t most);
 
 /// "+0.21 AP (42.31 against 42.10), 95 % interval -0.05 .. +0.47, p = 0.13: within noise"

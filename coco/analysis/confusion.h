@@ -30,7 +30,7 @@ OperatingPoints operating_points(const Matches& matches);
 /// evaluator's greedy rule: of the detections with at least `score`, best first, each takes the
 /// free object of any class that it overlaps most at IoU >= .5 (of equals one of its own class). A
 /// detection without an object counts as background, unless a crowd of its class takes it in, and
-/// so does an object without a detection. Crowds are no objects.
+/// so does an object without a detection. Crowds are not objects.
 struct ConfusionMatrix {
   std::size_t categories = 0;
   double score = 0;
@@ -48,7 +48,7 @@ struct ConfusedPair {
   double share;  // share of the objects
 };
 
-/// The most frequent, at most so many; of equals the largest share first.
+/// The most frequent, up to `most`; of equals the largest share first.
 std::vector<ConfusedPair> confused_pairs(const ConfusionMatrix& matrix, std::size_t most);
 
 /// Takes in image by image, from any thread.

@@ -37,10 +37,10 @@ struct ErrorCosts {
   std::array<std::int64_t, kErrorKinds> count{};
 };
 
-/// The kind that costs most; none where no kind costs anything.
+/// The kind that costs most; nullopt if none costs anything.
 std::optional<ErrorKind> dearest(const ErrorCosts& errors);
 
-/// Detections that count neither as right nor as wrong are no errors.
+/// Detections that count neither as right nor as wrong are not errors.
 struct ErrorReport {
   ErrorCosts all;  // costs: the mean over the categories that have something to find, at least 0
   std::vector<ErrorCosts> categories;  // (K)
@@ -65,7 +65,7 @@ class ErrorKinds {
   void add(const ImagePairs& pairs);
   /// After all images.
   ErrorReport report() const;
-  /// The same, of so many detections given.
+  /// The verdicts of all images, for `detections` given.
   Verdicts verdicts(std::size_t detections) const;
 
  private:

@@ -37,7 +37,7 @@ struct ImagePairs {
 };
 
 /// The object that a detection takes at kForeground: the one that it overlaps most of those that
-/// are no crowd and not taken; of equals one of its own category, and of these the last (as
+/// are not a crowd and not taken; of equals one of its own category, and of these the last (as
 /// pycocotools). objects.size() if there is none.
 std::size_t best_free(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,
                       bool own_category_only);

@@ -1,6 +1,7 @@
 #include "millrace/coco/data/annotation_cache.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -19,7 +20,6 @@
 #include <type_traits>
 
 #include "millrace/base/digest.h"
-#include "millrace/base/disk/file_stamp.h"
 #include "millrace/base/log.h"
 #include "millrace/coco/data/readers.h"
 #include "millrace/coco/data/records.h"
@@ -45,6 +45,23 @@ WideDigest digest_of_blocks(std::uint64_t size, F block) {
     digests[i] = block(i * kBlock, std::min(kBlock, size - i * kBlock));
   });
   return wide_digest(digests.data(), digests.size() * sizeof(WideDigest));
+}
+
+/// Tells whether a file is the one that it was, without reading it.
+struct FileStamp {
+  std::uint64_t device = 0, node = 0, size = 0;
+  std::int64_t written = 0;  // ns since 1970; programs may set it
+  std::int64_t changed = 0;  // the same of bytes, times and names; no program can set it
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+/// nullopt if the file does not exist.
+std::optional<FileStamp> stamp_of(const fs::path& file) {
+  struct stat about {};
+  if (::stat(file.c_str(), &about) != 0) return {};
+  const auto ns = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  return FileStamp{about.st_dev, about.st_ino, static_cast<std::uint64_t>(about.st_size),
+                   ns(about.st_mtim), ns(about.st_ctim)};
 }
 
 /// What tells one JSON text from another.
@@ -146,7 +163,7 @@ std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key, bool k
   return data;
 }
 
-/// Where caches lie, and whether the user said so.
+/// The folder of caches, and whether the user named it.
 struct Folder {
   fs::path path;
   bool named = false;
@@ -157,7 +174,7 @@ std::string environment(const char* name) {
   return set ? set : "";
 }
 
-/// Nothing if no cache is wanted or the user has no such folder.
+/// nullopt if no cache is wanted or the user has no such folder.
 std::optional<Folder> cache_folder() {
   if (const auto named = environment("MILLRACE_CACHE"); named == "off")
     return {};
@@ -170,8 +187,8 @@ std::optional<Folder> cache_folder() {
   return {};
 }
 
-/// Of a large file and its cache: both were read and found sound once, and are not read again while
-/// they are the files that they were.
+/// A large file and its cache, which were read and found sound once. They are not read again while
+/// they are the same files.
 struct Sighting {
   FileStamp json;
   Key key;
@@ -190,7 +207,7 @@ struct Sighting {
   }
 };
 
-/// That of a file as it is now; nothing if there is none.
+/// The sighting of a file as it is now; nullopt if not recorded.
 std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& json) {
   const auto file = Sighting::file(folder, json);
   std::error_code none;
@@ -206,7 +223,7 @@ std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& j
   return {};
 }
 
-/// Nothing if it changed so lately that a clock of two seconds could hide the next change.
+/// nullopt if the file changed so recently that a clock of two seconds could hide the next change.
 std::optional<FileStamp> settled_stamp_of(const fs::path& file) {
   const auto stamp = stamp_of(file);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -294,7 +311,7 @@ struct Cache {
           problem.what());
   }
 
-  /// Removes what a killed writer left and what nobody has used for long.
+  /// Removes what a killed writer left and caches unused for long.
   void remove_forgotten() const {
     const auto now = fs::file_time_type::clock::now();
     for (const auto& entry : fs::directory_iterator(folder.path)) {
@@ -342,7 +359,7 @@ std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json,
   auto data = read_dataset(json, folder->path);
   const std::lock_guard lock(writers().mutex);
   writers().threads.emplace_back([=] {
-    // Nobody waits for it: the other cores are for training
+    // One core: the others are for training
     tbb::task_arena(1).execute([&] { cache.store(*data); });
   });
   return data;

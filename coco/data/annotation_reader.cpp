@@ -21,12 +21,10 @@ constexpr std::string_view kImages = "images", kAnnotations = "annotations",
 
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 20;  // a side; OpenCV opens no larger ones
 
-/// Whether there are less than 2^32 pixels, which run lengths count with.
-bool fits(const Image& one) { return std::int64_t{one.width} * one.height <= UINT32_MAX; }
-
-std::int32_t side(json::value value, std::string_view field) {
-  const char* at = place(value);
-  const std::int64_t pixels = integer(value, field);
+std::int32_t side(JsonReader& json, std::string_view field) {
+  json.next();
+  const char* at = json.at();
+  const std::int64_t pixels = json.integer();
   if (pixels < 1 || pixels > kMostPixels)
     throw Wrong{at, fmt::format("'{}' is {}; an image has 1 to {} pixels a side", field, pixels,
                                 kMostPixels)};
@@ -34,35 +32,30 @@ std::int32_t side(json::value value, std::string_view field) {
 }
 
 /// LVIS's lists of categories; null is none.
-std::vector<std::int64_t> category_list(json::value value, std::string_view field) {
+std::vector<std::int64_t> category_list(JsonReader& json) {
   std::vector<std::int64_t> ids;
-  if (*place(value) == 'n' && value.is_null()) return ids;
-  for (json::value id : array(value, field)) ids.push_back(integer(id, field));
+  if (!json.take_null()) json.each([&] { ids.push_back(json.integer()); });
   return ids;
 }
 
-void read_image(json::object fields, const char* at, Records& records) {
+void read_image(JsonReader& json, Records& records) {
+  const char* at = json.at();
   Image one;
   bool has_name = false;
   std::optional<std::string> url;
   std::vector<std::int64_t> negatives, not_exhaustive;
-  read_fields(fields, at, required("id", one.id),
-              optional("file_name",
-                       [&](json::value v) {
-                         one.file_name = records.add_text(text(v, "file_name"));
-                         has_name = true;
-                       }),
-              required("width", [&](json::value v) { one.width = side(v, "width"); }),
-              required("height", [&](json::value v) { one.height = side(v, "height"); }),
-              optional("coco_url",
-                       [&](json::value v) {
-                         if (*place(v) == '"') url = text(v, "coco_url");
-                       }),
-              optional("neg_category_ids",
-                       [&](json::value v) { negatives = category_list(v, "neg_category_ids"); }),
-              optional("not_exhaustive_category_ids", [&](json::value v) {
-                not_exhaustive = category_list(v, "not_exhaustive_category_ids");
-              }));
+  json.fields(
+      required("id", [&] { one.id = json.integer(); }),
+      optional("file_name",
+               [&] {
+                 one.file_name = records.add_text(json.text());
+                 has_name = true;
+               }),
+      required("width", [&] { one.width = side(json, "width"); }),
+      required("height", [&] { one.height = side(json, "height"); }),
+      optional("coco_url", [&] { url = json.text_if_any(); }),
+      optional("neg_category_ids", [&] { negatives = category_list(json); }),
+      optional("not_exhaustive_category_ids", [&] { not_exhaustive = category_list(json); }));
   if (!has_name) {
     if (!url) throw Wrong{at, "'file_name' is missing"};
     one.file_name = records.add_text(url->substr(url->rfind('/') + 1));  // as LVIS 1.0 has it
@@ -72,105 +65,75 @@ void read_image(json::object fields, const char* at, Records& records) {
     records.category_lists.insert(records.category_lists.end(), list.begin(), list.end());
   one.negatives = static_cast<std::uint32_t>(negatives.size());
   one.not_exhaustive = static_cast<std::uint32_t>(not_exhaustive.size());
-  if (!fits(one))
+  if (std::int64_t{one.width} * one.height > UINT32_MAX)  // run lengths could not count them
     throw Wrong{at, fmt::format("{} x {} pixels are too many; an image has less than 2^32",
                                 one.width, one.height)};
   records.images.push_back(one);
 }
 
-bool read_plain_side(PlainJson& text, std::int32_t& to) {
-  std::int64_t pixels = 0;
-  if (!text.integer(pixels) || pixels < 1 || pixels > kMostPixels) return false;
-  to = static_cast<std::int32_t>(pixels);
-  return true;
-}
-
-/// Not one of LVIS, which has lists.
-bool read_plain_image(PlainJson& text, Records& records) {
-  Image one;
-  std::string_view name;
-  const bool read =
-      text.fields(required("id", [&] { return text.integer(one.id); }),
-                  required("file_name", [&] { return text.text(name); }),
-                  required("width", [&] { return read_plain_side(text, one.width); }),
-                  required("height", [&] { return read_plain_side(text, one.height); }));
-  if (!read || !fits(one)) return false;
-  one.file_name = records.add_text(name);
-  one.category_lists = records.category_lists.size();
-  records.images.push_back(one);
-  return true;
-}
-
-void read_category(json::object fields, const char* at, Records& records) {
+void read_category(JsonReader& json, Records& records) {
   Category one;
-  read_fields(
-      fields, at, required("id", one.id),
-      required("name", [&](json::value v) { one.name = records.add_text(text(v, "name")); }),
-      optional("frequency", [&](json::value v) {
-        if (*place(v) != '"') return;
-        const std::string_view letter = text(v, "frequency");
-        if (letter == "r" || letter == "c" || letter == "f") one.frequency = letter.front();
-      }));
+  json.fields(required("id", [&] { one.id = json.integer(); }),
+              required("name", [&] { one.name = records.add_text(json.text()); }),
+              optional("frequency", [&] {
+                const auto letter = json.text_if_any();
+                if (letter == "r" || letter == "c" || letter == "f")
+                  one.frequency = letter->front();
+              }));
   records.categories.push_back(one);
 }
 
-using ReadRecord = void (*)(json::object, const char*, Records&);
-using ReadPlainRecord = bool (*)(PlainJson&, Records&);
-
 /// The records of a list, or of a piece of it.
 struct RecordPart {
-  ReadRecord read_record;
-  ReadPlainRecord read_plain_record = nullptr;
+  void (*read_record)(JsonReader&, Records&);
   Records records = {};
 
   void clear() { records.clear(); }
   /// A record that cannot be read leaves nothing.
-  void read(json::object fields, const char* at) {
+  void read(JsonReader& json) {
     std::array<std::size_t, 9> sizes;
     std::size_t k = 0;
     each_array([&](const auto& array) { sizes[k++] = array.size(); }, records);
     try {
-      read_record(fields, at, records);
+      read_record(json, records);
     } catch (...) {
       k = 0;
       each_array([&](auto& array) { array.resize(sizes[k++]); }, records);
       throw;
     }
   }
-  bool read_plain(PlainJson& text) { return read_plain_record && read_plain_record(text, records); }
 };
 
 /// The sections of a file.
 struct Sections {
-  RecordPart images{read_image, read_plain_image},
-      annotations{read_annotation, read_plain_annotation}, categories{read_category};
+  RecordPart images{read_image}, annotations{read_annotation}, categories{read_category};
 
-  /// `on_list(name, value)` must iterate over each list but that of categories.
+  /// `on_list(name)` must read each list but that of categories.
   template <typename F>
-  void read(JsonText& file, F on_list) {
-    const auto list = [&](std::string_view name) {
-      return required(name, [=](json::value v) { on_list(name, v); });
-    };
-    file.read(list(kImages), list(kAnnotations), required(kCategories, [&](json::value v) {
-                read_list(file, v, kCategories, categories);
-              }));
+  void read(JsonReader& json, F on_list) {
+    json.fields(required(kImages, [&] { on_list(kImages); }),
+                required(kAnnotations, [&] { on_list(kAnnotations); }),
+                required(kCategories, [&] { read_list(json, kCategories, categories); }));
   }
 
-  static void read_list(JsonText& file, json::value value, std::string_view name,
-                        RecordPart& part) {
-    file.each_record(array(value, name), name,
-                     [&](json::object fields, const char* at) { part.read(fields, at); });
+  static void read_list(JsonReader& json, std::string_view name, RecordPart& part) {
+    json.list(name, [&] { part.read(json); });
   }
 };
 
 /// Reads the sections in the order of the file; `begins` gets the byte of each annotation.
-GatheredRecords read_in_order(JsonText& file, std::vector<std::size_t>& begins) {
+GatheredRecords read_in_order(const JsonText& file, std::vector<std::size_t>& begins,
+                              const std::function<void(const RecordFault&)>& on_fault = {}) {
   Sections all;
-  all.read(file, [&](std::string_view name, json::value v) {
-    if (name == kImages) return Sections::read_list(file, v, name, all.images);
-    file.each_record(array(v, name), name, [&](json::object fields, const char* at) {
-      all.annotations.read(fields, at);
-      begins.push_back(file.offset(at));
+  file.read('{', [&](JsonReader& json) {
+    if (on_fault) json.tolerate(on_fault);
+    all.read(json, [&](std::string_view name) {
+      if (name == kImages) return Sections::read_list(json, name, all.images);
+      json.list(name, [&] {
+        const char* at = json.at();
+        all.annotations.read(json);
+        begins.push_back(json.offset(at));
+      });
     });
   });
   GatheredRecords result(std::move(all.annotations.records));
@@ -180,14 +143,14 @@ GatheredRecords read_in_order(JsonText& file, std::vector<std::size_t>& begins) 
 }
 
 std::shared_ptr<const Dataset> parse(std::string json, const std::string& source) {
-  JsonText text(std::move(json), source);
+  const JsonText text(std::move(json), source);
   std::vector<std::size_t> begins;
   auto records = read_in_order(text, begins);
   try {
     return assemble(std::move(records), source);
   } catch (const Contradiction& problem) {
     if (problem.annotation) text.fail(begins[*problem.annotation], problem.what());
-    text.fail(problem.what());
+    throw Error(fmt::format("{}: {}", source, problem.what()));
   }
 }
 
@@ -237,22 +200,22 @@ bool read_rest(const InputFile& file, std::span<const List> lists, Sections& res
       from = list.last;
     }
     bytes += text_at(file, from, file.size() - from);
-    JsonText text(std::move(bytes), "the rest");
-    const auto tell = [&](RecordFault fault) {
-      if (brackets.contains(fault.section)) throw Error("another list");
-      for (const List& list : lists)
-        if (fault.byte > list.first) fault.byte += list.last - list.first - 1;
-      faults->push_back(std::move(fault));
-    };
-    if (faults) text.tolerate(tell);
-    rest.read(text, [&](std::string_view name, json::value section) {
-      const auto bracket = brackets.find(name);
-      if (bracket == brackets.end()) return Sections::read_list(text, section, name, rest.images);
-      const char* at = place(section);
-      if (text.offset(at) != bracket->second) throw Wrong{at, "another list"};
-      ++found;
-      text.each_record(array(section, name), name, [](json::object, const char* record) {
-        throw Wrong{record, "another list"};
+    const JsonText text(std::move(bytes), "the rest");
+    text.read('{', [&](JsonReader& json) {
+      if (faults)
+        json.tolerate([&](RecordFault fault) {
+          for (const List& list : lists)
+            if (fault.byte > list.first) fault.byte += list.last - list.first - 1;
+          faults->push_back(std::move(fault));
+        });
+      rest.read(json, [&](std::string_view name) {
+        const auto bracket = brackets.find(name);
+        if (bracket == brackets.end()) return Sections::read_list(json, name, rest.images);
+        json.next();
+        const bool is_own = json.offset(json.at()) == bracket->second;
+        json.each([&] { throw Error("another list"); });  // that was read in pieces
+        if (!is_own) throw Error("another list");
+        ++found;
       });
     });
   } catch (const Error&) {  // reported when the file is read in order
@@ -353,10 +316,8 @@ std::shared_ptr<const Dataset> read_sound_records(const fs::path& json,
   if (records) {
     for (const RecordFault& fault : faults) listener.unreadable(fault);
   } else {
-    JsonText text(read_json(json, '{'), json.string());
-    text.tolerate(listener.unreadable);
     std::vector<std::size_t> begins;
-    records = read_in_order(text, begins);
+    records = read_in_order({read_json(json, '{'), json.string()}, begins, listener.unreadable);
   }
   return assemble(std::move(*records), json.string(), listener.contradiction);
 }

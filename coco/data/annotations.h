@@ -78,7 +78,7 @@ struct Category {
 /// of the file. Const, so any thread may read.
 struct Dataset {
   std::string source;                  // the file, for messages
-  std::shared_ptr<const void> memory;  // where the arrays lie: vectors or a mapped file
+  std::shared_ptr<const void> memory;  // owns the arrays: vectors or a mapped file
   std::span<const Image> images;
   std::span<const Annotation> annotations;
   std::span<const Category> categories;
@@ -117,7 +117,7 @@ struct Dataset {
 /// Error with the reason and place (byte, line, the annotation's id): no JSON, truncated, missing
 /// section or field, wrong type, duplicate id, an annotation of an unknown image or category,
 /// polygon of odd or < 6 numbers, RLE that does not fill its image, non-finite or negative box,
-/// keypoints that are no triples. An image without `file_name` has the end of its `coco_url`.
+/// keypoints that are not triples. An image without `file_name` has the end of its `coco_url`.
 std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json);
 
 /// The same from JSON text, by the calling thread; `source` names it in messages.

@@ -79,7 +79,7 @@ class Detections {
     return std::span(keypoints_).subspan(begin, keypoint_ends_[one.keypoints] - begin);
   }
 
-  /// Appends others, in their order; the first reserve for so many `times` as many, and a few more.
+  /// Appends others, in their order; the first call reserves room for about `times` as many.
   void append(const Detections& others, std::size_t times = 1);
   /// All of them for `append_partial` on machines of the same byte order.
   std::string partial() const;

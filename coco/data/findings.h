@@ -43,7 +43,7 @@ struct Finding {
 /// of the whole, so they do not depend on the number of threads. Not thread-safe.
 class Findings {
  public:
-  /// Keeps so many examples of each kind.
+  /// Keeps up to `max_examples` of each kind.
   explicit Findings(std::size_t max_examples) : max_examples_(max_examples) {}
 
   void add(const FindingKind& kind, FindingExample example);

@@ -5,37 +5,33 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "millrace/base/errors.h"
+#include "millrace/base/word_wrap.h"
 
 namespace millrace::coco {
 namespace {
 
-[[noreturn]] void wrong(json::value value, std::string_view field, std::string_view what) {
-  throw Wrong{place(value), fmt::format("'{}' is not {}", field, what)};
-}
+constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::string_view kUnexpected = "not JSON of the expected form: ";
+constexpr const char* kObjectBegins = "an object, '{', must begin here";
+constexpr const char* kArrayBegins = "an array of objects, '[', must begin here";
 
-/// The first byte that is no UTF-8.
+/// The first byte that is not UTF-8, or the size of the text.
 std::size_t first_fault_of_utf8(std::string_view text) {
-  const auto sound = [&](std::size_t begin, std::size_t count) {
-    return begin + count <= text.size() && simdjson::validate_utf8(text.data() + begin, count);
-  };
   std::size_t at = 0;
-  for (const std::size_t most : {std::size_t{1} << 20, std::size_t{4}})  // blocks, characters
-    for (std::size_t step = most; step + 4 > most && step > 0;) {  // a character has 1 to 4 bytes
-      if (sound(at, step))
-        at += step, step = most;
-      else
-        --step;
-    }
+  while (at < text.size()) {
+    const auto length = utf8_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
   return at;
 }
 
 /// Throws Error unless the first bytes of a file are of the expected form: see `open_json`.
 void expect_opening(std::string_view head, std::string_view source, char opening) {
-  constexpr std::string_view kSpace = " \t\r\n";
   const auto refuse = [&](std::size_t byte, std::string_view why) {
-    throw Error(fmt::format("{}: byte {}: not JSON of the expected form: {}", source, byte, why));
+    throw Error(fmt::format("{}: byte {}: {}{}", source, byte, kUnexpected, why));
   };
   if (head.starts_with("\xef\xbb\xbf"))
     refuse(0, "a byte order mark; save the file as UTF-8 without one");
@@ -44,16 +40,152 @@ void expect_opening(std::string_view head, std::string_view source, char opening
   const auto first = head.find_first_not_of(kSpace);
   if (first == head.npos) return;  // the reader says that there is nothing, or that it ends
   const bool object = opening == '{';
-  if (head[first] != opening)
-    refuse(first, object ? "an object, '{', must begin here"
-                         : "an array of objects, '[', must begin here");
+  if (head[first] != opening) refuse(first, object ? kObjectBegins : kArrayBegins);
   const auto second = head.find_first_not_of(kSpace, first + 1);
   if (second == head.npos) return;
   if (object ? head[second] != '"' && head[second] != '}' : head[second] == '[')
-    refuse(second, object ? "a name in quotes must begin here" : "an object, '{', must begin here");
+    refuse(second, object ? "a name in quotes must begin here" : kObjectBegins);
 }
 
 }  // namespace
+
+std::string record_name(std::string_view section, std::size_t index,
+                        std::optional<std::int64_t> id) {
+  return fmt::format("{}[{}]", section, index) + (id ? fmt::format(" (id {})", *id) : "");
+}
+
+std::int64_t JsonReader::unusual_integer() {
+  const char* at = at_;
+  double real = 0;
+  if (!PlainNumber::read(at, real)) wrong("an integer");
+  const char* const begin = std::exchange(at_, at);
+  std::int64_t exact = 0;
+  if (const auto [end, fault] = std::from_chars(begin, at, exact);
+      fault == std::errc() && end == at)
+    return exact;
+  at_ = begin;
+  constexpr double kExact = 9007199254740992.;  // 2^53: up to here doubles are exact
+  if (real != std::floor(real) || std::abs(real) > kExact) wrong("an integer below 2^63");
+  at_ = at;
+  return static_cast<std::int64_t>(real);
+}
+
+std::string_view JsonReader::unusual_text(const char* begin) {
+  skip_unusual_text(begin);
+  const std::string_view quoted(begin, at_);
+  if (quoted.find('\\') == quoted.npos) return quoted.substr(1, quoted.size() - 2);
+  const auto parsed = nlohmann::json::parse(quoted, nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_discarded()) {
+    at_ = begin;
+    wrong("a string");
+  }
+  spare_ = parsed.get<std::string>();
+  return spare_;
+}
+
+void JsonReader::skip_unusual_text(const char* begin) {
+  for (; *at_ != '"'; ++at_) {
+    if (*at_ == '\\') ++at_;
+    if (at_ >= end_ || (*at_ >= '\0' && *at_ < ' '))
+      broken(std::min(at_, end_), "a text must not have control characters");
+  }
+  ++at_;
+  const std::string_view quoted(begin, at_);
+  if (const auto fault = first_fault_of_utf8(quoted); fault < quoted.size())
+    broken(begin + fault, "a text must be UTF-8");
+}
+
+std::string_view JsonReader::counts() {
+  if (next() != '"') wrong("a string");
+  const char* begin = at_ + 1;
+  const auto find = [](const char* from, char c, const char* end) {
+    const auto* at = std::memchr(from, c, static_cast<std::size_t>(end - from));
+    return at ? static_cast<const char*>(at) : end;
+  };
+  const char* const close = find(begin, '"', end_);
+  const char* escape = find(begin, '\\', close);
+  if (close == end_) return text();
+  if (escape == close) {
+    at_ = close + 1;
+    return {begin, close};
+  }
+  spare_.clear();
+  for (; escape != close; escape = find(begin, '\\', close)) {
+    if (escape[1] != '\\') return text();
+    spare_.append(begin, escape + 1);
+    begin = escape + 2;
+  }
+  spare_.append(begin, close);
+  at_ = close + 1;
+  return spare_;
+}
+
+void JsonReader::skip() {
+  constexpr std::string_view kStructure = ",:[]{}\"";
+  int depth = 0;
+  do {
+    const char c = next();
+    if (c == '"') {
+      skip_text();
+    } else if (c == '[' || c == '{') {
+      ++depth;
+      ++at_;
+    } else if (depth > 0 && kStructure.find(c) != kStructure.npos) {
+      if (c == ']' || c == '}') --depth;
+      ++at_;
+    } else {
+      const char* const begin = at_;
+      while (*at_ > ' ' && kStructure.find(*at_) == kStructure.npos) ++at_;
+      if (at_ == begin) broken(at_, "a value is missing here");
+    }
+  } while (depth > 0);
+}
+
+void JsonReader::wrong(std::string_view what) const {
+  if (at_ == end_) fail(at_, "");
+  throw Wrong{at_, fmt::format("'{}' is not {}", field_, what), field_};
+}
+
+void JsonReader::wrong_count(const char* at, std::size_t count, std::size_t needed) const {
+  throw Wrong{at, fmt::format("'{}' has {} numbers, not {}", field_, count, needed), field_};
+}
+
+void JsonReader::fail(const char* at, const std::string& why) const {
+  throw Broken(at, at == end_ ? "the JSON ends early; the file is truncated" : why);
+}
+
+void JsonReader::broken(const char* at, std::string_view why) const {
+  fail(at, fmt::format("{}{}", kUnexpected, why));
+}
+
+void JsonReader::missing(char c) const {
+  broken(at_, fmt::format("{}'{}' is missing here", c == ':' ? "" : "',' or ", c));
+}
+
+void JsonReader::missing_field(const char* at, std::string_view name) {
+  throw Wrong{at, fmt::format("'{}' is missing", name)};
+}
+
+void JsonReader::no_record(std::string_view section, std::size_t index) const {
+  fail(at_, record_name(section, index) + " is not an object");
+}
+
+void JsonReader::report(const Wrong& wrong, std::string_view section, std::size_t index,
+                        const char* begin) {
+  const auto field = wrong.field.empty() ? field_ : wrong.field;
+  std::optional<std::int64_t> id;
+  try {
+    JsonReader again(begin, end_);
+    again.fields(optional("id", [&] { id = again.integer(); }));
+  } catch (const Wrong&) {
+  } catch (const Broken&) {
+  }
+  if (!on_fault_)
+    throw Broken(wrong.at, fmt::format("{}: {}", record_name(section, index, id), wrong.why));
+  on_fault_({section, index, id, offset(wrong.at), field, wrong.why});
+  at_ = begin;
+  skip();
+}
 
 InputFile open_json(const std::filesystem::path& file, char opening) {
   InputFile opened(file);
@@ -66,133 +198,38 @@ InputFile open_json(const std::filesystem::path& file, char opening) {
 std::string read_json(const std::filesystem::path& file, char opening) {
   return read_file(
       file, {.most = kMostText,
-             .spare = simdjson::SIMDJSON_PADDING,
+             .spare = JsonReader::kPadding,
              .look = [&](std::string_view head) { expect_opening(head, file.string(), opening); },
              .pipes = Pipes::taken});
 }
 
-std::string record_name(std::string_view section, std::size_t index,
-                        std::optional<std::int64_t> id) {
-  return fmt::format("{}[{}]", section, index) + (id ? fmt::format(" (id {})", *id) : "");
-}
-
-const char* place(json::value value) { return value.raw_json_token().data(); }
-
-std::int64_t integer(json::value value, std::string_view field) {
-  std::int64_t plain = 0;
-  if (value.get_int64().get(plain) == simdjson::SUCCESS) return plain;
-  json::number read;
-  if (value.get_number().get(read) != simdjson::SUCCESS) wrong(value, field, "an integer");
-  if (read.is_int64()) return read.get_int64();
-  constexpr double kExact = 9007199254740992.;  // 2^53: up to here doubles are exact
-  const double real = read.as_double();
-  if (read.is_uint64() || real != std::floor(real) || std::abs(real) > kExact)
-    wrong(value, field, "an integer below 2^63");
-  return static_cast<std::int64_t>(real);
-}
-
-double number(json::value value, std::string_view field) {
-  double read = 0;
-  if (!read_number(value, read)) wrong(value, field, "a finite number");
-  return read;
-}
-
-double long_number(std::string_view text, double read) {
-  std::from_chars(text.data(), text.data() + text.size(), read);  // keeps it if out of range
-  return read;
-}
-
-std::string_view text(json::value value, std::string_view field) {
-  std::string_view read;
-  if (value.get_string().get(read) != simdjson::SUCCESS) wrong(value, field, "a string");
-  return read;
-}
-
-json::array array(json::value value, std::string_view field) {
-  json::array read;
-  const auto code = value.get_array().get(read);
-  if (code == simdjson::INCORRECT_TYPE) wrong(value, field, "an array");
-  if (code != simdjson::SUCCESS) throw simdjson::simdjson_error(code);
-  return read;
-}
-
-bool flag(json::value value, std::string_view field) {
-  bool read = false;
-  if (value.get_bool().get(read) == simdjson::SUCCESS) return read;
-  return number(value, field) != 0;
-}
-
-bool numbers_if_any(json::value value, std::string_view field, std::span<double> out) {
-  const char* at = place(value);
-  std::size_t count = 0;
-  for (json::value item : array(value, field)) {
-    double read = 0;
-    if (!read_number(item, read)) wrong(item, field, "a finite number");
-    if (count < out.size()) out[count] = read;
-    ++count;
-  }
-  if (count != out.size() && count != 0)
-    throw Wrong{at, fmt::format("'{}' has {} numbers, not {}", field, count, out.size())};
-  return count > 0;
-}
-
-void numbers(json::value value, std::string_view field, std::span<double> out) {
-  const char* at = place(value);
-  if (!numbers_if_any(value, field, out))
-    throw Wrong{at, fmt::format("'{}' is empty; it needs {} numbers", field, out.size())};
-}
-
 JsonText::JsonText(std::string text, std::string source)
-    : text_(std::move(text)), source_(std::move(source)) {
-  begin();
+    : size_(text.size()), text_(std::move(text)), source_(std::move(source)) {
+  text_.append(JsonReader::kPadding, '\0');
 }
 
-void JsonText::begin() {
-  document_ = {};  // it refers to the parser's memory, which may move
-  if (text_.find_first_not_of(" \t\r\n") == std::string::npos) fail("the file is empty");
-  text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
-  const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
-  if (const auto code = parser_.iterate(view).get(document_)) fail_json(code);
+JsonReader JsonText::begin(char opening) const {
+  JsonReader reader(text_.data(), text_.data() + size_);
+  const bool object = opening == '{';
+  if (reader.is_at_end()) throw Error(source_ + ": the file is empty");
+  if (reader.next() != opening)
+    throw Broken(reader.at(),
+                 fmt::format("{}{}", kUnexpected, object ? kObjectBegins : kArrayBegins));
+  const auto text = std::string_view(text_).substr(0, size_);
+  if (text[text.find_last_not_of(kSpace)] != (object ? '}' : ']'))
+    throw Broken(text_.data() + size_, "the JSON ends early; the file is truncated");
+  return reader;
 }
 
-void JsonText::fail(const char* at, const std::string& why) const { fail(offset(at), why); }
+void JsonText::refuse(const char* at, const std::string& why) const {
+  const auto fault = first_fault_of_utf8(std::string_view(text_).substr(0, size_));
+  if (fault < size_) fail(fault, "not JSON: the text is not UTF-8");
+  fail(static_cast<std::size_t>(at - text_.data()), why);
+}
 
 void JsonText::fail(std::size_t byte, const std::string& why) const {
-  byte = std::min(byte, text_.size());
-  const auto end = text_.begin() + static_cast<std::ptrdiff_t>(byte);
-  const auto line = std::count(text_.begin(), end, '\n') + 1;
-  fail(fmt::format("line {}, byte {}: {}", line, byte, why));
-}
-
-void JsonText::fail(const std::string& why) const { throw Error(source_ + ": " + why); }
-
-void JsonText::fail_json(simdjson::error_code code) {
-  switch (code) {
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
-    case simdjson::UNCLOSED_STRING:
-      fail(text_.size(), "the JSON ends early; the file is truncated");
-    case simdjson::UTF8_ERROR:
-      fail(first_fault_of_utf8(text_), "not JSON: the text is not UTF-8");
-    case simdjson::CAPACITY:
-      fail("the file is too large: 4 GiB is the limit");
-    case simdjson::MEMALLOC:
-      fail("not enough memory to read the file");
-    default:
-      fail(here(), fmt::format("not JSON of the expected form: {}", simdjson::error_message(code)));
-  }
-}
-
-const char* JsonText::here() {
-  const char* at = nullptr;
-  if (document_.is_alive() && document_.current_location().get(at) == simdjson::SUCCESS) return at;
-  return text_.data() + text_.size();
-}
-
-std::optional<std::int64_t> JsonText::id_of(json::object& record) {
-  std::int64_t id = 0;
-  const bool known = record.reset().error() == simdjson::SUCCESS &&
-                     record.find_field_unordered("id").get_int64().get(id) == simdjson::SUCCESS;
-  return known ? std::optional(id) : std::nullopt;
+  const auto line = std::ranges::count(std::string_view(text_).substr(0, byte), '\n') + 1;
+  throw Error(fmt::format("{}: line {}, byte {}: {}", source_, line, byte, why));
 }
 
 }  // namespace millrace::coco

@@ -18,7 +18,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/coco/data/json.h"
-#include "millrace/coco/data/plain_json.h"
 
 namespace millrace::coco {
 
@@ -27,48 +26,43 @@ struct ByteRange {
 };
 
 /// Cuts what follows `begin` between records, about every `piece_bytes`. Where records begin is a
-/// guess ("}, {"). Nothing if pieces would be too large.
+/// guess ("}, {"). Empty if pieces would be too large.
 std::vector<ByteRange> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes);
 
-/// Up to so many bytes from `begin` on.
+/// Up to `count` bytes from `begin` on.
 std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t count);
 
 /// Position of the next character that is not white space.
 std::size_t skip_space(std::string_view text, std::size_t at);
 
-/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()`,
-/// `read_plain(PlainJson&)`, which gives false or throws for a record that is not plain, and
-/// `read(json::object, const char* begin)`, which may throw Wrong, for the pieces that have such.
+/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()` and
+/// `read(JsonReader&)`, which may throw Wrong.
 template <typename Part>
 class ListPiece {
  public:
   /// A tolerant one reads on after a record that is wrong; else the piece is not whole.
   ListPiece(const InputFile& file, std::string_view section, Part new_part, bool tolerant)
-      : part(std::move(new_part)), file_(file), section_(section) {
-    if (tolerant) text_.tolerate([this](RecordFault fault) { faults.push_back(std::move(fault)); });
-  }
-  ListPiece(const ListPiece&) = delete;
+      : part(std::move(new_part)), file_(file), section_(section), tolerant_(tolerant) {}
 
   void read(ByteRange range) {
-    begin();
-    const std::size_t count = range.end - range.begin;
+    part.clear();
+    last.reset();
+    faults.clear();
+    records = 0;
     try {
-      bytes_.resize(count + PlainJson::kPadding);
+      const std::size_t count = range.end - range.begin;
+      bytes_.resize(count + JsonReader::kPadding);
       file_.read(range.begin, std::span(bytes_).first(count));
       std::ranges::fill(std::span(bytes_).subspan(count), '\0');
-      whole = true;
-      if (read_plain(range)) return;
-      begin();
-      text_.replace([&](std::string& text) {
-        text.assign(1, '[').append(bytes_.data(), count).append(1, ']');
-      });
-      const std::size_t end =
-          text_.each_record_of_prefix(section_, [&](json::object fields, const char* at) {
-            ++records;
-            part.read(fields, at);
-          });
-      if (end <= count) last = range.begin + end - 1;
-      for (RecordFault& fault : faults) fault.byte += range.begin - 1;
+      JsonReader text(bytes_.data(), bytes_.data() + count);
+      if (tolerant_)
+        text.tolerate([&](RecordFault fault) {
+          fault.byte += range.begin;
+          faults.push_back(std::move(fault));
+        });
+      if (text.next() != ']') records = text.records(section_, [&] { part.read(text); });
+      if (text.take(']')) last = range.begin + text.offset(text.at()) - 1;
+      whole = last || text.is_at_end();
     } catch (const Error&) {  // reported when the file is read in order
       whole = false;
     }
@@ -81,43 +75,17 @@ class ListPiece {
   std::vector<RecordFault> faults;  // counted from the first record of the piece
 
  private:
-  void begin() {
-    part.clear();
-    last.reset();
-    faults.clear();
-    records = 0;
-  }
-
-  /// False where the bytes are not plain, and then nothing is known of them.
-  bool read_plain(ByteRange range) {
-    const char* const end = bytes_.data() + (range.end - range.begin);
-    PlainJson text(bytes_.data(), end);
-    try {
-      do {
-        if (!part.read_plain(text)) return false;
-        ++records;
-      } while (text.take(','));
-    } catch (const Error&) {
-      return false;
-    } catch (const Wrong&) {
-      return false;
-    }
-    if (text.take(']'))
-      last = range.begin + static_cast<std::size_t>(text.at() - bytes_.data()) - 1;
-    return last || (text.next() == '\0' && text.at() == end);
-  }
-
   const InputFile& file_;
   const std::string_view section_;
+  const bool tolerant_;
   std::vector<char> bytes_;
-  JsonText text_{"a piece"};
 };
 
 /// Reads the list `section` whose '[' is at byte `first`. Each piece goes to a `Part` of its own,
 /// and these to `append(Part&, pieces)` in the order of the file, one at a time. Returns the byte
-/// of the closing ']'; nothing if a guess failed or anything is wrong. No guess is trusted: only a
+/// of the closing ']'; nullopt if a guess failed or anything is wrong. No guess is trusted: only a
 /// piece that is a list of whole records proves that the next one begins at a record. With `faults`
-/// records that cannot be read are left out and told there.
+/// records that cannot be read are left out and reported there.
 template <typename Part, typename Append>
 std::optional<std::uint64_t> read_list(const InputFile& file, std::string_view section,
                                        std::uint64_t first, std::size_t piece_bytes,

@@ -14,7 +14,7 @@ namespace millrace::coco {
 class PlainNumber {
  public:
   /// Reads a finite number, correctly rounded, and moves `at` past it; false where there is none.
-  /// REQUIRES: eight bytes after the text, which are no digits.
+  /// REQUIRES: eight bytes after the text, which are not digits.
   [[gnu::always_inline]] static bool read(const char*& at, double& to) {
     const bool negative = *at == '-';
     at += negative;
@@ -53,7 +53,7 @@ class PlainNumber {
     if constexpr (std::endian::native == std::endian::big) bytes = __builtin_bswap64(bytes);
     return bytes ^ (kOnes * '0');
   }
-  /// The highest bit of each that is no digit.
+  /// The highest bit of each that is not a digit.
   static std::uint64_t others(std::uint64_t eight) {
     return (((eight & (kOnes * 0x7f)) + kOnes * (0x80 - 10)) | eight) & (kOnes * 0x80);
   }
@@ -106,13 +106,18 @@ class PlainNumber {
       to = rounded(value, decimals, negative);
       return true;
     }
+    bool is_below_one = *first == '0';
     if (has_exponent) {
-      ++at;
+      is_below_one = *++at == '-';
       at += *at == '-' || *at == '+';
       if (digits(at, value) == 0) return false;
     }
     const auto [end, fault] = std::from_chars(first - negative, at, to);
-    return fault == std::errc() && end == at && std::isfinite(to);
+    if (fault == std::errc::result_out_of_range && is_below_one)
+      to = negative ? -0.0 : 0.0;
+    else if (fault != std::errc())
+      return false;
+    return end == at && std::isfinite(to);
   }
 };
 

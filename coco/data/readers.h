@@ -45,9 +45,9 @@ void tell_first_fault(const InputFile& file, const std::string& source,
                       const std::optional<Spill>& spill = {});
 
 /// Reads images and annotations, or results, in pieces (see `read_list`), so that no text is held
-/// for long. Nothing if that fails: then reading the file in order gives the records or the error.
+/// for long. nullopt if that fails: then reading the file in order gives the records or the error.
 /// The same for any size of pieces and number of threads. With `faults` records that cannot be read
-/// are left out and told there, in the order of the file.
+/// are left out and reported there, in the order of the file.
 std::optional<GatheredRecords> read_pieces(const InputFile& file, std::size_t piece_bytes,
                                            const std::optional<Spill>& spill = {},
                                            std::vector<RecordFault>* faults = nullptr);

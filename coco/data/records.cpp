@@ -51,7 +51,7 @@ void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_
   }
 }
 
-/// Why an annotation does not fit its image or category; nothing if it does.
+/// Why an annotation does not fit its image or category; nullopt if it does.
 std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, const Image* image,
                                                       const Dataset& data) {
   if (!image) return {{Clash::no_image, fmt::format("there is no image with id {}", one.image_id)}};

@@ -74,7 +74,7 @@ struct GatheredRecords {
   explicit GatheredRecords(const std::optional<Spill>& where = {});
   explicit GatheredRecords(Records records);
 
-  /// Room for so many parts like this, and a little more: arrays that grow are copied each time.
+  /// Reserves room for `parts` parts like this and a few more, as growing arrays are copied.
   void reserve(const Records& part, std::size_t parts);
   /// Appends a part, whose references then count from the beginning of these.
   void append(Records& part);

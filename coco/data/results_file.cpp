@@ -22,60 +22,31 @@ class DetectionReader {
 
   void clear() { detections.clear(); }
 
-  void read(json::object fields, const char* at) {
+  void read(JsonReader& json) {
     Detections::Record one;
+    const char* at = json.at();
     shape_.counts = {};
     shape_.polygons.clear();
     keypoints_.clear();
-    read_fields(fields, at, required("image_id", one.image_id),
-                required("category_id", one.category_id),
-                required("score", [&](json::value v) { one.score = number(v, "score"); }),
-                optional("bbox", [&](json::value v) { one.has_bbox = read_box(v, one.bbox); }),
-                optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }),
-                optional("keypoints", [&](json::value v) { read_keypoints(v, keypoints_); }));
+    json.fields(required("image_id", [&] { one.image_id = json.integer(); }),
+                required("category_id", [&] { one.category_id = json.integer(); }),
+                required("score", [&] { one.score = json.number(); }),
+                optional("bbox", [&] { one.has_bbox = read_box(json, one.bbox); }),
+                optional("segmentation", [&] { read_segmentation(json, shape_); }),
+                optional("keypoints", [&] { read_keypoints(json, keypoints_); }));
     if (!shape_.polygons.empty()) rasterize(one.image_id);
-    if (!has_any(one))
+    if (!one.has_bbox && shape_.counts.empty() && keypoints_.empty())
       throw Wrong{at, "neither 'bbox' nor 'segmentation' nor 'keypoints' is there"};
+    if (shape_.counts.empty()) return detections.add(one, keypoints_);
     try {
-      add(one);
+      detections.add(one, shape_.counts, shape_.height, shape_.width, keypoints_);
     } catch (const Error& problem) {
       throw Wrong{shape_.at, problem.what()};
     }
   }
 
-  /// The same for one that begins where `text` is; false where it is not plain or not sound.
-  bool read_plain(PlainJson& text) {
-    Detections::Record one;
-    std::uint16_t count = 0;  // of keypoints
-    shape_.counts = {};
-    keypoints_.clear();
-    const bool read = text.fields(
-        required("image_id", [&] { return text.integer(one.image_id); }),
-        required("category_id", [&] { return text.integer(one.category_id); }),
-        required("score", [&] { return text.number(one.score); }),
-        optional("bbox", [&] { return one.has_bbox = read_plain_box(text, one.bbox); }),
-        optional("segmentation", [&] { return read_plain_segmentation(text, shape_); }),
-        optional("keypoints", [&] { return read_plain_keypoints(text, keypoints_, count); }));
-    if (!read || !has_any(one)) return false;
-    add(one);
-    return true;
-  }
-
  private:
-  /// Of box, mask and keypoints.
-  bool has_any(const Detections::Record& one) const {
-    return one.has_bbox || !shape_.counts.empty() || !keypoints_.empty();
-  }
-
-  /// Throws Error for counts that are none.
-  void add(const Detections::Record& one) {
-    if (shape_.counts.empty())
-      detections.add(one, keypoints_);
-    else
-      detections.add(one, shape_.counts, shape_.height, shape_.width, keypoints_);
-  }
-
-  /// Polygons say nothing of the image's size.
+  /// Makes polygons a mask of their image's size, which they do not have.
   void rasterize(std::int64_t image_id) {
     const Image* image = images_ ? images_->find_image(image_id) : nullptr;
     if (!image)
@@ -125,10 +96,11 @@ Detections read_detections(const std::filesystem::path& json, const Dataset* ima
   if (is_worth_pieces(json))
     if (auto detections = read_result_pieces(open_json(json, '['), kPieceBytes, images))
       return std::move(*detections);
-  JsonText text(read_json(json, '['), json.string());
+  const JsonText text(read_json(json, '['), json.string());
   DetectionReader reader(images);
-  text.each_record("detections",
-                   [&](json::object fields, const char* at) { reader.read(fields, at); });
+  text.read('[', [&](JsonReader& document) {
+    document.list("detections", [&] { reader.read(document); });
+  });
   return std::move(reader.detections);
 }
 

@@ -10,26 +10,22 @@
 namespace millrace::coco {
 namespace {
 
-ShapeRef read_polygons(json::array parts, Records& records) {
+ShapeRef read_polygons(JsonReader& json, Records& records) {
   ShapeRef shape{records.polygon_ends.size(), 0, ShapeKind::polygons};
-  for (json::value part : parts) {
-    const auto field = [&] { return fmt::format("polygon {}", shape.count); };
-    const char* at = place(part);
-    if (*at != '[') throw Wrong{at, fmt::format("'{}' is not an array", field())};
+  json.each([&] {
+    const auto name = [&] { return fmt::format("polygon {}", shape.count); };
+    if (json.next() != '[') throw Wrong{json.at(), fmt::format("'{}' is not an array", name())};
+    const char* at = json.at();
     const std::size_t begin = records.coordinates.size();
-    for (json::value coordinate : part.get_array()) {
-      double read = 0;
-      if (!read_number(coordinate, read))
-        throw Wrong{place(coordinate), fmt::format("'{}' holds no finite number here", field())};
-      records.coordinates.push_back(read);
-    }
+    if (!json.numbers(records.coordinates))
+      throw Wrong{json.at(), fmt::format("'{}' holds no finite number here", name())};
     const std::size_t count = records.coordinates.size() - begin;
     if (count < 6 || count % 2 == 1)
       throw Wrong{at, fmt::format("{} has {} numbers; three or more points as x y are needed",
-                                  field(), count)};
+                                  name(), count)};
     records.polygon_ends.push_back(records.coordinates.size());
     ++shape.count;
-  }
+  });
   return shape.count > 0 ? shape : ShapeRef{};
 }
 
@@ -62,23 +58,23 @@ struct RleFields {
   std::optional<std::string_view> compressed;
   std::vector<std::int64_t> runs;
 
-  RleFields() = default;
-  RleFields(json::object fields, const char* at) : counts_at(at) {
+  explicit RleFields(JsonReader& json) : counts_at(json.at()) {
     double size[2] = {-1, -1};
-    const char* size_at = at;
-    read_fields(fields, at,
-                required("size",
-                         [&](json::value value) {
-                           size_at = place(value);
-                           numbers(value, "size", size);
+    const char* size_at = counts_at;
+    json.fields(required("size",
+                         [&] {
+                           json.next();
+                           size_at = json.at();
+                           if (!json.numbers_if_any(size))
+                             throw Wrong{size_at, "'size' is empty; it needs 2 numbers"};
                          }),
-                required("counts", [&](json::value value) {
-                  counts_at = place(value);
-                  if (*counts_at == '"')
-                    compressed = text(value, "counts");
+                required("counts", [&] {
+                  const char first = json.next();
+                  counts_at = json.at();
+                  if (first == '"')
+                    compressed = json.counts();
                   else
-                    for (json::value run : array(value, "counts"))
-                      runs.push_back(integer(run, "counts"));
+                    json.each([&] { runs.push_back(json.integer()); });
                 }));
     height = side(size[0], size_at), width = side(size[1], size_at);
   }
@@ -93,31 +89,9 @@ struct RleFields {
   }
 };
 
-/// Compressed counts lie in the text or in `spare`.
-bool read_plain_runs(PlainJson& text, RleFields& to, std::string& spare) {
-  std::int64_t height = 0, width = 0;
-  const bool read =
-      text.fields(required("size",
-                           [&] {
-                             return text.take('[') && text.integer(height) && text.take(',') &&
-                                    text.integer(width) && text.take(']');
-                           }),
-                  required("counts", [&] {
-                    if (text.next() == '"') {
-                      to.compressed.emplace();
-                      return text.counts(*to.compressed, spare);
-                    }
-                    return text.each([&] { return text.integer(to.runs.emplace_back()); });
-                  }));
-  const auto is_side = [](std::int64_t side) { return side >= 0 && side <= UINT32_MAX; };
-  to.height = static_cast<std::uint32_t>(height), to.width = static_cast<std::uint32_t>(width);
-  return read && is_side(height) && is_side(width);
-}
-
-void expect_null(json::value value) {
-  const char* at = place(value);
-  if (*at != 'n' || !value.is_null())
-    throw Wrong{at, "'segmentation' is neither polygons nor run lengths"};
+void expect_null(JsonReader& json) {
+  if (!json.take_null())
+    throw Wrong{json.at(), "'segmentation' is neither polygons nor run lengths"};
 }
 
 double polygon_area(std::span<const double> polygon) {
@@ -129,23 +103,20 @@ double polygon_area(std::span<const double> polygon) {
 
 }  // namespace
 
-bool read_box(json::value value, std::span<double, 4> box) {
-  const char* at = place(value);
-  const bool any = numbers_if_any(value, "bbox", box);
+bool read_box(JsonReader& json, std::span<double, 4> box) {
+  json.next();
+  const char* at = json.at();
+  const bool any = json.numbers_if_any(box);
   if (any && (box[2] < 0 || box[3] < 0))
     throw Wrong{at, fmt::format("'bbox' has a negative size: {} x {}", box[2], box[3])};
   return any;
 }
 
-std::uint16_t read_keypoints(json::value value, std::vector<double>& to) {
-  const char* at = place(value);
-  if (*at == 'n' && value.is_null()) return 0;
+std::uint16_t read_keypoints(JsonReader& json, std::vector<double>& to) {
+  if (json.take_null()) return 0;
+  const char* at = json.at();
   const std::size_t begin = to.size();
-  for (json::value item : array(value, "keypoints")) {
-    double read = 0;
-    if (!read_number(item, read)) read = number(item, "keypoints");  // says what is wrong
-    to.push_back(read);
-  }
+  if (!json.numbers(to)) json.wrong("a finite number");
   const std::size_t count = to.size() - begin;
   if (count % 3 != 0 || count / 3 > UINT16_MAX)
     throw Wrong{at, fmt::format("'keypoints' has {} numbers; they are x y v of up to {} points",
@@ -153,78 +124,36 @@ std::uint16_t read_keypoints(json::value value, std::vector<double>& to) {
   return static_cast<std::uint16_t>(count / 3);
 }
 
-ShapeRef read_segmentation(json::value value, Records& records) {
-  const char* at = place(value);
-  if (*at == '[') return read_polygons(value.get_array(), records);
-  if (*at == '{') return records.add_mask(RleFields(value.get_object(), at).mask());
-  expect_null(value);
+ShapeRef read_segmentation(JsonReader& json, Records& records) {
+  const char first = json.next();
+  if (first == '[') return read_polygons(json, records);
+  if (first == '{') return records.add_mask(RleFields(json).mask());
+  expect_null(json);
   return {};
 }
 
-void read_segmentation(json::value value, DetectionShape& shape) {
-  shape.at = place(value);
+void read_segmentation(JsonReader& json, DetectionShape& shape) {
+  const char first = json.next();
+  shape.at = json.at();
   shape.counts = {};
   shape.polygons.clear();
-  if (*shape.at == '{') {
-    const RleFields fields(value.get_object(), shape.at);
+  if (first == '{') {
+    const RleFields fields(json);
     shape.at = fields.counts_at;
     shape.height = fields.height, shape.width = fields.width;
     if (!fields.compressed) shape.encoded = encode_counts(fields.mask());
     shape.counts = fields.compressed.value_or(shape.encoded);
-  } else if (*shape.at == '[') {
+  } else if (first == '[') {
     Records aside;
-    read_polygons(value.get_array(), aside);
+    read_polygons(json, aside);
     for (std::size_t begin = 0; const std::size_t end : aside.polygon_ends) {
       shape.polygons.emplace_back(aside.coordinates.begin() + static_cast<std::ptrdiff_t>(begin),
                                   aside.coordinates.begin() + static_cast<std::ptrdiff_t>(end));
       begin = end;
     }
   } else {
-    expect_null(value);
+    expect_null(json);
   }
-}
-
-bool read_plain_box(PlainJson& text, std::span<double, 4> box) {
-  return text.numbers(box) && box[2] >= 0 && box[3] >= 0;
-}
-
-bool read_plain_keypoints(PlainJson& text, std::vector<double>& to, std::uint16_t& count) {
-  const std::size_t begin = to.size();
-  if (!text.numbers(to)) return false;
-  const std::size_t numbers = to.size() - begin;
-  count = static_cast<std::uint16_t>(numbers / 3);
-  return numbers % 3 == 0 && numbers / 3 <= UINT16_MAX;
-}
-
-bool read_plain_segmentation(PlainJson& text, Records& records, ShapeRef& shape) {
-  const char first = text.next();
-  if (first == 'n') return text.take("null");
-  if (first == '{') {
-    RleFields fields;
-    std::string spare;
-    if (!read_plain_runs(text, fields, spare)) return false;
-    shape = records.add_mask(fields.mask());
-    return true;
-  }
-  ShapeRef polygons{records.polygon_ends.size(), 0, ShapeKind::polygons};
-  const bool read = text.each([&] {
-    const std::size_t begin = records.coordinates.size();
-    if (!text.numbers(records.coordinates)) return false;
-    const std::size_t count = records.coordinates.size() - begin;
-    records.polygon_ends.push_back(records.coordinates.size());
-    ++polygons.count;
-    return count >= 6 && count % 2 == 0;
-  });
-  if (polygons.count > 0) shape = polygons;
-  return read;
-}
-
-bool read_plain_segmentation(PlainJson& text, DetectionShape& shape) {
-  RleFields fields;
-  if (!read_plain_runs(text, fields, shape.encoded) || !fields.compressed) return false;
-  shape.height = fields.height, shape.width = fields.width;
-  shape.counts = *fields.compressed;
-  return true;
 }
 
 double shape_area(const Segmentation& shape) {

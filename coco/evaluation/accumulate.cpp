@@ -237,8 +237,8 @@ class Accumulator {
 
 }  // namespace
 
-Evaluation evaluation_of(const EvaluateOptions& options, TableCategories categories,
-                         const Matches& matches) {
+Evaluation accumulate(const Plan& plan, const Matches& matches) {
+  const EvaluateOptions& options = plan.options;
   Evaluation result;
   result.iou = options.iou;
   result.federated = options.federated;
@@ -249,15 +249,17 @@ Evaluation evaluation_of(const EvaluateOptions& options, TableCategories categor
   result.area_ranges = options.area_ranges;
   result.unknown_images = matches.unknown_images;
   result.unknown_categories = matches.unknown_categories;
-  result.category_ids = std::move(categories.ids);
-  result.category_frequencies = std::move(categories.frequencies);
+  // Joined categories have the id -1, as in pycocotools
+  result.category_ids =
+      options.class_agnostic ? std::vector<std::int64_t>{-1} : plan.category.ids();
+  for (const std::int64_t id : result.category_ids) {
+    const int k = plan.truth.category_index(id);
+    result.category_frequencies +=
+        k < 0 ? '\0' : plan.truth.categories[static_cast<std::size_t>(k)].frequency;
+  }
   Accumulator(matches, result).run();
   summarize(result);
   return result;
-}
-
-Evaluation accumulate(const Plan& plan, const Matches& matches) {
-  return evaluation_of(plan.options, TableCategories(plan.options, &plan.truth), matches);
 }
 
 Evaluation evaluate(const Dataset& truth, const Detections& detections,

@@ -10,7 +10,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/image_matcher.h"
 #include "millrace/coco/evaluation/images.h"
-#include "millrace/coco/evaluation/summary.h"
 
 namespace millrace::coco {
 namespace {
@@ -159,41 +158,6 @@ MatchDetails DetailedMatcher::images(std::span<const std::int64_t> image_ids) co
   MatchDetails all;
   for (const MatchDetails& part : parts) all.append(part);
   return all;
-}
-
-GivenMatches::GivenMatches(EvaluateOptions options)
-    : options_(checked(std::move(options))),
-      truths_(TableCategories(options_, nullptr).ids.size() * options_.area_ranges.size(), 0) {}
-
-GivenMatches::~GivenMatches() = default;
-
-void GivenMatches::add(std::size_t category, std::size_t area, std::span<const double> scores,
-                       std::span<const std::uint8_t> matched, std::span<const std::uint8_t> ignored,
-                       std::int64_t objects) {
-  const Extent extent{options_.iou_thresholds.size(), 1, truths_.size()};
-  const std::size_t row = category * options_.area_ranges.size() + area;
-  truths_[row] += objects;
-  ImageMatches& image = images_.emplace_back();
-  image.outcomes.resize(scores.size() * extent.outcomes());
-  for (std::size_t d = 0; d < scores.size(); ++d) {
-    image.detections.push_back(
-        {scores[d], static_cast<std::uint32_t>(row), 0, static_cast<std::uint32_t>(d), 0});
-    for (std::size_t t = 0; t < extent.thresholds; ++t) {
-      Outcome& outcome = image.outcomes[d * extent.outcomes() + t / kWordBits];
-      const auto bit = static_cast<ThresholdBits>(1U << t % kWordBits);
-      if (matched[t * scores.size() + d]) outcome.hit |= bit;
-      if (ignored[t * scores.size() + d]) outcome.ignored |= bit;
-    }
-  }
-}
-
-Evaluation GivenMatches::accumulate() const {
-  return in_arena(options_.threads, [&] {
-    const Extent extent{options_.iou_thresholds.size(), 1, truths_.size()};
-    Matches matches = gather(images_, extent);
-    matches.truths = truths_;
-    return evaluation_of(options_, TableCategories(options_, nullptr), matches);
-  });
 }
 
 }  // namespace millrace::coco

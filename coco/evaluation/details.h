@@ -1,4 +1,5 @@
-// What was matched with what, image by image: the contents of pycocotools' evalImgs and ious.
+// Matches of detections and objects, image by image: the contents of pycocotools' evalImgs and
+// ious.
 #pragma once
 
 #include <cstdint>
@@ -46,17 +47,17 @@ struct MatchDetails {
 struct Plan;               // plan.h
 struct DetectionsByImage;  // images.h
 
-/// Matches images again to tell the details. Any thread may ask.
+/// Matches images again for the details. Thread-safe.
 class DetailedMatcher {
  public:
   /// Borrows both. Throws as `evaluate`.
   DetailedMatcher(const Dataset& truth, const Detections& detections, EvaluateOptions options);
   ~DetailedMatcher();
 
-  /// Of one image. Throws Error if it is unknown, and as `evaluate`.
+  /// Details of one image. Throws Error if it is unknown, and as `evaluate`.
   MatchDetails image(std::int64_t image_id) const;
-  /// Of these images, ascending, each once; for no ids of all. By so many threads as the options
-  /// say.
+  /// Details of these images, ascending, each once; of all if no id is given. Uses as many threads
+  /// as the options have.
   MatchDetails images(std::span<const std::int64_t> image_ids) const;
 
  private:
@@ -65,32 +66,6 @@ class DetailedMatcher {
   const Detections& detections_;
   std::unique_ptr<const Plan> plan_;
   std::unique_ptr<const DetectionsByImage> by_image_;
-};
-
-struct ImageMatches;  // matching.h
-
-/// Outcomes that were matched elsewhere, such as evalImgs merged from several processes.
-class GivenMatches {
- public:
-  /// For the thresholds, ranges of areas and categories of the options; `category_ids` are taken as
-  /// they are, with none of a data set. Throws std::invalid_argument as `evaluate`.
-  explicit GivenMatches(EvaluateOptions options);
-  ~GivenMatches();
-
-  /// Adds the detections of an image by falling score. `matched` and `ignored`: (T, D), non-zero
-  /// for yes. `objects`: how many count. Images are to be added in ascending order, which decides
-  /// ties. REQUIRES: category < K, area < A, sizes that fit.
-  void add(std::size_t category, std::size_t area, std::span<const double> scores,
-           std::span<const std::uint8_t> matched, std::span<const std::uint8_t> ignored,
-           std::int64_t objects);
-
-  /// Tables and figures, by so many threads as the options say.
-  Evaluation accumulate() const;
-
- private:
-  EvaluateOptions options_;
-  std::vector<ImageMatches> images_;  // for each (K, A) as a category of its own
-  std::vector<std::int64_t> truths_;  // (K, A)
 };
 
 }  // namespace millrace::coco

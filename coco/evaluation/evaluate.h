@@ -66,7 +66,7 @@ struct EvaluateOptions {
   IouType iou = IouType::box;
   AreaFrom area = AreaFrom::box;
   bool class_agnostic = false;  // all categories as one (pycocotools' useCats = 0)
-  /// At most so many detections of an image and category count: one or more numbers from 1 on.
+  /// Maximum detections of an image and category that count: one or more numbers from 1 on.
   std::vector<std::uint32_t> max_detections = {1, 10, 100};
   /// AP and the figures by area are of the largest limit, instead of pycocotools' 100 and third.
   bool of_largest = false;

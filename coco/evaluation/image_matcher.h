@@ -81,7 +81,7 @@ class ImageMatcher {
   std::vector<Candidate> candidates_, listed_;  // the image's, by category and falling score
   std::vector<std::uint32_t> places_;           // (K + 1)
   std::vector<std::uint32_t> best_;             // the image's, where it has a limit
-  std::vector<std::uint8_t> evaluated_;         // (K) whether the image tells of a category
+  std::vector<std::uint8_t> evaluated_;         // (K) whether the image evaluates a category
   std::vector<Object> all_objects_;             // the image's, by category
   std::vector<std::uint32_t> found_;
   std::vector<const Annotation*> objects_;

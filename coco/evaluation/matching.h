@@ -132,7 +132,7 @@ inline int allowed_threads() {
       tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
 }
 
-/// Runs `body` on so many of the process's threads; 0: all of them.
+/// Runs `body` on `threads` of the process's threads; 0 = all.
 template <class Body>
 auto in_arena(int threads, const Body& body) {
   const int allowed = allowed_threads();

@@ -13,8 +13,7 @@ void expect_numbers(const std::vector<double>& values, const std::string& name) 
     throw std::invalid_argument(name + ": one or more numbers are needed, none of them NaN");
 }
 
-}  // namespace
-
+/// The options with limits in ascending order. Throws std::invalid_argument as `evaluate`.
 EvaluateOptions checked(EvaluateOptions options) {
   auto& limits = options.max_detections;
   std::ranges::sort(limits);
@@ -42,16 +41,7 @@ EvaluateOptions checked(EvaluateOptions options) {
   return options;
 }
 
-TableCategories::TableCategories(const EvaluateOptions& options, const Dataset* truth)
-    : ids(options.class_agnostic ? std::vector<std::int64_t>{-1}  // as pycocotools
-                                 : options.category_ids) {
-  if (ids.empty() && truth)
-    for (const Category& one : truth->categories) ids.push_back(one.id);
-  for (const std::int64_t id : ids) {
-    const int k = truth ? truth->category_index(id) : -1;
-    frequencies += k < 0 ? '\0' : truth->categories[static_cast<std::size_t>(k)].frequency;
-  }
-}
+}  // namespace
 
 Categories::Categories(const Dataset& truth, const EvaluateOptions& options)
     : ids_(options.category_ids) {

@@ -54,19 +54,6 @@ struct Extent {
   }
 };
 
-/// The options with limits in ascending order. Throws std::invalid_argument as `evaluate`.
-EvaluateOptions checked(EvaluateOptions options);
-
-/// The K categories of the tables: one with the id -1 where they are joined, those asked for, or
-/// all of the data set.
-struct TableCategories {
-  /// `truth` may be missing where no category is to be found in it.
-  TableCategories(const EvaluateOptions& options, const Dataset* truth);
-
-  std::vector<std::int64_t> ids;
-  std::string frequencies;  // of each, 0 where it is not known
-};
-
 struct Plan {
   /// Borrows the data set. Throws std::invalid_argument as `evaluate`.
   Plan(const Dataset& data, EvaluateOptions given);

@@ -27,11 +27,6 @@ Layout layout_of(const Evaluation& evaluation);
 /// threads.
 Evaluation accumulate(const Plan& plan, const Matches& matches);
 
-/// The same for `checked` options. The matches have K categories and A ranges of areas, or K * A
-/// categories and one range: the tables are the same.
-Evaluation evaluation_of(const EvaluateOptions& options, TableCategories categories,
-                         const Matches& matches);
-
 /// The twelve figures of one category alone.
 std::vector<double> category_stats(const Evaluation& evaluation, std::size_t category);
 

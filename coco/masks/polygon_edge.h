@@ -77,7 +77,7 @@ class PolygonEdge {
     return (across(step) <= column) == (slope_ > 0);
   }
 
-  /// The other coordinate after so many steps; C's conversion drops the fraction.
+  /// The other coordinate after `steps`; C's conversion drops the fraction.
   constexpr std::int64_t across(std::int64_t steps) const {
     const auto start = static_cast<double>(flat_ ? ys_ : xs_);
     return static_cast<std::int64_t>(start + slope_ * static_cast<double>(steps) + .5);

@@ -30,7 +30,7 @@ struct Shape {
   Rle mask;  // what the segmentation says
 };
 
-/// The coarsest polygons with nearly every pixel, preferably the mask's box; nothing for holes.
+/// The coarsest polygons with nearly every pixel, preferably the mask's box; nullopt for holes.
 std::optional<Shape> as_polygons(const cv::Mat1b& visible) {
   constexpr double least_iou = 0.98;
   constexpr std::uint8_t crowd = 0;

@@ -1,4 +1,4 @@
-// One picture of the sample: what stands where is decided before anything is painted, so that the
+// One picture of the sample: all objects are placed before anything is painted, so that the
 // annotations are exact whatever the painting does. Pure; any thread may call it.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace millrace::coco {
 
 /// One object, a crowd of one kind, or a stick that only hides others.
 struct Thing {
-  std::optional<std::size_t> kind;  // into kinds(); nothing: a stick
+  std::optional<std::size_t> kind;  // into kinds(); nullopt: a stick
   bool crowd = false;
   std::vector<Stamp> stamps;  // one, or a crowd's members in the order of painting
 };

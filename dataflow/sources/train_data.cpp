@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "millrace/base/disk/config_paths.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/data_options.h"

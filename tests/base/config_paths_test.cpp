@@ -1,4 +1,4 @@
-#include "millrace/base/disk/config_paths.h"
+#include "millrace/base/config.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
-#include "millrace/base/sections.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/stages/multi_scale.h"

@@ -16,8 +16,8 @@
 namespace millrace::formats {
 namespace {
 
+using coco::JsonReader;
 using coco::Wrong;
-namespace json = coco::json;
 
 /// One entry of `shapes`.
 struct LabelMeShape {
@@ -26,33 +26,30 @@ struct LabelMeShape {
   std::optional<std::int64_t> group;
 };
 
-void read_points(json::value value, std::vector<double>& to) {
-  for (json::value point : coco::array(value, "points")) {
+void read_points(JsonReader& json, std::vector<double>& to) {
+  json.each([&] {
     double both[2] = {};
-    coco::numbers(point, "points", both);
+    json.next();
+    const char* at = json.at();
+    if (!json.numbers_if_any(both)) throw Wrong{at, "'points' is empty; it needs 2 numbers"};
     to.insert(to.end(), {both[0], both[1]});
-  }
+  });
 }
 
-bool is_null(json::value value) { return *coco::place(value) == 'n' && value.is_null(); }
-
-LabelMeShape read_shape(json::object fields, const char* at) {
+LabelMeShape read_shape(JsonReader& json) {
   LabelMeShape shape;
-  coco::read_fields(
-      fields, at,
-      coco::required("label", [&](json::value value) { shape.label = coco::text(value, "label"); }),
-      coco::required("points", [&](json::value value) { read_points(value, shape.points); }),
-      coco::optional("shape_type",
-                     [&](json::value value) {
-                       if (!is_null(value)) shape.type = coco::text(value, "shape_type");
-                     }),
-      coco::optional("group_id",
-                     [&](json::value value) {
-                       if (!is_null(value)) shape.group = coco::integer(value, "group_id");
-                     }),
-      coco::optional("mask", [&](json::value value) {
-        if (!is_null(value)) shape.mask = coco::text(value, "mask");
-      }));
+  const char* at = json.at();
+  const auto text = [&](std::string& to) {
+    if (!json.take_null()) to = json.text();
+  };
+  json.fields(coco::required("label", [&] { shape.label = json.text(); }),
+              coco::required("points", [&] { read_points(json, shape.points); }),
+              coco::optional("shape_type", [&] { text(shape.type); }),
+              coco::optional("group_id",
+                             [&] {
+                               if (!json.take_null()) shape.group = json.integer();
+                             }),
+              coco::optional("mask", [&] { text(shape.mask); }));
   if (shape.label.empty()) throw Wrong{at, "'label' is empty"};
   return shape;
 }
@@ -145,49 +142,47 @@ LabelMeFile parse_labelme(std::string text, const std::string& source) {
     return static_cast<int>(std::ranges::lower_bound(ends, byte) - ends.begin()) + 1;
   };
   LabelMeFile file;
-  coco::JsonText document(std::move(text), source);
-  document.tolerate([&](const coco::RecordFault& fault) {
-    file.faults.push_back({fault.index, line_of(fault.byte), fault.why});
-  });
+  const coco::JsonText document(std::move(text), source);
   std::map<std::pair<std::string, std::int64_t>, std::size_t> groups;
   std::size_t index = 0;
   std::int64_t width = 0, height = 0;
-  const auto side = [](std::int64_t& to) {
-    return [&to](json::value value) {
-      if (!is_null(value)) to = coco::integer(value, "imageWidth");
+  document.read('{', [&](JsonReader& json) {
+    json.tolerate([&](const coco::RecordFault& fault) {
+      file.faults.push_back({fault.index, line_of(fault.byte), fault.why});
+    });
+    const auto read_object = [&] {
+      const char* at = json.at();
+      const auto number = index++;
+      const auto shape = read_shape(json);
+      const auto line = line_of(json.offset(at));
+      LabelMeObject object{.line = line, .label = shape.label};
+      if (!add_shape(shape, at, object)) {
+        file.without_area.push_back({number, line, shape.type});
+        return;
+      }
+      if (shape.group) {
+        const auto [first, is_new] =
+            groups.try_emplace({shape.label, *shape.group}, file.objects.size());
+        if (!is_new && joins(file.objects[first->second], object)) return;
+      }
+      file.objects.push_back(std::move(object));
     };
-  };
-  document.read(coco::required("shapes",
-                               [&](json::value value) {
-                                 document.each_record(
-                                     coco::array(value, "shapes"), "shapes",
-                                     [&](json::object fields, const char* at) {
-                                       const auto number = index++;
-                                       const auto shape = read_shape(fields, at);
-                                       const auto line = line_of(document.offset(at));
-                                       LabelMeObject object{.line = line, .label = shape.label};
-                                       if (!add_shape(shape, at, object)) {
-                                         file.without_area.push_back({number, line, shape.type});
-                                         return;
-                                       }
-                                       if (shape.group) {
-                                         const auto [first, is_new] = groups.try_emplace(
-                                             {shape.label, *shape.group}, file.objects.size());
-                                         if (!is_new && joins(file.objects[first->second], object))
-                                           return;
-                                       }
-                                       file.objects.push_back(std::move(object));
-                                     });
-                               }),
+    const auto side = [&](std::int64_t& to) {
+      if (!json.take_null()) to = json.integer();
+    };
+    json.fields(coco::required("shapes", [&] { json.list("shapes", read_object); }),
                 coco::optional("imagePath",
-                               [&](json::value value) {
-                                 if (!is_null(value))
-                                   file.image_path = coco::text(value, "imagePath");
+                               [&] {
+                                 if (!json.take_null()) file.image_path = json.text();
                                }),
                 coco::optional("imageData",
-                               [&](json::value value) { file.has_image_data = !is_null(value); }),
-                coco::optional("imageWidth", side(width)),
-                coco::optional("imageHeight", side(height)));
+                               [&] {
+                                 file.has_image_data = json.next() != 'n';
+                                 json.skip();
+                               }),
+                coco::optional("imageWidth", [&] { side(width); }),
+                coco::optional("imageHeight", [&] { side(height); }));
+  });
   if (width > 0 && height > 0 && width < INT32_MAX && height < INT32_MAX)
     file.size = {static_cast<std::int32_t>(width), static_cast<std::int32_t>(height)};
   return file;
