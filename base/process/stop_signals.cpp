@@ -26,7 +26,7 @@ std::string words_when_given_up;
 
 Clock::rep now() { return Clock::now().time_since_epoch().count(); }
 
-void say(std::string_view text) {
+void write_to_stderr(std::string_view text) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -41,17 +41,17 @@ extern "C" void note_signal(int signal) {
 
 extern "C" void exit_at_signal(int signal) {
   if (!is_done) {
-    say("trainer: ");
-    say(signal_name(signal));
-    say(": ");
-    say(why_at_exit);
-    say("\n");
+    write_to_stderr("trainer: ");
+    write_to_stderr(signal_name(signal));
+    write_to_stderr(": ");
+    write_to_stderr(why_at_exit);
+    write_to_stderr("\n");
   }
   ::_exit(exit_code);
 }
 
 extern "C" void give_up(int) {
-  say(words_when_given_up);
+  write_to_stderr(words_when_given_up);
   ::_exit(exit_code_when_given_up);
 }
 
