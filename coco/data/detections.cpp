@@ -130,13 +130,12 @@ void Detections::add(const Detection& one) {
     add(record, one.keypoints);
 }
 
-void Detections::add(Record one, std::span<const double> keypoints) {
-  if (!keypoints.empty()) {
-    one.keypoints = static_cast<std::uint32_t>(keypoint_ends_.size());
-    keypoints_.insert(keypoints_.end(), keypoints.begin(), keypoints.end());
-    keypoint_ends_.push_back(keypoints_.size());
-  }
+void Detections::add(const Record& one, std::span<const double> keypoints) {
   records_.push_back(one);
+  if (keypoints.empty()) return;
+  records_.back().keypoints = static_cast<std::uint32_t>(keypoint_ends_.size());
+  keypoints_.insert(keypoints_.end(), keypoints.begin(), keypoints.end());
+  keypoint_ends_.push_back(keypoints_.size());
 }
 
 void Detections::add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width,

@@ -92,7 +92,7 @@ class Detections {
   /// Throws Error for one with neither box nor mask nor keypoints, or keypoints that are not x y v.
   void add(const Detection& one);
   /// One without a mask, with keypoints x y v or none.
-  void add(Record one, std::span<const double> keypoints = {});
+  void add(const Record& one, std::span<const double> keypoints = {});
   /// One with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
   void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width,
            std::span<const double> keypoints = {});

@@ -172,7 +172,7 @@ void JsonReader::no_record(std::string_view section, std::size_t index) const {
 
 void JsonReader::report(const Wrong& wrong, std::string_view section, std::size_t index,
                         const char* begin) {
-  const auto field = wrong.field.empty() ? field_ : wrong.field;
+  const auto field = wrong.field.empty() ? std::string_view(field_) : wrong.field;
   std::optional<std::int64_t> id;
   try {
     JsonReader again(begin, end_);

@@ -49,7 +49,7 @@ struct RecordFault {
 std::string record_name(std::string_view section, std::size_t index,
                         std::optional<std::int64_t> id = {});
 
-/// What to do with one field of an object.
+/// What to do with one field of an object. The name is a literal.
 template <typename F>
 struct Field {
   std::string_view name;
@@ -183,7 +183,7 @@ class JsonReader {
             return false;
           at_ += size + 2;
           expect(':');
-          field_ = one.name;
+          field_ = one.name.data();
           one.seen = true;
           one.read();
           return true;
@@ -219,7 +219,7 @@ class JsonReader {
     do {
       if (next() != '{') no_record(section, index);
       const char* const begin = at_;
-      field_ = {};
+      field_ = "";
       try {
         on_record();
       } catch (const Wrong& wrong) {
@@ -284,7 +284,7 @@ class JsonReader {
       return true;
     }
   }
-  void expect(char c) {
+  [[gnu::always_inline]] void expect(char c) {
     if (!take(c)) missing(c);
   }
 
@@ -305,7 +305,7 @@ class JsonReader {
   const char* begin_;
   const char* at_;
   const char* end_;
-  std::string_view field_;  // the innermost that is being read
+  const char* field_ = "";  // the innermost that is being read; one word, stored for each field
   std::string spare_;       // an unescaped text
   std::function<void(RecordFault)> on_fault_;
 };

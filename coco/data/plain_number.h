@@ -68,11 +68,11 @@ class PlainNumber {
     return static_cast<unsigned>(std::countr_zero(highest_bits)) / 8;
   }
 
+  static constexpr std::uint64_t kTenTo[] = {1,      10,      100,      1000,     10000,
+                                             100000, 1000000, 10000000, 100000000};
   /// Appends the digits at a place to `value`. How many they are; of more than 19 the value is
   /// wrong.
   static std::size_t digits(const char*& at, std::uint64_t& value) {
-    constexpr std::uint64_t kTenTo[] = {1,      10,      100,      1000,     10000,
-                                        100000, 1000000, 10000000, 100000000};
     const char* begin = at;
     for (unsigned count = kBytes; count == kBytes; at += count) {
       const std::uint64_t next = eight(at);
@@ -101,16 +101,20 @@ class PlainNumber {
       count += decimals;
     }
     constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
-    const bool has_exponent = (*at | ' ') == 'e';
-    if (count <= 19 && value <= kExact && !has_exponent) {
-      to = rounded(value, decimals, negative);
-      return true;
-    }
+    if (count > 19 || value > kExact || (*at | ' ') == 'e')
+      return long_number(first, at, negative, to);
+    to = rounded(value, decimals, negative);
+    return true;
+  }
+  /// One of many digits, or with an exponent at `at`.
+  [[gnu::noinline]] static bool long_number(const char* first, const char*& at, bool negative,
+                                            double& to) {
     bool is_below_one = *first == '0';
-    if (has_exponent) {
+    if ((*at | ' ') == 'e') {
       is_below_one = *++at == '-';
       at += *at == '-' || *at == '+';
-      if (digits(at, value) == 0) return false;
+      std::uint64_t exponent = 0;
+      if (digits(at, exponent) == 0) return false;
     }
     const auto [end, fault] = std::from_chars(first - negative, at, to);
     if (fault == std::errc::result_out_of_range && is_below_one)
