@@ -66,7 +66,7 @@ no-unity: setup ## compile the programs with each source alone: unity batches hi
 sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer, that of models, too
 	@scripts/setup_tsan
 	for preset in tsan asan; do \
-	  rooms='base engine coco dataflow formats data advice report'; \
+	  rooms='base engine coco dataflow formats data report'; \
 	  test $$preset = tsan || rooms="$$rooms python"; \
 	  cmake --preset $$preset && \
 	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target $$(printf ' tests_%s' $$rooms) && \
