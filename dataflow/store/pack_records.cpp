@@ -46,8 +46,8 @@ struct PackedImage {
   std::string bytes;
   std::uint64_t bytes_before = 0;
   bool smaller = false;
-  std::string fault;  // why it could not be made smaller
-  std::exception_ptr failure = nullptr;
+  std::string fault;           // why it could not be made smaller
+  std::exception_ptr failure;  // why it cannot be packed; nullptr if it can
 };
 
 std::string image_file(const Sample& sample) {
@@ -74,7 +74,8 @@ PackedImage packed_image(const Sample& sample, const SmallerImages& images) {
   return image;
 }
 
-/// Calls `add` with all images in their order. Throws what the first of them that fails throws.
+/// Calls `add` with all images in their order. Rethrows the exception of the first that fails, at
+/// any number of threads.
 template <class Add>
 void pack_images(const Source<Sample>& source, const PackOptions& options, const Add& add) {
   oneapi::tbb::task_arena arena(options.threads);
@@ -91,8 +92,8 @@ void pack_images(const Source<Sample>& source, const PackOptions& options, const
         }
       });
     });
-    for (auto& image : images) {
-      if (image.failure) std::rethrow_exception(std::exchange(image.failure, nullptr));
+    for (const auto& image : images) {
+      if (image.failure) std::rethrow_exception(image.failure);
       add(image);
     }
   }

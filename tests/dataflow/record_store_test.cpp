@@ -122,7 +122,7 @@ TEST(RecordStore, GivesTheSameBatchesAsTheSourcesItWasPackedFrom) {
   EXPECT_THROW(pack_records(*twice.source, twice.classes, root / "none"), ConfigError);
   const auto fake = open_train_data(data, tables_of("sources = [{ type = 'fake', count = 2 }]"));
   EXPECT_THAT([&] { pack_records(*fake.source, fake.classes, root / "none"); },
-              ThrowsMessage<DataError>(HasSubstr("fake image 1")));
+              ThrowsMessage<DataError>(HasSubstr("fake image 1: ")));
 }
 
 TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
