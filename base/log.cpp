@@ -5,6 +5,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -101,6 +102,12 @@ void log_in_file(spdlog::level::level_enum level, const std::string& text) {
 }
 
 }  // namespace
+
+void log_formatted(spdlog::level::level_enum level, fmt::string_view format,
+                   fmt::format_args arguments) {
+  auto& logger = *spdlog::default_logger_raw();
+  if (logger.should_log(level)) logger.log(level, fmt::vformat(format, arguments));
+}
 
 std::unique_ptr<spdlog::formatter> log_formatter(const std::string& pattern) {
   auto made = std::make_unique<spdlog::pattern_formatter>();

@@ -68,7 +68,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
 
   void on_checkpoint(const TrainState& state, const fs::path& folder) override {
     saved_step_ = step_of(folder);
-    spdlog::info("saved {}", folder.string());
+    log_info("saved {}", folder.string());
     if (keep_ > 0) remove_old(state, folder.parent_path());
   }
 

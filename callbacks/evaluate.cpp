@@ -103,7 +103,7 @@ class EvaluateDetector final : public Callback,
 
   void before_train(const TrainState& state) override {
     if (!state.validation) {
-      spdlog::warn("no validation split (data.val): nothing will be evaluated");
+      log_warning("no validation split (data.val): nothing will be evaluated");
       return;
     }
     if (!are_trained()) state.kept_by(options_.weights);  // throws if there is no such callback
@@ -121,7 +121,7 @@ class EvaluateDetector final : public Callback,
     if (state.is_chief)
       if (const auto text = coco::text(limit_cost(state.validation->split, run_of()));
           !text.empty())
-        spdlog::warn("{}; callbacks.evaluate.max_detections counts more", text);
+        log_warning("{}; callbacks.evaluate.max_detections counts more", text);
     if (!state.make_model &&
         (options_.mode == EvaluationMode::background || !are_trained() || !owed_.empty()))
       throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
@@ -130,8 +130,8 @@ class EvaluateDetector final : public Callback,
       if (of.step == state.at.step || is_saved(state, of))
         evaluate(state, of);
       else
-        spdlog::error("the evaluation of step {} is lost: there is no {}", of.step,
-                      EvaluationRunner::checkpoint(state, of).string());
+        log_error("the evaluation of step {} is lost: there is no {}", of.step,
+                  EvaluationRunner::checkpoint(state, of).string());
     }
   }
 
@@ -154,7 +154,7 @@ class EvaluateDetector final : public Callback,
     const auto whose = are_trained() ? "" : " of " + options_.weights;
     log_result(history_.last_text(whose));
     log_info_in_file("all figures\n" + history_.last_tables());
-    spdlog::info(
+    log_info(
         "{}{}", history_.best_text(whose),
         options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
   }
@@ -265,18 +265,18 @@ class EvaluateDetector final : public Callback,
     if (state.is_chief) tell(of, *scores);
     if (stop_at_targets(state)) {
       reached_ = held;
-      spdlog::info("the checkpoint that reached the targets is {}",
-                   EvaluationRunner::checkpoint(state, of).string());
+      log_info("the checkpoint that reached the targets is {}",
+               EvaluationRunner::checkpoint(state, of).string());
     }
     return true;
   }
 
   void tell(const Moment& of, const DetectorScores& scores) const {
     const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
-    spdlog::info("step {}: {}box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
-                 are_trained() ? "" : options_.weights + ", ", scores.boxes.stats[0], masks,
-                 counted(scores.images, "image"), duration_text(scores.seconds),
-                 duration_text(stood_still_s_));
+    log_info("step {}: {}box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
+             are_trained() ? "" : options_.weights + ", ", scores.boxes.stats[0], masks,
+             counted(scores.images, "image"), duration_text(scores.seconds),
+             duration_text(stood_still_s_));
   }
 
   /// Ends training, with a checkpoint, if the last scores reach all targets.

@@ -42,8 +42,8 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
     // Callbacks that measure late have asked for that step's checkpoint and held it.
     const auto saved = checkpoint_of(state.folder / "checkpoints", of.step);
     if (fs::exists(saved)) return keep(saved);
-    spdlog::warn("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
-                 metric_.name(), *value, of.step);
+    log_warning("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
+                metric_.name(), *value, of.step);
   }
 
   void on_checkpoint(const TrainState&, const fs::path& folder) override {
@@ -64,8 +64,8 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
  private:
   void keep(const fs::path& checkpoint) const {
     link_as_best(checkpoint);
-    spdlog::info("the best {} so far, {:.4f}: also kept as {}", metric_.name(), *metric_.best(),
-                 (checkpoint.parent_path() / folder_).string());
+    log_info("the best {} so far, {:.4f}: also kept as {}", metric_.name(), *metric_.best(),
+             (checkpoint.parent_path() / folder_).string());
   }
 
   /// By hard links, so that no bytes are copied and [callbacks.checkpoint] removes none.

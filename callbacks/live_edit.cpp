@@ -82,8 +82,8 @@ class LiveEdit final : public Callback {
     std::ranges::stable_sort(to_repeat_, {}, &Edit::after_step);
     repeat_edits(state);
     const auto names = state.hyper.names();
-    spdlog::info("to change {} while training, write NAME = VALUE into {}", joined(names),
-                 file_.string());
+    log_info("to change {} while training, write NAME = VALUE into {}", joined(names),
+             file_.string());
   }
 
   void after_step(const TrainState& state) override {
@@ -106,8 +106,8 @@ class LiveEdit final : public Callback {
   }
 
   static void take(const TrainState& state, const Edit& edit) {
-    spdlog::info("edit: {} is {} instead of {} from step {} on", edit.name, edit.to,
-                 state.hyper.at(edit.name), edit.after_step + 1);
+    log_info("edit: {} is {} instead of {} from step {} on", edit.name, edit.to,
+             state.hyper.at(edit.name), edit.after_step + 1);
     state.hyper.edit(edit.name, edit.to);
   }
 
@@ -120,7 +120,7 @@ class LiveEdit final : public Callback {
     read_ = text;
     edit(state, text);
   } catch (const Error& problem) {
-    spdlog::warn("nothing was changed: {}", problem.what());
+    log_warning("nothing was changed: {}", problem.what());
   }
 
   /// Applies all of a file, or nothing if something in it is wrong. Values wait until all edits of
@@ -140,7 +140,7 @@ class LiveEdit final : public Callback {
       said_[one.name] = one.to;
       take(state, one);
       if (one.name == "lr_factor" && one.to > kLargeFactor)
-        spdlog::warn(
+        log_warning(
             "edit: lr_factor = {} multiplies the schedule's learning rate; few trainings stand a "
             "factor above {}; lr_factor = \"{}\" in {} takes it back",
             one.to, kLargeFactor, kWithdraw, file_.string());
@@ -175,8 +175,8 @@ class LiveEdit final : public Callback {
         edits, [&](const Edit& one) { return one.name == name && one.after_step > step; });
     if (forgotten == 0) return;
     write_edits(run_, edits);
-    spdlog::info("edit: {} of {} after step {} withdrawn",
-                 counted(static_cast<long long>(forgotten), "edit"), name, step);
+    log_info("edit: {} of {} after step {} withdrawn",
+             counted(static_cast<long long>(forgotten), "edit"), name, step);
   }
 
   void withdraw(const TrainState& state, const std::string& name) {

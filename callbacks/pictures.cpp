@@ -69,13 +69,13 @@ class DrawPictures final : public Callback {
     try {
       draw_all(state);
     } catch (const std::exception& problem) {
-      spdlog::warn("callback '{}': no more pictures of step {}: {}", name_, state.at.step,
-                   problem.what());
+      log_warning("callback '{}': no more pictures of step {}: {}", name_, state.at.step,
+                  problem.what());
     }
   }
 
   void after_train(const TrainState& state) override {
-    if (!folder_.empty()) spdlog::info("pictures are in {}", (state.folder / "pictures").string());
+    if (!folder_.empty()) log_info("pictures are in {}", (state.folder / "pictures").string());
   }
 
  private:
@@ -112,7 +112,7 @@ class DrawPictures final : public Callback {
     try {
       draw(state, image, file, seen);
     } catch (const std::exception& problem) {
-      spdlog::warn("callback '{}': {} has no picture: {}", name_, file.string(), problem.what());
+      log_warning("callback '{}': {} has no picture: {}", name_, file.string(), problem.what());
     }
   }
 

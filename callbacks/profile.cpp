@@ -48,11 +48,11 @@ class TraceSteps final : public Callback {
   void before_train(const TrainState& state) override {
     comes_ = state.at.step < first_ && first_ <= state.total_steps;
     if (state.at.step >= first_)
-      spdlog::info("profile: step {} was done before this training was resumed: none is traced",
-                   first_);
+      log_info("profile: step {} was done before this training was resumed: none is traced",
+               first_);
     else if (!comes_)
-      spdlog::warn("profile: from_step = {} is after the end of the training, {}: none is traced",
-                   first_, counted(state.total_steps, "step"));
+      log_warning("profile: from_step = {} is after the end of the training, {}: none is traced",
+                  first_, counted(state.total_steps, "step"));
   }
 
   void before_step(const TrainState& state) override {
@@ -70,8 +70,8 @@ class TraceSteps final : public Callback {
   void after_train(const TrainState& state) override {
     if (operators_) write(state);
     if (comes_)
-      spdlog::warn("profile: the training ended after {}, before from_step = {}: none was traced",
-                   counted(state.at.step, "step"), first_);
+      log_warning("profile: the training ended after {}, before from_step = {}: none was traced",
+                  counted(state.at.step, "step"), first_);
   }
 
  private:
@@ -104,10 +104,10 @@ class TraceSteps final : public Callback {
       make_writable_folder(folder);
       write_file_atomically(file, Json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
     } catch (const Error& problem) {  // an observer's failure ends no training
-      return spdlog::warn("profile: there is no trace: {}", problem.what());
+      return log_warning("profile: there is no trace: {}", problem.what());
     }
-    spdlog::info("the trace of {} from step {} on is {}",
-                 counted(state.at.step - first_ + 1, "step"), first_, file.string());
+    log_info("the trace of {} from step {} on is {}", counted(state.at.step - first_ + 1, "step"),
+             first_, file.string());
   }
 
   static Json event(const std::string& name, const char* category, std::uint64_t thread,

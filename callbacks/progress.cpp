@@ -83,7 +83,7 @@ class ShowProgress final : public Callback {
     if (is_terminal_)
       show_terminal_line(progress_line(figures, terminal_columns()));
     else
-      spdlog::info("{}", progress_line(figures));
+      log_info("{}", progress_line(figures));
   }
 
   bool is_terminal_;

@@ -71,8 +71,8 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
     const auto now = state.hyper.at(options_.parameter);
     const auto next = std::max(now * options_.factor, options_.min);
     if (next >= now) return;
-    spdlog::info("callback '{}': {} is {} instead of {} from the next step on: {}", name_,
-                 options_.parameter, next, now, stall_.text());
+    log_info("callback '{}': {} is {} instead of {} from the next step on: {}", name_,
+             options_.parameter, next, now, stall_.text());
     state.hyper.set(options_.parameter, next, name_);
   }
 

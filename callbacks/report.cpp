@@ -62,7 +62,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
     job.ending = ending_of(state);
     job.last = std::exchange(last_, {});
     write(job);
-    spdlog::info("the report is {}", (state.folder / kPage).string());
+    log_info("the report is {}", (state.folder / kPage).string());
   }
 
  private:
@@ -112,8 +112,8 @@ class WriteReport final : public Callback, public ReadsMetrics {
     report::write_view(job.folder / kPage, "runs", "trainer report",
                        report::runs_view({&run, 1}, options));
   } catch (const std::exception& problem) {
-    spdlog::warn("callback '{}': no new {}: {}", job.callback, (job.folder / kPage).string(),
-                 problem.what());
+    log_warning("callback '{}': no new {}: {}", job.callback, (job.folder / kPage).string(),
+                problem.what());
   }
 
   /// Callbacks are called in any order: the log may write these after this.

@@ -39,7 +39,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
   void before_train(const TrainState&) override {
     sample();
     if (samples_.empty())
-      spdlog::info(
+      log_info(
           "resources: no NVIDIA GPU is to be seen here, so only the host's memory is measured");
     else
       ticker_ = std::make_unique<Ticker>(kSampling, [this] { sample(); });

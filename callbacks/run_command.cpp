@@ -58,8 +58,8 @@ class RunCommand final : public Callback, public ReadsMetrics {
   void on_scalars(const TrainState& state, const Moment& of, const Scalars&) override {
     if (of.step != state.at.step || !std::exchange(is_due_, false)) return;
     if (running_) {
-      spdlog::warn("callback '{}': the command of an earlier step still runs; not started again",
-                   name_);
+      log_warning("callback '{}': the command of an earlier step still runs; not started again",
+                  name_);
       return;
     }
     began_ = Clock::now();
@@ -97,8 +97,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
     const bool late = !ended_itself && is_late();
     running_->end();
     std::istringstream output(running_->output());
-    for (std::string line; std::getline(output, line);)
-      spdlog::info("callback '{}': {}", name_, line);
+    for (std::string line; std::getline(output, line);) log_info("callback '{}': {}", name_, line);
     const auto why = ended_itself ? running_->failure()
                      : late ? "it took longer than " + duration_text(options_.time_limit.seconds)
                             : "it was ended, since training ends";
@@ -109,7 +108,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
     if (options_.must_succeed && (ended_itself || late))
       return state.fail(
           fmt::format("callback '{}' failed after step {}: {}", name_, state.at.step, message));
-    spdlog::warn("callback '{}': {}; {} so far", name_, message, counted(failures_, "failure"));
+    log_warning("callback '{}': {}; {} so far", name_, message, counted(failures_, "failure"));
   }
 
   RunCommandOptions options_;

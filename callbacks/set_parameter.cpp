@@ -101,8 +101,8 @@ void SetParameter::set(const TrainState& state) {
   if (!wanted || wanted == wanted_) return;
   state.hyper.set(parameter_, *wanted, name_);
   if (!wanted_ || state.at.step != changed_at_ + 1)  // of a line, its beginning
-    spdlog::info("callback '{}': {} is {} from step {} on", name_, parameter_, *wanted,
-                 state.at.step + 1);
+    log_info("callback '{}': {} is {} from step {} on", name_, parameter_, *wanted,
+             state.at.step + 1);
   wanted_ = wanted;
   changed_at_ = state.at.step;
 }

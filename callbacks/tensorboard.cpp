@@ -57,7 +57,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
       const auto pixels = decode_rgb(jpeg, picture.file.string());
       record = image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows);
     } catch (const std::exception& problem) {  // an observer's failure ends no training
-      return spdlog::warn("callback '{}': a picture is left out: {}", name_, problem.what());
+      return log_warning("callback '{}': a picture is left out: {}", name_, problem.what());
     }
     file_.append(record);
   }

@@ -114,7 +114,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     for (const auto& [name, other] : shares)
       if (name != part && other >= kLeastShare)
         others.push_back(fmt::format("{} {:.0f} %", name, 100 * other));
-    spdlog::info("{}{}", text, others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", ")));
+    log_info("{}{}", text, others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", ")));
   }
 
   std::string of_busiest_stage(const TrainState& state) const {
@@ -158,9 +158,8 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     for (const auto& [name, spent] : state.spent.by_callback) {
       const auto took = spent - spent_of(boundary_.by_callback, name);
       if (took <= kSlowSeconds || took <= kSlowShare * all || !named_.insert(name).second) continue;
-      spdlog::info(
-          "callback '{}' took {} at step {}, of {} for all callbacks; it is not named again", name,
-          duration_text(took), state.at.step, duration_text(all));
+      log_info("callback '{}' took {} at step {}, of {} for all callbacks; it is not named again",
+               name, duration_text(took), state.at.step, duration_text(all));
     }
   }
 

@@ -52,7 +52,7 @@ class ValidationLoss final : public Callback,
 
   void before_train(const TrainState& state) override {
     if (!state.validation)
-      spdlog::warn("no validation split (data.val): callback '{}' does nothing", name_);
+      log_warning("no validation split (data.val): callback '{}' does nothing", name_);
     if (owed_) trigger(state);
   }
 
@@ -100,9 +100,9 @@ class ValidationLoss final : public Callback,
     state.publish(means);
     const auto took = seconds_since(began);
     state.publish({{"time/validation_loss_s", took}});
-    spdlog::info("step {}: validation loss {:.4f} ({} in {})", state.at.step,
-                 sums["val/loss"] / static_cast<double>(seen), counted(seen, "image"),
-                 duration_text(took));
+    log_info("step {}: validation loss {:.4f} ({} in {})", state.at.step,
+             sums["val/loss"] / static_cast<double>(seen), counted(seen, "image"),
+             duration_text(took));
   }
 
   bool chief_only() const override { return false; }

@@ -73,10 +73,10 @@ class WatchTraining final : public Callback {
     const auto took = Clock::now().time_since_epoch() - Clock::duration(step_began_.exchange(0));
     if (!step_limit_ || took <= *step_limit_) return;
     const auto& spent = state.spent;
-    spdlog::warn("step {} took {}: {} of waiting for data, {} of the step itself, {} of callbacks",
-                 state.at.step, seconds_text(took), duration_text(spent.data_s - before_.data_s),
-                 duration_text(spent.step_s - before_.step_s),
-                 duration_text(spent.callbacks_s - before_.callbacks_s));
+    log_warning("step {} took {}: {} of waiting for data, {} of the step itself, {} of callbacks",
+                state.at.step, seconds_text(took), duration_text(spent.data_s - before_.data_s),
+                duration_text(spent.step_s - before_.step_s),
+                duration_text(spent.callbacks_s - before_.callbacks_s));
   }
 
   void after_train(const TrainState& state) override {
@@ -97,7 +97,7 @@ class WatchTraining final : public Callback {
     const auto at = Clock::now();
     const auto now = state.activity->now();
     if (const auto length = watch_.ended(now))
-      spdlog::warn("training goes on after it stood still for {}", seconds_text(*length));
+      log_warning("training goes on after it stood still for {}", seconds_text(*length));
     if (watch_.sees(now, at))
       tell(state, at, fmt::format("training has stood still for {}", seconds_text(at - now.moved)));
     const Clock::time_point began{Clock::duration(step_began_.load())};
@@ -111,12 +111,11 @@ class WatchTraining final : public Callback {
   void tell(const TrainState& state, Clock::time_point at, const std::string& what) const {
     auto text = what + "\n  " + stall_text(state.cluster->rank(), *state.activity, at);
     if (write_last_events(what)) text += "\n  its last events lie in " + last_events_file();
-    if (!aborts_) return spdlog::warn(text);
-    spdlog::error(
+    if (!aborts_) return log_warning("{}", text);
+    log_error(
         "{}\n  the process ends here (callbacks.watchdog.on_stall); --resume goes on from its last "
         "checkpoint",
         text);
-    spdlog::default_logger()->flush();
     std::_Exit(1);  // no clean-up: a thread hangs
   }
 

@@ -23,7 +23,7 @@ class ImageProgress {
     const auto now = std::chrono::steady_clock::now();
     if (!lock || now < next_) return;
     next_ = now + kPause;
-    spdlog::info("{}: {} of {} images", what_, done, count_);
+    log_info("{}: {} of {} images", what_, done, count_);
   }
 
  private:

@@ -30,8 +30,8 @@ FlowOptions flow_options(const DataOptions& data, Share share) {
 
 Plan train_plan(const TrainData& train, const DataOptions& data, std::span<const Config> stages) {
   if (data.batch_size > train.source->size())
-    spdlog::warn("batches of {} (data.batch_size) from {}: images repeat within a batch",
-                 counted(data.batch_size, "image"), counted(train.source->size(), "image"));
+    log_warning("batches of {} (data.batch_size) from {}: images repeat within a batch",
+                counted(data.batch_size, "image"), counted(train.source->size(), "image"));
   const auto tables = complete_stages(data, stages);
   check_fit(*train.source, tables);
   auto plan = plan_of(train.source);

@@ -188,7 +188,7 @@ void load(const fs::path& file) {
   check_abi(file);
   open_needs(file);
   open(file);
-  spdlog::debug("loaded the plug-in {}", file.string());
+  log_debug("loaded the plug-in {}", file.string());
 }
 
 /// Opens what `entry` of a list, a string, names. Returns its absolute path.

@@ -109,7 +109,7 @@ void CallbackList::tell_what_never_came(const TrainState& state) const {
   for (const auto& named : all_)
     for (const auto& name : named.watches)
       if (!state.latest.contains(name))
-        spdlog::warn(
+        log_warning(
             "callbacks.{} waited for '{}', which nobody has published in this run: it did nothing",
             named.name, name);
 }

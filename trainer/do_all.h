@@ -38,7 +38,7 @@ class DoAll {
 
  private:
   void failed(std::exception_ptr problem, std::string what) {
-    if (first_) return spdlog::error(what);
+    if (first_) return log_error("{}", what);
     first_ = std::move(problem);
     failure_ = std::move(what);
   }

@@ -54,8 +54,8 @@ std::vector<Edit> read_edits(const fs::path& run) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     const bool is_last = begin + line.size() + 1 == text.size();
     if (json.is_discarded() && is_last) {
-      spdlog::warn("{}:{}: the line is cut short, so that it never took effect: it is removed",
-                   file.string(), number);
+      log_warning("{}:{}: the line is cut short, so that it never took effect: it is removed",
+                  file.string(), number);
       cut_file(file, begin);
       break;
     }

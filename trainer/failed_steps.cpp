@@ -40,8 +40,8 @@ void reject_step(Position& at, const StepRecord& record, const std::filesystem::
                    std::move(after));
   }
   const bool is_news = at.bad_in_a_row == 1 || !kept.empty();
-  spdlog::log(is_news ? spdlog::level::warn : spdlog::level::debug, "{}; the step is skipped{}",
-              message, kept);
+  log_formatted(is_news ? spdlog::level::warn : spdlog::level::debug, "{}; the step is skipped{}",
+                fmt::make_format_args(message, kept));
 }
 
 void check_has_learned(const Position& at) {

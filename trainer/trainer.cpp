@@ -127,7 +127,7 @@ TrainEnd Trainer::run() {
   then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
   if (all.has_failed()) {
     write_last_events(state_.failure);
-    spdlog::error("training failed after step {}", state_.at.step);
+    log_error("training failed after step {}", state_.at.step);
   }
   then([&] { boundary_.call("after_train", [&](Callback& c) { c.after_train(state_); }); });
   then([&] { boundary_.settle(); });
@@ -164,8 +164,7 @@ void Trainer::end_data(const std::string& signal, bool failed) {
   data_.reset();
   state_.cancelled_flows->destroy_all();
   if (!signal.empty())
-    spdlog::info("{}: ended {} after the signal", signal,
-                 duration_text(StopSignals::seconds_ago()));
+    log_info("{}: ended {} after the signal", signal, duration_text(StopSignals::seconds_ago()));
 }
 
 void Trainer::prepare() {
@@ -211,7 +210,7 @@ void Trainer::train() {
     if (!places) break;
     step(batches, *places);
     if (std::exchange(is_first, false) && !plan_.is_return)
-      spdlog::info("first step after {:.1f} s", process_age());
+      log_info("first step after {:.1f} s", process_age());
 
     auto& at = state_.at;
     state_.previous_progress = at.progress;
@@ -255,7 +254,7 @@ void Trainer::tell_of_schedule() const {
   };
   const auto epochs = epochs_after(state_.total_steps);
   const bool is_longer = train.max_steps == 0 && epochs > 1.001 * train.epochs;
-  spdlog::info(
+  log_info(
       "{} of {}: {:.4g} epochs of {}{}", counted(state_.total_steps, "step"),
       counted(plan_.images_per_step, "image"), epochs, counted(data_->epoch_size(), "sample"),
       is_longer ? fmt::format("; train.epochs = {} ends within the last step", train.epochs) : "");
@@ -267,7 +266,7 @@ void Trainer::tell_of_schedule() const {
                                         .step = last,
                                         .images = last * plan_.images_per_step}));
   }
-  spdlog::info("learning rate {}", rate);
+  log_info("learning rate {}", rate);
 }
 
 /// Skipped samples, of which only the first few were warned of one by one.
@@ -275,9 +274,9 @@ void Trainer::tell_of_skipped() const {
   if (!data_) return;
   const auto report = data_->report();
   if (report.skipped == 0) return;
-  spdlog::warn("{} of the training data could not be used and {} left out; the first: {}",
-               counted(report.skipped, "sample"), report.skipped == 1 ? "was" : "were",
-               report.skipped_reasons.empty() ? "unknown" : report.skipped_reasons.front());
+  log_warning("{} of the training data could not be used and {} left out; the first: {}",
+              counted(report.skipped, "sample"), report.skipped == 1 ? "was" : "were",
+              report.skipped_reasons.empty() ? "unknown" : report.skipped_reasons.front());
 }
 
 std::vector<Batch> Trainer::next_batches(Position& at) {
@@ -334,7 +333,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   state_.requests_.figures = agreed.figures;
   state_.images = std::move(agreed.ids);
   if (agreed.checkpoint) boundary_.save_for_others();
-  if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
+  if (const auto slow = stragglers_.add(agreed, cluster)) log_info("{}", *slow);
   if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
   state_.requests_.stop_reason = agreed.stop;
   if (agreed.stop.empty()) return agreed.places;
@@ -380,14 +379,14 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   state_.scalars = std::move(end.scalars);
   if (end.rejected.empty()) {
     if (at.bad_in_a_row > 1 && state_.is_chief)
-      spdlog::info("{} in a row were skipped, up to step {}", counted(at.bad_in_a_row, "step"),
-                   at.step);
+      log_info("{} in a row were skipped, up to step {}", counted(at.bad_in_a_row, "step"),
+               at.step);
     at.bad_in_a_row = 0;
     if (at.step + 1 >= at.failing_step) at.failing_step = 0;
   } else if (end.overflow) {
     at.overflow_steps += 1;
-    spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
-                 at.loss_scale.factor);
+    log_info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
+             at.loss_scale.factor);
   } else if (!state_.is_chief) {
     at.bad_steps += 1;  // the chief, who rejects it too, keeps it and warns
     at.bad_in_a_row += 1;

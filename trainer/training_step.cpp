@@ -47,8 +47,8 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
       order_(cut_.images > 0 ? SumOrder::tree : SumOrder::fastest),
       rank_sum_(cluster, device_.type(), order_) {
   if (device_.is_cpu() && !cpu_multiplies(type_))
-    spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
-                 value_name(train.precision));
+    log_warning("this processor has no instructions for {}: it will be slower than fp32",
+                value_name(train.precision));
   if (cluster.size() == 1 && cut_.images == 0) return;
   sync_ = make_gradient_sync(device_.type(), cluster, order_);
   buckets_.emplace(model.parameters(), *sync_, precision_type(train.gradient_type));

@@ -37,8 +37,8 @@ std::optional<double> WatchedMetric::in(const Scalars& scalars) {
   if (found == scalars.end()) return std::nullopt;
   if (found->second != -1 || !is_score(name_)) return found->second;
   if (!std::exchange(has_warned_, true))
-    spdlog::warn("{} is -1: the validation split has no such objects, so that no value is compared",
-                 name_);
+    log_warning("{} is -1: the validation split has no such objects, so that no value is compared",
+                name_);
   return std::nullopt;
 }
 

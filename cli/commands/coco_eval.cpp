@@ -1,6 +1,5 @@
 // trainer coco-eval: the evaluator alone.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <tbb/global_control.h>
 
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/analysis_output.h"
 #include "millrace/cli/command.h"
@@ -123,11 +123,11 @@ void check_keypoints(const CocoEvalArguments& arguments, const coco::Dataset& tr
 /// Warns of detections that the figures leave out.
 void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
   if (result.unknown_images > 0)
-    spdlog::warn("{} of images that {} lacks: left out",
-                 counted(result.unknown_images, "detection"), truth);
+    log_warning("{} of images that {} lacks: left out", counted(result.unknown_images, "detection"),
+                truth);
   if (result.unknown_categories > 0)
-    spdlog::warn("{} of categories that {} lacks: left out",
-                 counted(result.unknown_categories, "detection"), truth);
+    log_warning("{} of categories that {} lacks: left out",
+                counted(result.unknown_categories, "detection"), truth);
 }
 
 int coco_eval(const CocoEvalArguments& arguments) {
@@ -160,7 +160,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
   tell_left_out(result, arguments.truth);
   if (iou != coco::IouType::keypoints && result.stats.front() >= 0)
     if (const auto text = coco::text(coco::limit_cost(*truth, options)); !text.empty())
-      spdlog::warn("{}; --max-dets N, one number, counts more", text);
+      log_warning("{}; --max-dets N, one number, counts more", text);
   if (analysis) write_files(arguments, *analysis, iou);
   if (!arguments.json) {
     print_formatted("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",

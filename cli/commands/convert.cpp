@@ -23,16 +23,15 @@ int convert(const ConvertArguments& arguments) {
   const auto done =
       convert_weights(arguments.in, arguments.out, scheme, insistence(arguments.force));
   if (done.assumed_background)
-    spdlog::warn("{} does not tell whether its background comes first or last: taken as {} has it",
-                 arguments.in.string(), done.from);
+    log_warning("{} does not tell whether its background comes first or last: taken as {} has it",
+                arguments.in.string(), done.from);
   if (done.lost_card)
-    spdlog::info(
-        "{} cannot say for which model and classes it is, as {} does and a .safetensors can",
-        arguments.out.string(), arguments.in.string());
+    log_info("{} cannot say for which model and classes it is, as {} does and a .safetensors can",
+             arguments.out.string(), arguments.in.string());
   if (!done.unnamed.empty()) {
-    spdlog::warn("{} without a name of {} keep theirs, such as {}",
-                 counted(std::ssize(done.unnamed), "tensor"), scheme.name, done.unnamed.front());
-    for (const auto& name : done.unnamed) spdlog::debug("  keeps its name: {}", name);
+    log_warning("{} without a name of {} keep theirs, such as {}",
+                counted(std::ssize(done.unnamed), "tensor"), scheme.name, done.unnamed.front());
+    for (const auto& name : done.unnamed) log_debug("  keeps its name: {}", name);
   }
   const auto heads = done.classes == 0   ? "no heads"
                      : done.classes == 1 ? "heads for 1 class"

@@ -124,7 +124,7 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   progress.reset();
   if (!cluster.is_chief()) return kDone;
   if (const auto text = coco::text(scores->limit); !text.empty())
-    spdlog::warn("{}; --max-dets counts more", text);
+    log_warning("{}; --max-dets counts more", text);
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
   std::optional<coco::VocEvaluation> voc;
   if (arguments.voc)

@@ -51,11 +51,11 @@ int index(const IndexArguments& arguments) {
       counted(std::ssize(arguments.shards), "shard"), joined(report.classes),
       std::filesystem::absolute(arguments.out).lexically_normal().string(), folders_text(shards));
   if (report.without_annotations > 0)
-    spdlog::warn("{} without annotations: no JSON beside them",
-                 counted(report.without_annotations, "image"));
+    log_warning("{} without annotations: no JSON beside them",
+                counted(report.without_annotations, "image"));
   if (report.without_area > 0)
-    spdlog::warn("{} left out: nothing of their box is inside the image",
-                 counted(report.without_area, "object"));
+    log_warning("{} left out: nothing of their box is inside the image",
+                counted(report.without_area, "object"));
   return kDone;
 }
 

@@ -35,10 +35,10 @@ void report_smaller(const PackReport& report, const SmallerImages& images,
       report.images - report.smaller, byte_text(static_cast<double>(report.bytes_after)),
       byte_text(static_cast<double>(report.bytes_before)));
   if (report.unreadable > 0)
-    spdlog::warn("{} cannot be decoded and will be skipped as before; the first: {}",
-                 counted(report.unreadable, "image"), report.first_unreadable);
+    log_warning("{} cannot be decoded and will be skipped as before; the first: {}",
+                counted(report.unreadable, "image"), report.first_unreadable);
   if (report.smaller > 0 && images.max_side < training.max_side)
-    spdlog::warn(
+    log_warning(
         "data.max_side is {}: training will enlarge what was made smaller; --max-side {} keeps all "
         "that it can see",
         training.max_side, training.max_side);

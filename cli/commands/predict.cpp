@@ -92,7 +92,7 @@ FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::
     }
     page.add_video(result);
     if (result.fault.empty()) continue;
-    spdlog::warn("failed: {}", result.fault);
+    log_warning("failed: {}", result.fault);
     failed.add(video);
   }
   return failed;

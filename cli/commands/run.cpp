@@ -40,15 +40,15 @@ void make_sample(const Recipe& recipe) {
   if (!sample || !recipe.sources.empty()) return;
   if (fs::exists(root)) {
     if (const auto made = coco::sample_in(root); made && *made != *sample)
-      spdlog::warn(
+      log_warning(
           "{} has {} + {} images (seed {}), not the {} + {} (seed {}) of [data.sample], which "
           "counts only where there is no such folder: remove it, or name another as data.root",
           root.string(), made->train, made->val, made->seed, sample->train, sample->val,
           sample->seed);
     return;
   }
-  spdlog::info("making the sample data set in {} ({} + {} images, seed {})", root.string(),
-               sample->train, sample->val, sample->seed);
+  log_info("making the sample data set in {} ({} + {} images, seed {})", root.string(),
+           sample->train, sample->val, sample->seed);
   coco::make_sample(root, *sample);
 }
 
@@ -75,8 +75,8 @@ bool is_up_to_date(const fs::path& page, fs::file_time_type began) {
 void log_next(const RunEnd& end, fs::file_time_type began) {
   const bool has_model = !list_checkpoints(end.folder / "checkpoints").empty();
   if (end.training.signalled)
-    return spdlog::info(has_model ? "next: the same command with --resume goes on from there"
-                                  : "next: the same command begins anew: nothing was saved");
+    return log_info("{}", has_model ? "next: the same command with --resume goes on from there"
+                                    : "next: the same command begins anew: nothing was saved");
   const auto folder = end.folder.string();
   const auto page = end.folder / "report.html", pictures = end.folder / "pictures";
   std::string look = "trainer report " + folder;
@@ -84,12 +84,11 @@ void log_next(const RunEnd& end, fs::file_time_type began) {
     look = "open " + page.string();
   else if (fs::exists(pictures))
     look = fmt::format("look at {}; {}", pictures.string(), look);
-  spdlog::info("next: {}{}", look,
-               has_model
-                   ? fmt::format("; trainer predict {0} PHOTOS --out found; trainer export {0} "
-                                 "--out model.onnx",
-                                 folder)
-                   : "");
+  log_info("next: {}{}", look,
+           has_model ? fmt::format("; trainer predict {0} PHOTOS --out found; trainer export {0} "
+                                   "--out model.onnx",
+                                   folder)
+                     : "");
 }
 
 int run(const RunArguments& arguments) {

@@ -65,15 +65,15 @@ int serve(const ServeArguments& arguments) {
   const StopSignals signals;
   const auto server =
       start_data_server(recipe.data, recipe.stages, train, door, arguments.most_consumers);
-  spdlog::info("serving {} samples at {}, {}", train.source->size(), server->endpoint(),
-               door.keys                      ? fmt::format("to {} keys", door.allowed.size())
-               : serving::is_local(door.bind) ? "to this machine alone"
-                                              : "to anyone, without keys");
-  spdlog::info("next, for each trainer: trainer run CONFIG --set 'data.source=[\"{}\"]'",
-               server->endpoint());
+  log_info("serving {} samples at {}, {}", train.source->size(), server->endpoint(),
+           door.keys                      ? fmt::format("to {} keys", door.allowed.size())
+           : serving::is_local(door.bind) ? "to this machine alone"
+                                          : "to anyone, without keys");
+  log_info("next, for each trainer: trainer run CONFIG --set 'data.source=[\"{}\"]'",
+           server->endpoint());
   server->run([] { return StopSignals::received().empty(); });
-  spdlog::info("stopped by {} after {} batches", StopSignals::received(), server->report().batches);
-  spdlog::info("next: trainers wait for data.source_timeout; the same command serves them again");
+  log_info("stopped by {} after {} batches", StopSignals::received(), server->report().batches);
+  log_info("next: trainers wait for data.source_timeout; the same command serves them again");
   ExitAtSignal::work_is_done(kDone);
   return kDone;
 }

@@ -94,8 +94,8 @@ bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   });
   if (!is_same) {
     if (lines >= 0)
-      spdlog::warn("{} was made from other photos, weights or options: begins anew",
-                   lines_file_.string());
+      log_warning("{} was made from other photos, weights or options: begins anew",
+                  lines_file_.string());
     return false;
   }
   const auto whole = lines - lines % batch;
@@ -114,11 +114,11 @@ bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   cut_file(detections_file_, detections_end);
   written_ = detections_end;
   if (count_ > 0)
-    spdlog::info("goes on after {}, done before; {} says which", counted(count_, "file"),
-                 lines_file_.string());
+    log_info("goes on after {}, done before; {} says which", counted(count_, "file"),
+             lines_file_.string());
   return true;
 } catch (const nlohmann::json::exception&) {
-  spdlog::warn("{} is damaged: begins anew", lines_file_.string());
+  log_warning("{} is damaged: begins anew", lines_file_.string());
   return false;
 }
 

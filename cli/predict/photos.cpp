@@ -106,7 +106,7 @@ class PhotoPrediction {
   void fail(const std::string& why) {
     auto result = begun();
     if (result.fault.empty()) result.fault = fmt::format("{}: {}", result.file.string(), why);
-    spdlog::warn("failed: {}", result.fault);
+    log_warning("failed: {}", result.fault);
     results_.add(result, {});
   }
 
@@ -117,7 +117,7 @@ class PhotoPrediction {
       draw(result, objects);
     } catch (const std::exception& problem) {  // OpenCV's, too
       result.fault = fmt::format("{}: {}", result.file.string(), problem.what());
-      spdlog::warn("failed: {}", result.fault);
+      log_warning("failed: {}", result.fault);
     }
     results_.add(result, found);
   }

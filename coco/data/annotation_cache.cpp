@@ -1,6 +1,7 @@
 #include "millrace/coco/data/annotation_cache.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
@@ -248,8 +249,8 @@ struct Cache {
       data->source = source;
       return data;
     } catch (const Error& problem) {
-      spdlog::warn("the cached annotations {} cannot be used and are made anew: {}", file.string(),
-                   problem.what());
+      log_warning("the cached annotations {} cannot be used and are made anew: {}", file.string(),
+                  problem.what());
       return nullptr;
     }
   }
@@ -286,7 +287,7 @@ struct Cache {
       header.checksum = header.sum(data, [](std::string_view) {});
       replace_file(file, parts);
       keep_sighting();
-      spdlog::info("{}: cached for the next start in {}", data.source, file.string());
+      log_info("{}: cached for the next start in {}", data.source, file.string());
     } catch (const std::exception& problem) {
       warn_of(problem);
     }
@@ -305,7 +306,7 @@ struct Cache {
   static void warn_of(const std::exception& problem) {
     static std::atomic_flag said;
     if (!said.test_and_set())
-      spdlog::warn(
+      log_warning(
           "annotations cannot be cached, so that each start reads them anew: {}; "
           "MILLRACE_CACHE names another folder",
           problem.what());

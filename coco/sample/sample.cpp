@@ -1,7 +1,6 @@
 #include "millrace/coco/sample/sample.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <tbb/parallel_for.h>
 
 #include <atomic>
@@ -16,6 +15,7 @@
 #include "millrace/base/disk/part_folder.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/log.h"
 #include "millrace/coco/picture/encode.h"
 #include "millrace/coco/sample/sample_scene.h"
 
@@ -101,7 +101,7 @@ void write_split(const fs::path& root, const Split& split, const SampleOptions& 
   tbb::parallel_for(std::int64_t{0}, split.images, [&](std::int64_t i) {
     entries[static_cast<std::size_t>(i)] = make_image(folder, split.id(i), options.seed);
     if (const auto n = ++done; n % 10000 == 0)
-      spdlog::info("{}: {} of {} images drawn", split.name, n, split.images);
+      log_info("{}: {} of {} images drawn", split.name, n, split.images);
   });
   write_file_atomically(
       annotations_of(root, split.name),

@@ -78,7 +78,7 @@ struct Faults {
     if (static_cast<double>(count) > std::ceil(most * static_cast<double>(all)))
       throw Error(fmt::format("{}: of {}, more than data.max_skipped = {} allows, {}", file,
                               counted(static_cast<long long>(all), noun), most, text));
-    spdlog::warn("{}: left out: {}", file, text);
+    log_warning("{}: left out: {}", file, text);
   }
 };
 

@@ -22,8 +22,8 @@ void SkipLedger::record(const SkippedSample& skipped) {
   ++skipped_;
   if (reasons_.size() < kReasonsKept && warned_.insert(skipped.sample).second) {
     reasons_.push_back(skipped.why);
-    spdlog::warn("left out: {}", skipped.why);
-    if (reasons_.size() == kReasonsKept) spdlog::warn("more that is left out is only counted");
+    log_warning("left out: {}", skipped.why);
+    if (reasons_.size() == kReasonsKept) log_warning("more that is left out is only counted");
   }
   if (std::ssize(places) > budget_)
     throw Error(

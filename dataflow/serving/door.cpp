@@ -212,7 +212,7 @@ void Door::turn_away(const std::string& id, const char* reason, const std::strin
 }
 
 void Door::refuse(const std::string& reason, const std::string& detail) {
-  if (refused_[reason]++ == 0) spdlog::warn("turned away, {}: {}", reason, detail);
+  if (refused_[reason]++ == 0) log_warning("turned away, {}: {}", reason, detail);
   refused_more_ = true;
 }
 

@@ -54,7 +54,7 @@ void Link::open() {
 }
 
 void Link::start_over(Clock::time_point now, std::string why) {
-  spdlog::warn("data server {}: {}", endpoint_, why);
+  log_warning("data server {}: {}", endpoint_, why);
   word_ = std::move(why);
   state_ = State::down;
   heard_ = now;
@@ -106,7 +106,7 @@ void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
       greet(now);
       break;
     case ZMQ_EVENT_DISCONNECTED:
-      if (state_ == State::live) spdlog::warn("data server {}: closed the connection", endpoint_);
+      if (state_ == State::live) log_warning("data server {}: closed the connection", endpoint_);
       if (state_ != State::down) word_ = "closed the connection";
       state_ = State::down;
       break;
@@ -133,8 +133,8 @@ void Link::welcome(const Welcome& welcome) {
   else if (!view_ || view_->token() != welcome.probe->token)
     view_ = SharedView::open(*welcome.probe);
   word_ = "here";
-  spdlog::info("data server {}: here, batches come {}", endpoint_,
-               view_ ? "through shared memory" : "through the connection");
+  log_info("data server {}: here, batches come {}", endpoint_,
+           view_ ? "through shared memory" : "through the connection");
   state_ = State::live;
   epoch_size_ = welcome.epoch_size;
   facts_ = welcome.facts;
@@ -142,7 +142,7 @@ void Link::welcome(const Welcome& welcome) {
 }
 
 void Link::refuse(std::string why) {
-  if (word_ != why) spdlog::error("data server {}: {}", endpoint_, why);
+  if (word_ != why) log_error("data server {}: {}", endpoint_, why);
   word_ = std::move(why);
   state_ = State::refused;
 }

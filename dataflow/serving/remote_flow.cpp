@@ -248,9 +248,9 @@ class RemoteFlow final : public ServedFlow {
                       duration_text(std::chrono::duration<double>(without).count()), heard))));
     if (now - told_at_ < kLogEvery) return;
     told_at_ = now;
-    spdlog::warn("waiting for a data server, {} more at most: {}",
-                 duration_text(std::chrono::duration<double>(options_.timeout - without).count()),
-                 heard);
+    log_warning("waiting for a data server, {} more at most: {}",
+                duration_text(std::chrono::duration<double>(options_.timeout - without).count()),
+                heard);
   }
 
   void end_with(std::exception_ptr failure) {

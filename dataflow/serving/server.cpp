@@ -108,7 +108,7 @@ template <class Which>
 void BatchServer::forget_if(const char* why, Which which) {
   std::erase_if(consumers_, [&](const auto& entry) {
     if (!which(entry.second)) return false;
-    spdlog::info("consumer {} {}: forgotten", entry.second.name, why);
+    log_info("consumer {} {}: forgotten", entry.second.name, why);
     return true;
   });
 }
@@ -134,8 +134,8 @@ void BatchServer::greet(const std::string& from, std::int32_t connection, const 
                            {problem.what(), true});
   }
   const auto& [rank, ranks] = hello.stream.share;
-  spdlog::info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank,
-               ranks, hello.stream.seed, hello.stream.start.next);
+  log_info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank, ranks,
+           hello.stream.seed, hello.stream.start.next);
   consumers_.emplace(from, std::move(consumer));
   if (is_local(door_.endpoint())) send_unpaced(connection);
   door_.send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
@@ -158,7 +158,7 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
     for (const auto piece : release->pieces) loans_[consumer->name].pieces.erase(piece);
   } else if (bye) {
     keep_loans(consumer->name, bye->held);
-    spdlog::info("consumer {} is done", consumer->name);
+    log_info("consumer {} is done", consumer->name);
     consumers_.erase(from);
   } else if (ping) {
     door_.send(from, Pong{ping->number, {consumer->owed.begin(), consumer->owed.end()}});
@@ -271,12 +271,12 @@ void BatchServer::tell(Clock::time_point now) {
   const auto rate = [seconds](std::int64_t is, std::int64_t was) {
     return static_cast<double>(is - was) / seconds;
   };
-  spdlog::info("{}, {:.1f} batches/s, {}/s, {} asked for",
-               counted(static_cast<long long>(report.consumers), "consumer"),
-               rate(report.batches, told_.batches), byte_text(rate(report.bytes, told_.bytes)),
-               report.asked);
+  log_info("{}, {:.1f} batches/s, {}/s, {} asked for",
+           counted(static_cast<long long>(report.consumers), "consumer"),
+           rate(report.batches, told_.batches), byte_text(rate(report.bytes, told_.bytes)),
+           report.asked);
   if (const auto refusals = door_.take_refusals(); !refusals.empty())
-    spdlog::warn("turned away so far: {}", refusals);
+    log_warning("turned away so far: {}", refusals);
   told_ = report;
 }
 

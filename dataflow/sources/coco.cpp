@@ -43,7 +43,7 @@ SourcePtr<Sample> open_coco(const CocoOptions& options, const SourceContext& con
     const auto why = fmt::format("{} has none of the classes {}; it has {}", annotations->source,
                                  joined(context.classes), own.empty() ? "none" : joined(own));
     if (options.filter_empty) throw ConfigError(why);
-    if (!own.empty()) spdlog::warn("{}: all its images are taken as images without objects", why);
+    if (!own.empty()) log_warning("{}: all its images are taken as images without objects", why);
   }
   return open_source(std::move(split), options.filter_empty);
 }

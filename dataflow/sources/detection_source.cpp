@@ -40,10 +40,9 @@ DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
 
 void DetectionSource::report_unusable() const {
   const auto& file = split_.annotations->source;
-  if (ignored_ > 0)
-    spdlog::info("{}: {} left out, marked 'ignore'", file, counted(ignored_, "object"));
+  if (ignored_ > 0) log_info("{}: {} left out, marked 'ignore'", file, counted(ignored_, "object"));
   if (thin_ > 0)
-    spdlog::warn(
+    log_warning(
         "{}: {} left out, whose box is less than a pixel wide or high inside the image; the first: "
         "annotation {}",
         file, counted(thin_, "object"), first_thin_);

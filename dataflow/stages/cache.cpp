@@ -67,7 +67,7 @@ std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& tab
   try {
     return disk_cache(options.folder, pipeline_digest(context.in_front), context.source, max_bytes);
   } catch (const Error& problem) {
-    spdlog::warn("{}: cache: {}; nothing is kept", table.origin.text(), problem.what());
+    log_warning("{}: cache: {}; nothing is kept", table.origin.text(), problem.what());
     return std::make_shared<NoCache>();
   }
 }

@@ -54,7 +54,7 @@ MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
           read_options<PrintOptions>(table, {"type"}).count);
       return watch_stage<Sample>("print", [left, classes = context.classes](const Sample& sample) {
         if (left->fetch_sub(1, std::memory_order_relaxed) > 0)
-          spdlog::info("{}", line(sample, classes));
+          log_info("{}", line(sample, classes));
       });
     }}));
 

@@ -177,7 +177,7 @@ class CacheFile {
     try {
       return std::make_unique<LmdbFile>(name, max_bytes);
     } catch (const Error& problem) {
-      spdlog::warn("{}; it is made anew", problem.what());
+      log_warning("{}; it is made anew", problem.what());
     }
     std::error_code stays;
     fs::remove(name, stays);
@@ -196,8 +196,7 @@ class CacheFile {
     try {
       if (!full_ && !file_->put(waiting_)) {
         full_ = true;
-        spdlog::info("the cache {} is full: what is not in it is made anew each time",
-                     name_.string());
+        log_info("the cache {} is full: what is not in it is made anew each time", name_.string());
       }
     } catch (const Error& problem) {
       give_up(full_, problem);
@@ -208,7 +207,7 @@ class CacheFile {
 
   /// Warns of the first failure alone: samples are made anew, as without a cache.
   static void give_up(std::atomic<bool>& given_up, const Error& problem) {
-    if (!given_up.exchange(true)) spdlog::warn("{}; the flow goes on without it", problem.what());
+    if (!given_up.exchange(true)) log_warning("{}; the flow goes on without it", problem.what());
   }
 
   const fs::path name_;

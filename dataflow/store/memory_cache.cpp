@@ -54,8 +54,8 @@ class MemoryCache final : public SampleCache {
     if (full_ || kept_.contains(index)) return;
     if (bytes_ + bytes_of(copy) > max_bytes_) {
       full_ = true;
-      spdlog::info("the cache in memory is full: it keeps {}, {}",
-                   counted(std::ssize(kept_), "image"), byte_text(static_cast<double>(bytes_)));
+      log_info("the cache in memory is full: it keeps {}, {}", counted(std::ssize(kept_), "image"),
+               byte_text(static_cast<double>(bytes_)));
       return;
     }
     bytes_ += bytes_of(copy);

@@ -12,7 +12,7 @@ std::string Insistence::advice() const {
 }
 
 void Insistence::warn(const std::string& what) const {
-  spdlog::warn("{}; used all the same ({})", what, how);
+  log_warning("{}; used all the same ({})", what, how);
 }
 
 std::optional<std::string> not_finite(const at::Tensor& value) {

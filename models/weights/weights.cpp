@@ -149,8 +149,8 @@ std::optional<double> constant_of(const Parameter& parameter) {
 
 void warn_of(const std::string& what, const std::vector<std::string>& names) {
   if (names.empty()) return;
-  spdlog::warn("{} {}: {}", counted(std::ssize(names), "tensor"), what, some(names));
-  for (const auto& name : names) spdlog::debug("  {}: {}", what, name);
+  log_warning("{} {}: {}", counted(std::ssize(names), "tensor"), what, some(names));
+  for (const auto& name : names) log_debug("  {}: {}", what, name);
 }
 
 }  // namespace
@@ -238,9 +238,9 @@ void check_frozen_loaded(const LoadReport& report, const std::vector<std::string
 }
 
 void log_report(const LoadReport& report, const Parameters& parameters, const std::string& file) {
-  spdlog::info("{} of {} tensors from {} (names of {})", report.loaded, parameters.size(), file,
-               report.scheme);
-  for (const auto& note : report.notes) spdlog::info("{}: {}", file, note);
+  log_info("{} of {} tensors from {} (names of {})", report.loaded, parameters.size(), file,
+           report.scheme);
+  for (const auto& note : report.notes) log_info("{}: {}", file, note);
   std::vector<std::string> random, constants;
   for (const auto& name : report.missing) {
     if (const auto value = constant_of(*parameters.find(name)))
@@ -254,9 +254,9 @@ void log_report(const LoadReport& report, const Parameters& parameters, const st
   warn_of("of heads for other classes keep their initial values", report.other_classes);
   warn_of("of the file are not used", report.unused);
   if (!report.new_classes.empty())
-    spdlog::warn("rows of {} that {} does not know start from random values: {}",
-                 report.new_classes.size() == 1 ? "the class" : "the classes", file,
-                 joined(report.new_classes));
+    log_warning("rows of {} that {} does not know start from random values: {}",
+                report.new_classes.size() == 1 ? "the class" : "the classes", file,
+                joined(report.new_classes));
 }
 
 }  // namespace millrace

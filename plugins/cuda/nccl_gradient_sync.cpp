@@ -186,7 +186,7 @@ class NcclGradientSync final : public GradientSync {
   }
 
   [[noreturn]] void fail(const char* what, const std::string& why) {
-    spdlog::error("{}: NCCL cannot sum '{}': {}", cluster_.name(), what, why);
+    log_error("{}: NCCL cannot sum '{}': {}", cluster_.name(), what, why);
     if (nccl_) ncclCommAbort(nccl_);
     world_.abort(1);
   }

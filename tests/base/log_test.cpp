@@ -33,26 +33,26 @@ class LogFile : public ::testing::Test {
 };
 
 TEST_F(LogFile, BeginsWithWhatWasLoggedBeforeThereWasOne) {
-  spdlog::info("early");
+  log_info("early");
   log_to_file(file_);
-  spdlog::info("late");
+  log_info("late");
   EXPECT_THAT(text(), ::testing::ContainsRegex(" info early\n.* info late\n"));
 }
 
 TEST_F(LogFile, HasNoControlCharactersOfMessages) {
   log_to_file(file_);
-  spdlog::info("a class named \x1b]0;title\x07");
+  log_info("a class named \x1b]0;title\x07");
   EXPECT_EQ(text().find('\x1b'), std::string::npos);
   EXPECT_THAT(text(), HasSubstr("\\x1b]0;title\\x07"));
 }
 
 TEST_F(LogFile, IsAppendedToAndLeft) {
   log_to_file(file_);
-  spdlog::info("one");
+  log_info("one");
   log_to_file({});
-  spdlog::info("lost");
+  log_info("lost");
   log_to_file(file_);
-  spdlog::info("two");
+  log_info("two");
   EXPECT_THAT(text(),
               ::testing::AllOf(HasSubstr(" one\n"), Not(HasSubstr("lost")), EndsWith(" two\n")));
 }
@@ -69,8 +69,8 @@ TEST_F(LogFile, HasEverythingWhereStandardErrorIsQuiet) {
   EXPECT_TRUE(log_is_quiet());
   log_to_file(file_);
   ::testing::internal::CaptureStderr();
-  spdlog::info("news");
-  spdlog::warn("a fault");
+  log_info("news");
+  log_warning("a fault");
   log_result("the result");
   log_info_in_file("a long table");
   const auto shown = ::testing::internal::GetCapturedStderr();
@@ -91,11 +91,11 @@ TEST_F(LogFile, ShowsAResultOnceWhereItIsNotQuiet) {
 TEST_F(LogFile, OfOneOfSeveralProcessesHasItsNameInWarningsAlone) {
   log_to_file(file_);
   log_as("rank 0", /*chief=*/true);
-  spdlog::info("shown");
-  spdlog::warn("careful");
+  log_info("shown");
+  log_warning("careful");
   log_as("rank 3", /*chief=*/false);
-  spdlog::info("hidden");
-  spdlog::warn("look out");
+  log_info("hidden");
+  log_warning("look out");
   EXPECT_THAT(text(),
               ::testing::AllOf(HasSubstr(" info shown\n"), HasSubstr(" warning rank 0: careful\n"),
                                Not(HasSubstr("hidden")), EndsWith(" warning rank 3: look out\n")));

@@ -85,7 +85,7 @@ struct ShortRun {
                                 }};
         training();
       } catch (const std::exception& problem) {
-        spdlog::error(problem.what());
+        log_error("{}", problem.what());
         code = 1;
       }
       fail_call(where, FileFault::none, 0);

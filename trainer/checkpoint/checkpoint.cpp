@@ -142,8 +142,8 @@ void point_latest_at(const fs::path& checkpoint) {
   fs::create_symlink(checkpoint.filename(), part, problem);
   if (!problem) problem = rename_path(part, latest);
   if (!problem) return;
-  spdlog::warn("{} cannot be made a link to {}: {}; move away what is there", latest.string(),
-               checkpoint.filename().string(), problem.message());
+  log_warning("{} cannot be made a link to {}: {}; move away what is there", latest.string(),
+              checkpoint.filename().string(), problem.message());
   fs::remove(part, problem);
 }
 
@@ -216,7 +216,7 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
     } catch (const NewerCheckpoint&) {
       throw;
     } catch (const Error& problem) {
-      spdlog::warn("{}; trying the one before", problem.what());
+      log_warning("{}; trying the one before", problem.what());
       continue;
     }
     std::error_code no_link;

@@ -62,7 +62,7 @@ std::optional<Checkpoint> newest_checkpoint_of(const fs::path& run, const Cluste
   if (*best < 0) return std::nullopt;
   const auto from = best - offers.begin();
   if (cluster.is_chief() && *best > on_disk)
-    spdlog::info("step {} is in the memory of {}, {} on disk", *best, cluster.name(from), on_disk);
+    log_info("step {} is in the memory of {}, {} on disk", *best, cluster.name(from), on_disk);
   if (cluster.rank() == from && *best == on_disk && cluster.size() == 1) return newest;
   return read_checkpoint(
       *best == on_disk || !kept ? checkpoint_of(run / "checkpoints", *best) : *kept, cluster, from);

@@ -41,7 +41,7 @@ int Cluster::run_with_world(const std::function<int(const Cluster&)>& work) {
     // What is wrong with a configuration is so on every rank, and need be said once.
     if (exit_code == kWrongUse && !cluster.is_chief())
       std::this_thread::sleep_for(std::chrono::seconds(1));
-    spdlog::error(what);
+    log_error("{}", what);
     cluster.world_->abort(exit_code);
   };
   try {

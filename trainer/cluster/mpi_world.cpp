@@ -230,7 +230,7 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
     if (const auto signal = StopSignals::received(); !signal.empty() && !is_ending_) {
       const auto after = std::min(waited, StopSignals::seconds_ago());
       if (after > kNoticeAfterSignalS && !std::exchange(noticed, true))
-        spdlog::warn("{} while it waits for the other ranks, in '{}' of {}", signal, what, place());
+        log_warning("{} while it waits for the other ranks, in '{}' of {}", signal, what, place());
       if (after > kPatienceAfterSignalS)
         give_up(what, fmt::format("{} after {}", duration_text(after), signal));
     }
@@ -284,7 +284,7 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
     if (!missing.empty()) text += fmt::format("; not heard of: {}", fmt::join(missing, ", "));
     if (!elsewhere.empty()) text += fmt::format("; {}", fmt::join(elsewhere, ", "));
     if (missing.empty() && elsewhere.empty()) text += "; all ranks wait in it";
-    spdlog::error("{}; all are ended. A slower step may be allowed with train.rank_timeout", text);
+    log_error("{}; all are ended. A slower step may be allowed with train.rank_timeout", text);
   } else {
     std::this_thread::sleep_for(std::chrono::seconds(2));  // that rank ends this one too
   }
@@ -295,7 +295,6 @@ void MpiWorld::abort(int exit_code) {
   // Open MPI's ten lines on MPI_Abort would follow the cause, which has been logged. As its option
   // orte_execute_quiet from the start, this would also hide why MPI_Init fails.
   if (auto* quiet = static_cast<bool*>(::dlsym(RTLD_DEFAULT, "orte_execute_quiet"))) *quiet = true;
-  spdlog::default_logger()->flush();
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   ::_exit(exit_code);
 }

@@ -165,7 +165,7 @@ void bind_to_share(const Cluster& cluster, const std::string& gpu) {
   }
   if (std::ranges::count(with_gpus.gpus, "") == std::ssize(with_gpus.gpus)) with_gpus.gpus.clear();
   if (mine == 0 && are_bound_narrowly(allowed))
-    spdlog::warn(
+    log_warning(
         "the {} ranks of {} were bound to a few of its processors ({}); mpirun --bind-to none "
         "leaves that to them",
         allowed.size(), host, fmt::join(allowed, " and "));
@@ -174,10 +174,10 @@ void bind_to_share(const Cluster& cluster, const std::string& gpu) {
   const auto topology = load({});
   // If the system forbids it, training is slower, not wrong.
   if (hwloc_set_cpubind(topology.get(), Set(share).get(), HWLOC_CPUBIND_PROCESS) != 0)
-    spdlog::warn("{} cannot be bound to the processors {}: {}", cluster.name(), share,
-                 std::strerror(errno));
+    log_warning("{} cannot be bound to the processors {}: {}", cluster.name(), share,
+                std::strerror(errno));
   else
-    spdlog::debug("{} computes on the processors {} of {}", cluster.name(), share, own);
+    log_debug("{} computes on the processors {} of {}", cluster.name(), share, own);
 }
 
 Threads::Threads(std::int64_t maths, std::int64_t flow) {

@@ -24,7 +24,7 @@ void RunningApLog::operator()(const coco::Evaluator& boxes) {
   const auto tenths = images_ > 0 ? seen * kLines / images_ : 0;
   if (tenths <= tenths_ || seen >= images_ || !ap_.look(boxes)) return;
   tenths_ = tenths;
-  spdlog::info("{} of {} images, {}", seen, images_, ap_.text());
+  log_info("{} of {} images, {}", seen, images_, ap_.text());
 }
 
 }  // namespace millrace

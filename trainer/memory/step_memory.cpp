@@ -92,13 +92,12 @@ void StepMemory::after_step(std::int64_t step, std::span<const Batch> batches,
   const auto taken = use->peak - *used_before_, available = use->now + *free / ranks_;
   const auto needed = *used_before_ + taken * std::max(1.0, largest_->pixels() / seen_.pixels());
   if (needed <= available) return;
-  spdlog::warn(
-      "step {} took {} of memory for {}; {} may have {} and need {}, with {} available: {}", step,
-      byte_text(taken), text_of(seen_),
-      largest_->planned > 0
-          ? fmt::format("batch {}, the largest of {} planned,", largest_->number, largest_->planned)
-          : "a later batch",
-      text_of(*largest_), byte_text(needed), byte_text(available), kLessMemory);
+  log_warning("step {} took {} of memory for {}; {} may have {} and need {}, with {} available: {}",
+              step, byte_text(taken), text_of(seen_),
+              largest_->planned > 0 ? fmt::format("batch {}, the largest of {} planned,",
+                                                  largest_->number, largest_->planned)
+                                    : "a later batch",
+              text_of(*largest_), byte_text(needed), byte_text(available), kLessMemory);
   largest_.reset();
 }
 

@@ -328,11 +328,11 @@ void Optimizer::load(const NamedTensors& saved) {
     return counted(static_cast<std::int64_t>(tensors / kept_.size()), "parameter");
   };
   if (!dropped.empty())
-    spdlog::info("no longer trained: {} ('{}', ...), whose optimizer state is dropped",
-                 parameters(dropped.size()), dropped[0]);
+    log_info("no longer trained: {} ('{}', ...), whose optimizer state is dropped",
+             parameters(dropped.size()), dropped[0]);
   if (!fresh.empty())
-    spdlog::info("trained from here on: {} ('{}', ...), whose optimizer state starts at 0",
-                 parameters(fresh.size()), fresh[0].first);
+    log_info("trained from here on: {} ('{}', ...), whose optimizer state starts at 0",
+             parameters(fresh.size()), fresh[0].first);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,

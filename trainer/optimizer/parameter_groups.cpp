@@ -45,8 +45,8 @@ void tell(const ParameterRule& rule, const Taken& taken) {
   std::string how = rule.frozen ? "frozen" : fmt::format("rate x {}", rule.lr_factor);
   if (!rule.frozen && rule.weight_decay >= 0)
     how += fmt::format(", weight decay {}", rule.weight_decay);
-  spdlog::info("optimizer.groups '{}': {}, {} values: {}", rule.match,
-               counted(taken.tensors, "tensor"), taken.values, how);
+  log_info("optimizer.groups '{}': {}, {} values: {}", rule.match, counted(taken.tensors, "tensor"),
+           taken.values, how);
 }
 
 /// The place of the first rule that matches, or the number of rules.

@@ -113,7 +113,7 @@ std::vector<ConfigChange> config_changes(const Config& was, const Config& is) {
 void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training) {
   const auto changes = config_changes(
       parse_config(checkpoint.config, "the checkpoint's config.toml"), training.config);
-  for (const auto& change : changes) spdlog::info("changed since the checkpoint: {}", line(change));
+  for (const auto& change : changes) log_info("changed since the checkpoint: {}", line(change));
   for (const auto& [key, why] : kFixed)
     for (const auto& change : changes)
       if (change.key == key && change.was != "nothing")  // an older version may not know the key

@@ -102,12 +102,12 @@ void check_same_data(const ordered_json& last_start, const ordered_json& now) {
         file("train"), value_of(before, "train", "/digest").get<std::string>(),
         value_of(now, "train", "/digest").get<std::string>()));
   if (changed("train", "/annotations/digest"))
-    spdlog::warn(
+    log_warning(
         "{} has changed since the run was started last, though not in samples, boxes or "
         "classes: masks or keypoints may have",
         file("train"));
   if (changed("val", "/digest"))
-    spdlog::warn(
+    log_warning(
         "{} is not what the run was started with last: scores before and after cannot be "
         "compared",
         file("val"));

@@ -72,12 +72,12 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   const auto& folder = start.folder();
   const auto& checkpoint = start.checkpoint();
   if (start.is_done()) {
-    spdlog::info("{} is done, after {}: nothing is left to do. A larger train.epochs{} goes on",
-                 folder.string(), standing(checkpoint->at),
-                 recipe.train.max_steps > 0 ? " or train.max_steps" : "");
+    log_info("{} is done, after {}: nothing is left to do. A larger train.epochs{} goes on",
+             folder.string(), standing(checkpoint->at),
+             recipe.train.max_steps > 0 ? " or train.max_steps" : "");
     return {{checkpoint->at, "", false}, folder};
   }
-  if (checkpoint) spdlog::info("resuming after {}", standing(checkpoint->at));
+  if (checkpoint) log_info("resuming after {}", standing(checkpoint->at));
   auto& trainer = start.trainer();
   auto& recorder = start.recorder();
   auto* record = start.record();
@@ -95,8 +95,8 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     status.end(end.stop_reason.empty() ? "done" : "stopped", end.stop_reason);
   } catch (const Diverged& ended) {  // on the chief
     record->end({ended.at, kDivergence}, recorder.use());
-    spdlog::warn("{}{}", give_up_for_resume(folder / "checkpoints", ended.at),
-                 has_live_edit(recipe) ? edits_text(folder, ended.at.step) : "");
+    log_warning("{}{}", give_up_for_resume(folder / "checkpoints", ended.at),
+                has_live_edit(recipe) ? edits_text(folder, ended.at.step) : "");
     throw;
   } catch (const ConfigError&) {  // of the first step: as of a start that fails
     if (start.is_new() && trainer.at().step == 0) start.remove_folder();
@@ -110,8 +110,8 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     return {end, folder};
   }
   if (record)
-    spdlog::info("used {}{}", record->record().used().value().text(),
-                 record->number() > 1 ? fmt::format(", over {} starts", record->number()) : "");
+    log_info("used {}{}", record->record().used().value().text(),
+             record->number() > 1 ? fmt::format(", over {} starts", record->number()) : "");
   log_result(fmt::format("{} after {}; everything lies in {}",
                          end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason,
                          standing(end.at), folder.string()));

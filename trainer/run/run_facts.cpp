@@ -100,7 +100,7 @@ std::optional<std::string> said_by(const std::string& command,
   const auto last = std::chrono::steady_clock::now() + kPatience;
   while (!child.has_ended()) {
     if (std::chrono::steady_clock::now() > last) {
-      spdlog::warn("`{}` takes too long: record.json goes without", command);
+      log_warning("`{}` takes too long: record.json goes without", command);
       return std::nullopt;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -110,7 +110,7 @@ std::optional<std::string> said_by(const std::string& command,
   text.erase(text.find_last_not_of('\n') + 1);
   return text;
 } catch (const Error& problem) {
-  spdlog::warn("{}: record.json goes without the repository", problem.what());
+  log_warning("{}: record.json goes without the repository", problem.what());
   return std::nullopt;
 }
 

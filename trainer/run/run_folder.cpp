@@ -105,7 +105,7 @@ fs::path check_named(const fs::path& run, const RunIdentity& mine, Resume resume
   if (list_checkpoints(run / "checkpoints").empty())
     throw ConfigError(fmt::format("--resume: the run {} has no checkpoint", run.string()));
   if (const auto name = name_of(run, read_run_record(run)); name != mine.name)
-    spdlog::warn("{} was started as a run of '{}'", run.string(), name);
+    log_warning("{} was started as a run of '{}'", run.string(), name);
   return run;
 }
 
@@ -145,8 +145,8 @@ std::optional<fs::path> find_run(const fs::path& output, const RunIdentity& mine
         "--out, or start one without --resume (--resume=auto does if there is none)",
         mine.name, output.string(), others.empty() ? "" : ":\n  " + joined(others, "\n  ")));
   check_can_be_made(output);
-  spdlog::info("no run of '{}' with a checkpoint in {}: starting one", mine.name, output.string());
-  for (const auto& other : others) spdlog::info("  {}", other);
+  log_info("no run of '{}' with a checkpoint in {}: starting one", mine.name, output.string());
+  for (const auto& other : others) log_info("  {}", other);
   return std::nullopt;
 }
 

@@ -166,7 +166,7 @@ void RunStart::write() const {
 }
 
 void RunStart::write_or_warn() const try { write(); } catch (const Error& problem) {
-  spdlog::warn(problem.what());
+  log_warning("{}", problem.what());
 }
 
 }  // namespace millrace

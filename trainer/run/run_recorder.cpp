@@ -137,7 +137,7 @@ void RunRecorder::add_other_ranks(RunUse& use) const try {
         static_cast<std::int64_t>(status.value("memory_peak_bytes", 0.0) / kMiB);
   }
 } catch (const std::exception& problem) {
-  spdlog::warn("{}: the record has the chief's figures alone", problem.what());
+  log_warning("{}: the record has the chief's figures alone", problem.what());
 }
 
 RunUse RunRecorder::whole_use() {

@@ -45,9 +45,9 @@ void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& 
     return objection.object<ConfigError>(
         fmt::format("none of the annotated categories ({}) is a class of the weights; {} knows {}",
                     first_few(split.classes), weights.file, first_few(card.classes)));
-  spdlog::warn("{} that the weights do not know: left out ({})",
-               unknown.size() == 1 ? "an annotated category" : "annotated categories",
-               first_few(unknown));
+  log_warning("{} that the weights do not know: left out ({})",
+              unknown.size() == 1 ? "an annotated category" : "annotated categories",
+              first_few(unknown));
 }
 
 /// Throws ConfigError, unless forced, if there are lines on what contradicts the weights in `file`.
@@ -143,7 +143,7 @@ void check_initial_weights(const Recipe& recipe) {
   std::vector<std::string> lines;
   for (const auto& one : contradictions(*card, recipe)) {
     if (one.decides == OfWeights::tensors)
-      spdlog::info("{}: {}", file, one.text());
+      log_info("{}: {}", file, one.text());
     else
       lines.push_back(one.text());
   }

@@ -37,11 +37,10 @@ constexpr bool kCollective = true, kAlone = false;
 void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) {
   if (cluster.size() == 1) return;
   for (const auto& rank : ranks)
-    spdlog::info("{}: local rank {} of {}, {}, {} of maths",
-                 cluster.name(rank.at("rank").get<std::int64_t>()),
-                 rank.at("local_rank").get<int>(), rank.at("local_size").get<int>(),
-                 rank.at("device").get<std::string>(),
-                 counted(rank.at("maths_threads").get<int>(), "thread"));
+    log_info("{}: local rank {} of {}, {}, {} of maths",
+             cluster.name(rank.at("rank").get<std::int64_t>()), rank.at("local_rank").get<int>(),
+             rank.at("local_size").get<int>(), rank.at("device").get<std::string>(),
+             counted(rank.at("maths_threads").get<int>(), "thread"));
 }
 
 /// Asks the detector whether it can learn from the data; the chief logs its warnings. Throws
@@ -58,7 +57,7 @@ void check_training(const Detector& detector, const TrainData& data, bool starts
     };
   const auto warnings = detector.check_training(facts);
   if (!cluster.is_chief()) return;
-  for (const auto& warning : warnings) spdlog::warn(warning);
+  for (const auto& warning : warnings) log_warning("{}", warning);
 }
 
 /// Samples per epoch, if known here.
@@ -96,8 +95,8 @@ std::optional<EvalData> open_validation(const Session& session, const TrainData&
     return session.passes_over(open_split(options, options.val));
   } catch (const Error& problem) {
     if (callbacks.need_validation()) throw;
-    spdlog::info("without the validation split, which no callback of this run needs: {}",
-                 problem.what());
+    log_info("without the validation split, which no callback of this run needs: {}",
+             problem.what());
     return std::nullopt;
   }
 }
@@ -108,12 +107,12 @@ void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe&
   const auto lost = std::ranges::count_if(read_edits(folder),
                                           [&](const Edit& edit) { return edit.after_step > step; });
   if (lost > 0)
-    spdlog::warn(
+    log_warning(
         "{}: {} after step {} will not be repeated, since callbacks.live_edit is not part "
         "of this run",
         (folder / "edits.jsonl").string(), counted(lost, "edit"), step);
 } catch (const Error& problem) {
-  spdlog::warn(problem.what());
+  log_warning("{}", problem.what());
 }
 
 /// Logs what another number of ranks than that of the start `last` means for a step.
@@ -122,7 +121,7 @@ void tell_of_changed_ranks(const nlohmann::ordered_json& last, const TrainPlan& 
   const auto before = ranks == last.end() ? 0 : std::ssize(*ranks), now = plan.cluster.size() * 1L;
   if (before == 0 || before == now) return;
   const auto images = plan.images_per_step / now * before;
-  spdlog::info(
+  log_info(
       "changed since the checkpoint: ranks: was {}, is {}: a step takes {} instead of {}, at a "
       "learning rate of {:.4g} instead of {:.4g}",
       before, now, counted(plan.images_per_step, "image"), images,
@@ -211,13 +210,13 @@ void TrainingStart::take_another_way() {
   if (!diverged_) return;
   const auto change = millrace::take_another_way(checkpoint_->at, diverged_->at, recipe_.train);
   if (is_chief())
-    spdlog::warn("{}{}", change,
-                 has_live_edit(recipe_) ? edits_text(folder_, diverged_->at.step) : "");
+    log_warning("{}{}", change,
+                has_live_edit(recipe_) ? edits_text(folder_, diverged_->at.step) : "");
 }
 
 void TrainingStart::open_data() {
   train_ = open_train_data(recipe_.data, recipe_.sources);
-  if (is_chief() && train_->source) spdlog::info(data_summary(*train_->source, train_->classes));
+  if (is_chief() && train_->source) log_info("{}", data_summary(*train_->source, train_->classes));
   if (is_chief() && !checkpoint_) check_initial_weights(recipe_);
   validation_ = open_validation(session_, *train_, callbacks_);
 }
@@ -225,10 +224,10 @@ void TrainingStart::open_data() {
 void TrainingStart::make_detector() {
   detector_ = session_.make_detector(train_->classes);
   const auto& parameters = detector_->parameters();
-  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained",
-               recipe_.model_type, train_->classes.size(),
-               static_cast<double>(parameters.count()) / 1e6, parameters.size(),
-               static_cast<double>(parameters.trainable_count()) / 1e6);
+  log_info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained",
+           recipe_.model_type, train_->classes.size(),
+           static_cast<double>(parameters.count()) / 1e6, parameters.size(),
+           static_cast<double>(parameters.trainable_count()) / 1e6);
 }
 
 void TrainingStart::share_facts() {
@@ -253,7 +252,7 @@ void TrainingStart::check_resume() {
   if (diverged_) return;
   if (const auto change = count_returns_anew(*checkpoint_, recipe_.tree);
       !change.empty() && is_chief())
-    spdlog::info(change);
+    log_info("{}", change);
 }
 
 void TrainingStart::agree_if_done() {
@@ -280,7 +279,7 @@ void TrainingStart::make_trainer() {
   auto plan = session_.plan(*detector_, *train_);
   if (is_chief())
     for (const auto& warning : published_warnings(recipe_, plan.images_per_step))
-      spdlog::warn(warning);
+      log_warning("{}", warning);
   if (record_ && checkpoint_) tell_of_changed_ranks(record_->record().last(), plan);
   if (cluster_.local_rank() == 0)
     plan.largest_batch = largest_batch(recipe_, *train_, cluster_.size());
@@ -311,7 +310,7 @@ void TrainingStart::make_folder() {
                   {"ranks", std::move(rank_facts_)}},
                  recorder_->targets());
   recorder_->record_in(*record_);
-  spdlog::info("run folder {}", path.string());
+  log_info("run folder {}", path.string());
 }
 
 void TrainingStart::share_folder() {

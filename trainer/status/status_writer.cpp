@@ -140,7 +140,7 @@ void StatusWriter::answer() try {
 
 void StatusWriter::warn(const std::exception& problem) {
   if (std::exchange(has_warned_, true)) return;
-  spdlog::warn("`trainer status` will not show this rank: {}", problem.what());
+  log_warning("`trainer status` will not show this rank: {}", problem.what());
 }
 
 }  // namespace millrace

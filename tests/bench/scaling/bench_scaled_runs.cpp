@@ -80,7 +80,7 @@ ScaledRun train(const Arguments& arguments, const fs::path& runs, int ranks, std
     settings.push_back(fmt::format("callbacks.{}.enabled=false", name));
   for (const auto& one : settings) words.insert(words.end(), {"--set", one});
   const auto log = runs / fmt::format("ranks-{}.log", ranks);
-  spdlog::info("{} of {}", counted(ranks, "rank"), counted(images, "image"));
+  log_info("{} of {}", counted(ranks, "rank"), counted(images, "image"));
   if (std::system((quoted(words) + " >" + quoted({log.string()}) + " 2>&1").c_str()) != 0)
     throw Error(
         fmt::format("the training with {} failed:\n{}", counted(ranks, "rank"), read_file(log)));
