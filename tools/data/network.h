@@ -14,8 +14,7 @@ namespace millrace::advice {
 /// A key of a configuration, such as "data.short_side", its TOML value, and the reason.
 struct Choice {
   std::string key, value, why;
-  std::string topic = {};  // label of the reason in `trainer init`, such as "sizes"; empty = not
-                           // printed
+  std::string topic = {};  // label in `trainer init`, such as "sizes"; empty = not printed
 };
 
 /// Returns a text as a TOML string, with escapes.

@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 void place_image(const fs::path& from, const fs::path& to) {
   try {
     fs::create_directories(to.parent_path());
-    const auto source = fs::canonical(from);  // a link to a symbolic link would break if its target
-                                              // moves
+    const auto source = fs::canonical(from);  // a link to a link breaks if its target moves
     std::error_code cannot_link;
     fs::create_hard_link(source, to, cannot_link);
     if (cannot_link) fs::copy_file(source, to);

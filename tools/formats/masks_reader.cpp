@@ -228,8 +228,7 @@ class MasksReader {
   const MaskFiles files_;
   const NamedValues named_;
   std::vector<std::string> classes_;
-  bool is_binary_ = false;  // true if all masks have one value; then connected components are
-                            // objects
+  bool is_binary_ = false;  // true if all masks have one value, whose components are objects
   SetBuilder builder_;
 };
 

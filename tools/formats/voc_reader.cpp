@@ -121,8 +121,7 @@ class VocReader {
   }
 
   void read_listed(const std::vector<ListedId>& ids, const std::vector<Place>& files) {
-    std::map<std::string, Place> by_name;  // the keys of "Annotations/x/a.xml" include "a" and
-                                           // "x/a"
+    std::map<std::string, Place> by_name;  // "Annotations/x/a.xml" has the keys "a" and "x/a"
     for (const auto& file : files) {
       auto name = file.substr(0, file.size() - extension_of(file).size());
       for (;;) {

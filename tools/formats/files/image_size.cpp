@@ -91,8 +91,7 @@ ImageSizes sizes_of_image(const std::filesystem::path& path) {
   std::string bytes(std::min(file.size(), kHead), '\0');
   file.read(0, bytes);
   if (const auto sizes = read_sizes(bytes)) return *sizes;
-  if (file.size() > kHead && file.size() < kMost) {  // a long header, or a directory at the end of
-                                                     // the file
+  if (file.size() > kHead && file.size() < kMost) {  // long header, or directory at the end
     bytes.resize(file.size());
     file.read(0, bytes);
     if (const auto sizes = read_sizes(bytes)) return *sizes;
