@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kNone = -1;
 
-/// Solves the assignment problem for up to as many rows as columns.
+/// Solves the assignment problem. Requires rows <= columns.
 class Augmenting {
  public:
   Augmenting(std::span<const double> costs, std::int64_t rows, std::int64_t columns)

@@ -45,7 +45,8 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
 
-/// Returns the number of denoising queries, which is the same for all micro-batches of a step.
+/// Returns the number of denoising queries, which is the same in all parts of the step on all
+/// ranks.
 DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step,
                         const RtDetrOptions& options) {
   auto most = step.most_objects;

@@ -14,7 +14,7 @@ namespace rtdetr {
 
 /// Queries and their matched objects.
 struct Pairs {
-  at::Tensor queries;  // (F) int64, n Q + q
+  at::Tensor queries;  // (F) int64: index among the N Q queries
   at::Tensor labels;   // (F) int64
   at::Tensor boxes;    // (F, 4)
 };
@@ -31,8 +31,7 @@ Pairs denoising_pairs(const std::vector<Target>& targets, const DenoisingShape& 
 
 /// Weighted sums of the losses; the caller normalises them.
 struct SetLosses {
-  at::Tensor classes;  // varifocal loss (Zhang et al. 2021); the target of a pair's class is the
-                       // IoU of its boxes
+  at::Tensor classes;  // varifocal loss (Zhang et al. 2021), whose target is the pair's IoU
   at::Tensor l1, giou;
 };
 SetLosses& operator+=(SetLosses& sums, const SetLosses& more);

@@ -45,7 +45,7 @@ NetworkOptions network_of(const YoloxOptions& options) {
            {.kind = options.norm, .epsilon = kNormEpsilon, .momentum = kNormMomentum}}};
 }
 
-/// (N, V, H, W) -> (N, H W, V)
+/// Reshapes (N, V, H, W) to (N, H W, V).
 at::Tensor by_cell(const at::Tensor& map) {
   return map.permute({0, 2, 3, 1}).reshape({map.size(0), -1, map.size(1)});
 }

@@ -31,7 +31,7 @@ struct AnchorRule {
                                 // used; negative = no limit
 };
 
-/// How an object is matched.
+/// The kind of match of an object.
 enum class Reach : std::uint8_t {
   foreground,   // by an anchor with an IoU of at least AnchorRule::foreground
   low_quality,  // only by its best anchors, with a lower IoU

@@ -62,8 +62,8 @@ std::string split_of_file(const Place& file, bool is_only) {
   return is_only ? kWhole : stem;
 }
 
-/// Returns the folder that contains the most of the first images; among equal ones, that with the
-/// split's name.
+/// Returns the folder that contains the most of the first images; among equal ones, the first of
+/// the usual places.
 Place image_folder(const Listing& folder, const coco::Dataset& data, const Place& file,
                    const std::string& split) {
   constexpr std::size_t kLookedAt = 50;

@@ -42,7 +42,8 @@ struct Format {
 /// Returns all formats, sorted by name.
 std::span<const Format> formats();
 
-/// Returns the format with this name. Throws ConfigError with a similar name if it is unknown.
+/// Returns the format with this name. If it is unknown, throws ConfigError with a similar name or
+/// all known ones.
 const Format& find_format(std::string_view name);
 
 /// The format detected in a folder, and the reason.

@@ -17,8 +17,9 @@ function iou(a, b) {
 /**
  * Returns pairs [class of the object, class of the detection] of an image, with BACKGROUND for a
  * missing one, for detections with at least `score`. Detections are matched best first, each to
- * the unmatched object of any class with the highest IoU; among equal ones, its own class has
- * priority. Unmatched detections that overlap a crowd of their class are ignored.
+ * the unmatched object of any class with the highest IoU, at least 0.5; among equal ones, its own
+ * class has priority. An unmatched detection is ignored if at least half of its box is in a crowd
+ * of its class.
  */
 export function confusions(image, score) {
   const objects = image.truth.filter((one) => !one.crowd).map((one) => ({...one, taken: false}));

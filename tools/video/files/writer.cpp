@@ -21,8 +21,7 @@ UniqueOutput open_output(const std::string& file) {
   checked(avformat_alloc_output_context2(&context, nullptr, "mp4", file.c_str()),
           "cannot be written");
   UniqueOutput output(context);
-  output->flags |= AVFMT_FLAG_BITEXACT;  // no version and no date, so that the same frames give the
-                                         // same bytes
+  output->flags |= AVFMT_FLAG_BITEXACT;  // omits version and date: reproducible bytes
   checked(avio_open(&output->pb, ("file:" + file).c_str(), AVIO_FLAG_WRITE), "cannot be written");
   return output;
 }
