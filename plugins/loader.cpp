@@ -39,7 +39,8 @@ fs::path find_plugin(const Config& entry) {
   throw Error(fmt::format("there is neither {} nor {}", file.string(), installed.string()));
 }
 
-/// ELF's structures, copied from bytes that may be unaligned or too few.
+/// Reads ELF structures from bytes that may be unaligned or truncated; throws Error if they are
+/// truncated.
 class Elf {
  public:
   explicit Elf(std::string_view bytes) : bytes_(bytes), header_(at<Elf64_Ehdr>(0)) {}
@@ -86,16 +87,16 @@ Elf64_Half own_machine() {
   return header.e_machine;
 }
 
-/// The bytes of a section of an ELF shared object, read without running its code; nullopt if it
-/// has no such section. Throws Error saying why this process cannot open `file`: it is missing, no
-/// shared object, built for another machine, or damaged.
+/// Returns the bytes of a section of an ELF shared object, without running its code; nullopt if it
+/// has no such section. Throws Error with the reason if this process cannot open `file`: it is
+/// missing, not a shared object, built for another machine, or damaged.
 std::optional<std::string> section_of(const std::filesystem::path& file, std::string_view section) {
   const auto text = read_file(file, {.look = [](std::string_view head) {
                                 if (!head.starts_with(ELFMAG))
                                   throw Error("it is no shared object");
                               }});
   const Elf elf(text);
-  // e_machine lies at the same place in files of 32 and 64 bits.
+  // e_machine has the same offset in 32-bit and 64-bit files.
   if (const auto own = own_machine(); elf.header().e_machine != own)
     throw Error(fmt::format("it is built for {}, this machine is {}",
                             machine_name(elf.header().e_machine), machine_name(own)));
@@ -118,7 +119,7 @@ std::vector<std::string> lines(const std::string& text) {
   return result;
 }
 
-/// Throws Error unless the object was built like this program.
+/// Throws Error unless the object was built with the same ABI as this program.
 void check_abi(const fs::path& file) {
   const auto section = section_of(file, MILLRACE_PLUGIN_SECTION);
   if (!section)
@@ -139,7 +140,7 @@ void check_abi(const fs::path& file) {
                           joined(they_have), joined(we_have)));
 }
 
-/// Opens the libraries that the object needs. Throws Error naming what is missing.
+/// Opens the libraries that the object needs. Throws Error naming a missing one.
 void open_needs(const fs::path& file) {
   const auto section = section_of(file, MILLRACE_PLUGIN_NEEDS_SECTION);
   if (!section) return;
@@ -152,7 +153,7 @@ void open_needs(const fs::path& file) {
   }
 }
 
-/// The error of dlopen, with the symbol demangled.
+/// Returns the error of dlopen, with the symbol demangled.
 std::string readable_reason(const std::string& reason) {
   static const std::string before = "undefined symbol: ";
   const auto at = reason.find(before);
@@ -167,10 +168,11 @@ std::string readable_reason(const std::string& reason) {
       name ? name.get() : symbol);
 }
 
-/// Here its constants register themselves. Its symbols stay private; it finds ours in the
-/// executable.
+/// Opens the object, whose static constants register its components. Its symbols stay private; it
+/// resolves Millrace's symbols in the executable.
 void open(const fs::path& file) {
-  // The plug-in's constants may throw, though <dlfcn.h> declares dlopen not to: hence the pointer.
+  // The plug-in's constants may throw, although <dlfcn.h> declares dlopen as non-throwing; the call
+  // through a pointer prevents the compiler from relying on that.
   void* (*volatile const open_object)(const char*, int) = dlopen;
   registering_plugin() = file.string();
   const std::unique_ptr<std::string, void (*)(std::string*)> end(&registering_plugin(),
@@ -191,7 +193,7 @@ void load(const fs::path& file) {
   log_debug("loaded the plug-in {}", file.string());
 }
 
-/// Opens what `entry` of a list, a string, names. Returns its absolute path.
+/// Opens the plug-in of one entry of a list. Returns its absolute path.
 std::string load_entry(const Config& entry, const std::string& named) {
   try {
     const auto file = find_plugin(entry);

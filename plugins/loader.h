@@ -1,5 +1,5 @@
-// Opens the shared objects that a configuration names in `plugins = []`. What a plug-in registers
-// in its static constants (detectors, stages, callbacks) is then known as if it had been built in.
+// Opens the shared objects of a configuration's `plugins = []`. The components that a plug-in's
+// static constants register (detectors, stages, callbacks) are then available like built-in ones.
 #pragma once
 
 #include <string>
@@ -8,22 +8,23 @@
 
 namespace millrace {
 
-/// Opens every plug-in of a configuration's `plugins` list, for the life of the process; opening
-/// one twice has no effect. Call from the main thread, before the configuration is resolved.
+/// Opens every plug-in of a configuration's `plugins` list until the process ends; opening one
+/// twice has no effect. Call this from the main thread, before the configuration is resolved.
 ///
-/// A path is relative to the file that names it (from --set: to the current folder); if a name
-/// without a folder is not found, it is looked for in lib/millrace/plugins beside the program's
-/// folder. The paths in the list become absolute, so that a run's config.toml works from anywhere.
-/// Throws ConfigError saying which entry cannot be opened, and why; no code of an object that is no
-/// plug-in for this very Millrace has run then.
+/// A path is relative to the file that contains it (with --set, to the current folder). A name
+/// without a folder that is not found is searched in lib/millrace/plugins beside the program's
+/// folder. The paths in the list become absolute, so that a run's config.toml works from any
+/// folder. Throws ConfigError with the entry and the reason if one cannot be opened; code of an
+/// object that is not a plug-in for this build of Millrace does not run.
 void load_plugins(Config& tree);
 
-/// Opens the plug-in that the command line names with `option`, such as "--plugin", in the same
+/// Opens the plug-in given by the command line option `option`, such as "--plugin", in the same
 /// way. Returns its absolute path. Throws ConfigError.
 std::string load_plugin(const std::string& file, const std::string& option);
 
-/// Opens NAME.so of lib/millrace/plugins beside the program's folder, the plug-in that comes with
-/// Millrace for the detector `name`. Returns false if there is none.
+/// Opens NAME.so in lib/millrace/plugins beside the program's folder, the plug-in that is part of
+/// Millrace for the detector `name`. Returns false if it does not exist. Throws Error if it cannot
+/// be opened.
 bool load_own_plugin(const std::string& name);
 
 }  // namespace millrace

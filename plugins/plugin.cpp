@@ -1,4 +1,4 @@
-// Part of every plug-in that millrace_add_plugin makes.
+// Source file that millrace_add_plugin adds to every plug-in.
 #include "millrace/plugins/plugin.h"
 
 MILLRACE_PLUGIN

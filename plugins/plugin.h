@@ -1,11 +1,11 @@
-// What every plug-in says about itself, so that one built for another Millrace is refused before
-// any of its code runs. millrace_add_plugin (docs/plugins.md) puts it in; whoever builds without
-// CMake writes MILLRACE_PLUGIN at namespace scope in one source file of the shared object.
+// Build information that every plug-in contains, so that one built for another Millrace is refused
+// before any of its code runs. millrace_add_plugin (docs/plugins.md) adds it; a build without CMake
+// needs MILLRACE_PLUGIN at namespace scope in one source file of the shared object.
 #pragma once
 
 #include <torch/version.h>
 
-#include <cstddef>  // defines what names the standard library
+#include <cstddef>  // defines the macros that identify the standard library
 
 #include "millrace/plugins/build_id.h"
 
@@ -28,18 +28,18 @@
 #define MILLRACE_LIBRARY "libstdc++ " MILLRACE_TEXT(_GLIBCXX_RELEASE) " with the old ABI"
 #endif
 
-/// What two objects must have in common to work in one process, a line each. Optimisation, NDEBUG
-/// and debug information change no layout and are not part of it.
+/// Properties that two objects must share to work in one process, one per line. Optimisation,
+/// NDEBUG and debug information do not change layouts and are not included.
 #define MILLRACE_ABI                                                                              \
   "Millrace " MILLRACE_RELEASE "\npublic headers " MILLRACE_PUBLIC_HEADERS "\n" MILLRACE_COMPILER \
   "\n" MILLRACE_LIBRARY "\nlibtorch " TORCH_VERSION
 
-/// The section of the shared object that holds it.
+/// The section of the shared object that contains MILLRACE_ABI.
 #define MILLRACE_PLUGIN_SECTION ".millrace_plugin"
 
-/// Declares libraries that must be there before the plug-in is opened: `lines` is "FILE: what that
-/// is\n", one a library. Their symbols are the plug-in's to use. Where one is missing the plug-in
-/// is refused with these words.
+/// Declares libraries that must be present before the plug-in is opened. `lines` has a line "FILE:
+/// description\n" per library. The plug-in may use their symbols. If one is missing, the plug-in is
+/// refused with its description.
 #define MILLRACE_PLUGIN_NEEDS_SECTION ".millrace_needs"
 #define MILLRACE_PLUGIN_NEEDS(lines)                                                \
   extern "C" {                                                                      \
@@ -48,7 +48,7 @@
   const char millrace_plugin_needs[] = lines;                                       \
   }
 
-/// Declares the shared object a plug-in for this Millrace.
+/// Declares that the shared object is a plug-in for this Millrace.
 #define MILLRACE_PLUGIN                                                                      \
   extern "C" {                                                                               \
   extern __attribute__((visibility("default"))) const char millrace_plugin_abi[];            \

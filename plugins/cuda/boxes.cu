@@ -5,11 +5,11 @@
 namespace millrace::cuda {
 namespace {
 
-constexpr std::int64_t kChunk = 4096;  // boxes that a block compares with one truth
+constexpr std::int64_t kChunk = 4096;  // boxes that a block compares with one ground truth box
 
-/// The highest IoU of each truth with a box of its image; blockIdx: truth, chunk of boxes.
-/// `highest` starts at 0. Values are >= 0, so that their bits are ordered as they are, and the
-/// largest is the same in any order.
+/// Computes the highest IoU of each ground truth box with the boxes of its image. blockIdx: ground
+/// truth box, chunk of boxes. `highest` starts at 0. IoUs are not negative, so their bits are
+/// ordered like the values, and atomicMax gives the same result in any order.
 __global__ void find_highest(TruthTable truths, BoxTable boxes, float offset, float* highest) {
   __shared__ float shared[kThreads];
   const auto image = truths.image_of(blockIdx.x);
@@ -34,8 +34,8 @@ constexpr int kBits = 64;
 
 std::int64_t words_for(std::int64_t most) { return (most + kBits - 1) / kBits; }
 
-/// overlaps[i][w] gets a bit for each worse box of the group that box i overlaps. blockIdx: word,
-/// 64 rows, group.
+/// Sets a bit of overlaps[i][w] for each lower-scoring box of the group that overlaps box i.
+/// blockIdx: word, 64 rows, group.
 __global__ void find_overlaps(const float* boxes, const std::int64_t* begins, float threshold,
                               float offset, std::int64_t words, Word* overlaps) {
   const auto begin = begins[blockIdx.z], size = begins[blockIdx.z + 1] - begin;
@@ -57,7 +57,8 @@ __global__ void find_overlaps(const float* boxes, const std::int64_t* begins, fl
   overlaps[(begin + row) * words + blockIdx.x] = word;
 }
 
-/// One block per group: from the best box on, what stays removes what it overlaps.
+/// Goes through a group from the best box on; each kept box removes the boxes that it overlaps. One
+/// block per group.
 __global__ void remove_overlapping(const std::uint8_t* valid, const std::int64_t* begins,
                                    std::int64_t words, const Word* overlaps, std::uint8_t* keep) {
   extern __shared__ Word removed[];
@@ -68,7 +69,7 @@ __global__ void remove_overlapping(const std::uint8_t* valid, const std::int64_t
   for (std::int64_t i = 0; i < size; ++i) {
     const auto word = i / kBits;
     const bool stays = valid[begin + i] && !(removed[word] >> (i % kBits) & 1);
-    __syncthreads();  // all have looked before anyone writes
+    __syncthreads();  // every thread reads `removed` before any thread writes it
     if (stays)
       for (auto w = word + threadIdx.x; w < used; w += blockDim.x)
         removed[w] |= overlaps[(begin + i) * words + w];
@@ -87,11 +88,11 @@ void nms(const float* boxes, const std::uint8_t* valid, const std::int64_t* begi
          std::int64_t groups, std::int64_t count, std::int64_t most, float threshold, float offset,
          void* scratch, std::uint8_t* keep, Stream stream) {
   if (count == 0 || groups == 0) return;
-  constexpr std::int64_t kMostWords = 4096;  // 32 KiB of shared memory: 262,144 boxes a group
+  constexpr std::int64_t kMostWords = 4096;  // 32 KiB of shared memory: 262,144 boxes per group
   const auto words = words_for(most);
   if (words > kMostWords) throw std::invalid_argument("nms: more than 262144 boxes in a group");
   auto* const overlaps = static_cast<Word*>(scratch);
-  constexpr std::int64_t kMostGroups = 65535;  // a grid's last axis has at most
+  constexpr std::int64_t kMostGroups = 65535;  // limit of a grid's third dimension
   for (std::int64_t first = 0; first < groups; first += kMostGroups) {
     const auto some =
         static_cast<unsigned>(groups - first < kMostGroups ? groups - first : kMostGroups);
@@ -141,7 +142,7 @@ void split_keys(const std::int64_t* keys, std::int64_t count, float* values, std
 void gather_boxes(const float* boxes, const std::int64_t* keys, std::int64_t rows,
                   std::int64_t columns, std::int64_t kept, float* gathered, std::int64_t* counts,
                   Stream stream) {
-  // The keys of a row are in descending order, so that the last one that is a key counts them.
+  // The keys of a row are in descending order, so the last valid key gives their count.
   launch_each(rows * kept, "gather_boxes", stream, [=] __device__(std::int64_t i) {
     const auto row = i / kept, place = i % kept;
     const bool there = keys[i] != kNoKey;

@@ -1,6 +1,6 @@
-// IoU, matching, decoding and NMS of boxes on the GPU. What is MILLRACE_HOST_DEVICE follows
-// torchvision's order of operations, as millrace/models/ops does; compiled without fused
-// multiply-adds it gives the CPU's bits, up to the exponential in decode.
+// IoU, matching, decoding and NMS of boxes on the GPU. MILLRACE_HOST_DEVICE functions follow
+// torchvision's order of operations, like millrace/models/ops. Compiled without fused
+// multiply-adds, they give the same bits as the CPU, except for the exponential in decode.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,8 @@ MILLRACE_HOST_DEVICE inline BoxValues box_at(const float* boxes, std::int64_t i)
   return {boxes[i * 4], boxes[i * 4 + 1], boxes[i * 4 + 2], boxes[i * 4 + 3]};
 }
 
-/// Zero where both boxes are empty. `offset` is added to sides (1: the legacy convention).
+/// Returns the IoU of two boxes; 0 if both are empty. `offset` is added to widths and heights (1 =
+/// the legacy convention).
 MILLRACE_HOST_DEVICE inline float iou(const BoxValues& a, const BoxValues& b, float offset) {
   const float left = b.x1 > a.x1 ? b.x1 : a.x1, top = b.y1 > a.y1 ? b.y1 : a.y1;
   const float right = b.x2 < a.x2 ? b.x2 : a.x2, bottom = b.y2 < a.y2 ? b.y2 : a.y2;
@@ -32,15 +33,15 @@ MILLRACE_HOST_DEVICE inline float iou(const BoxValues& a, const BoxValues& b, fl
   return ratio > 0 ? ratio : 0;
 }
 
-/// Thresholds of millrace/models/ops/matcher.h.
+/// Thresholds as in millrace/models/ops/matcher.h.
 struct MatchRules {
   float low, high, offset;
   bool low_quality;
 };
 
-/// The match of one box: the first truth of the highest IoU, and 1 foreground, 0 background, -1
-/// neither. `highest` (G): the best IoU that each truth has with any box; used where low_quality
-/// holds.
+/// Matches one box to the ground truth. `truth`: the first ground truth box with the highest IoU.
+/// `label`: 1 foreground, 0 background, -1 neither. `highest` (G): the best IoU of each ground
+/// truth box with any box, read only if low_quality is set.
 MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t count,
                                            const BoxValues& box, const float* highest,
                                            const MatchRules& rules, std::int64_t& truth,
@@ -59,8 +60,8 @@ MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t cou
                                                                    : -1);
 }
 
-/// The ground truth of N images: boxes (G, 4), image after image. `begins` (N + 1): where each
-/// image's begin; nullptr: there is one image.
+/// The ground truth of N images: boxes (G, 4), image after image. `begins` (N + 1): index of each
+/// image's first box; nullptr = a single image.
 struct TruthTable {
   const float* boxes;
   const std::int64_t* begins;
@@ -70,9 +71,10 @@ struct TruthTable {
     return begins ? begins[image] : image * count;
   }
 
-  /// The image of truth g: the last one that begins at or before it and is not empty.
+  /// Returns the image of ground truth box g: the last image that begins at or before g and is not
+  /// empty.
   MILLRACE_HOST_DEVICE std::int64_t image_of(std::int64_t g) const {
-    std::int64_t low = 0, high = images;  // begin(low) <= g < begin(high)
+    std::int64_t low = 0, high = images;  // invariant: begin(low) <= g < begin(high)
     while (high - low > 1) {
       const auto middle = (low + high) / 2;
       (begin(middle) <= g ? low : high) = middle;
@@ -81,7 +83,7 @@ struct TruthTable {
   }
 };
 
-/// Boxes (N, P, 4), or (P, 4) that all images share.
+/// Boxes (N, P, 4), or (P, 4) if all images share them.
 struct BoxTable {
   const float* boxes;
   std::int64_t count;  // P
@@ -92,7 +94,7 @@ struct BoxTable {
   }
 };
 
-/// The match of box `i` of the N P. `highest` (G) as above.
+/// Matches box `i` of the N P boxes; `highest` (G) as in match_box.
 MILLRACE_HOST_DEVICE inline void match_one(const TruthTable& truths, const BoxTable& boxes,
                                            const float* highest, const MatchRules& rules,
                                            std::int64_t i, std::int64_t* truth,
@@ -104,11 +106,11 @@ MILLRACE_HOST_DEVICE inline void match_one(const TruthTable& truths, const BoxTa
   if (count > 0) truth[i] += begin;
 }
 
-/// -> truth (N, P), label (N, P). `highest` is scratch memory of G floats.
+/// Writes truth (N, P) and label (N, P). `highest` is scratch memory for G floats.
 void match(const TruthTable& truths, const BoxTable& boxes, const MatchRules& rules, float* highest,
            std::int64_t* truth, std::int8_t* label, Stream stream);
 
-/// R-CNN's deltas (BoxCoder of millrace/models/ops/boxes.h).
+/// Parameters of R-CNN's box deltas, as in BoxCoder of millrace/models/ops/boxes.h.
 struct BoxDecoding {
   float weights[4];
   float max_log_scale, offset;
@@ -118,7 +120,7 @@ MILLRACE_HOST_DEVICE inline float at_most(float value, float most) {
   return value > most ? most : value;
 }
 
-/// The box that `deltas` (dx dy dw dh) make of `from`.
+/// Applies `deltas` (dx, dy, dw, dh) to the box `from`.
 MILLRACE_HOST_DEVICE inline BoxValues decode(const BoxValues& from, const float* deltas,
                                              const BoxDecoding& coding) {
   const float width = from.x2 - from.x1 + coding.offset, height = from.y2 - from.y1 + coding.offset;
@@ -132,7 +134,7 @@ MILLRACE_HOST_DEVICE inline BoxValues decode(const BoxValues& from, const float*
           y + half_height - coding.offset};
 }
 
-/// Cut to an image of height x width pixels. What is not a number stays so.
+/// Clips a box to an image of height x width pixels. NaN stays NaN.
 MILLRACE_HOST_DEVICE inline BoxValues clip(const BoxValues& box, float height, float width) {
   const auto inside = [](float value, float most) {
     return value < 0 ? 0 : value > most ? most : value;
@@ -141,10 +143,11 @@ MILLRACE_HOST_DEVICE inline BoxValues clip(const BoxValues& box, float height, f
           inside(box.y2, height)};
 }
 
-/// An integer that orders values, what is not finite below all others; of equal values that of the
-/// lower index is greater. As in millrace/models/ops/top_k.cpp, but signed.
+/// Returns an integer that is ordered like the values, with values that are not finite below all
+/// others. If values are equal, the lower index has the greater key. As in
+/// millrace/models/ops/top_k.cpp, but signed.
 MILLRACE_HOST_DEVICE inline std::int64_t key_of(float value, std::uint32_t index) {
-  const float finite = value - value == 0 ? value + 0.0F : -INFINITY;  // one zero
+  const float finite = value - value == 0 ? value + 0.0F : -INFINITY;  // -0 becomes +0
   std::uint32_t bits;
   memcpy(&bits, &finite, sizeof bits);
   const std::uint32_t ordered = bits >> 31 ? ~bits : bits | 0x80000000U;
@@ -156,7 +159,7 @@ MILLRACE_HOST_DEVICE inline std::int64_t index_of(std::int64_t key) {
   return static_cast<std::uint32_t>(~static_cast<std::uint64_t>(key));
 }
 
-/// The value; what was not finite is minus infinity.
+/// Returns the value of a key; -infinity if the value was not finite.
 MILLRACE_HOST_DEVICE inline float value_of(std::int64_t key) {
   const auto ordered =
       static_cast<std::uint32_t>((static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63) >> 32);
@@ -166,25 +169,27 @@ MILLRACE_HOST_DEVICE inline float value_of(std::int64_t key) {
   return value;
 }
 
-/// Below the key of any value.
+/// A number below every valid key.
 constexpr std::int64_t kNoKey = INT64_MIN;
 
-/// values (rows, columns) -> keys (rows, columns) of each value and its column; kNoKey where `keep`
-/// is 0; `keep` nullptr: all are kept.
+/// Writes the keys (rows, columns) of `values` (rows, columns) and their columns; kNoKey where
+/// `keep` is 0. nullptr `keep` = keep all.
 void make_keys(const float* values, const std::uint8_t* keep, std::int64_t rows,
                std::int64_t columns, std::int64_t* keys, Stream stream);
 
-/// keys (count) -> values (count), index (count).
+/// Splits keys (count) into values (count) and index (count).
 void split_keys(const std::int64_t* keys, std::int64_t count, float* values, std::int64_t* index,
                 Stream stream);
 
-/// keys (rows, kept), of boxes (rows, columns, 4) -> the boxes in that order, zeros from the first
-/// kNoKey on, (rows, kept, 4); counts (rows): how many are no zeros.
+/// Gathers boxes (rows, columns, 4) in the order of keys (rows, kept) into `gathered` (rows, kept,
+/// 4); the boxes from the first kNoKey on are zeros. Writes the number of valid keys of each row to
+/// counts (rows).
 void gather_boxes(const float* boxes, const std::int64_t* keys, std::int64_t rows,
                   std::int64_t columns, std::int64_t kept, float* gathered, std::int64_t* counts,
                   Stream stream);
 
-/// Whether a proposal is finite and has sides of `min_side` or more; if that is 0, of more than 0.
+/// Returns true if box and score are finite and both sides are at least `min_side`, or above 0 if
+/// `min_side` is 0.
 MILLRACE_HOST_DEVICE inline bool is_proposal(const BoxValues& box, float score, float min_side) {
   const float width = box.x2 - box.x1, height = box.y2 - box.y1;
   const float any = box.x1 + box.y1 + box.x2 + box.y2 + score;
@@ -192,9 +197,8 @@ MILLRACE_HOST_DEVICE inline bool is_proposal(const BoxValues& box, float score, 
   return min_side > 0 ? width >= min_side && height >= min_side : width > 0 && height > 0;
 }
 
-/// For each of `count` chosen anchors, `per_image` of each image: boxes[i] = clip(decode(
-/// anchors[index[i]], deltas[image][index[i]])), and valid[i] is is_proposal() of it. anchors (A,
-/// 4), deltas (N, A, 4), scores (count), sizes (N, 2): height and width.
+/// The top `count` anchors, `per_image` from each image: anchors (A, 4), deltas (N, A, 4), scores
+/// (count), sizes (N, 2) as height and width, index (count) into the A anchors.
 struct ChosenAnchors {
   const float* anchors;
   const float* deltas;
@@ -204,7 +208,7 @@ struct ChosenAnchors {
   std::int64_t count, per_image, anchor_count;
 };
 
-/// One of them.
+/// Decodes and clips chosen anchor `i` into boxes[i], and writes is_proposal() of it to valid[i].
 MILLRACE_HOST_DEVICE inline void decode_chosen(const ChosenAnchors& chosen,
                                                const BoxDecoding& coding, float min_side,
                                                std::int64_t i, float* boxes, std::uint8_t* valid) {
@@ -217,17 +221,19 @@ MILLRACE_HOST_DEVICE inline void decode_chosen(const ChosenAnchors& chosen,
   valid[i] = is_proposal(box, chosen.scores[i], min_side);
 }
 
-/// All of them: boxes (count, 4), valid (count).
+/// Decodes all chosen anchors into boxes (count, 4) and valid (count).
 void decode_chosen(const ChosenAnchors& chosen, const BoxDecoding& coding, float min_side,
                    float* boxes, std::uint8_t* valid, Stream stream);
 
-/// Bytes of scratch memory for NMS of groups of at most `most` boxes, `count` boxes in all.
+/// Returns the scratch memory in bytes that NMS needs for `count` boxes in groups of up to `most`
+/// boxes.
 std::size_t nms_scratch_bytes(std::int64_t count, std::int64_t most);
 
-/// boxes (count, 4): group after group, best first within each; `begins` (groups + 1), in device
-/// memory, is where each group begins; no group has more than `most` boxes. Boxes with `valid` 0
-/// neither stay nor suppress. keep[i] is 1 if no better box of the group that stays overlaps it
-/// by more than `threshold`. The same bits as the CPU's.
+/// Runs NMS within each group and writes 1 to keep[i] if no better kept box of its group overlaps
+/// box i by more than `threshold`. boxes (count, 4) are stored group after group, best first;
+/// `begins` (groups + 1), in device memory, has the index of each group's first box; a group has up
+/// to `most` boxes. Boxes with `valid` 0 are neither kept nor suppress others. The result has the
+/// same bits as the CPU's. Throws std::invalid_argument for groups of more than 262,144 boxes.
 void nms(const float* boxes, const std::uint8_t* valid, const std::int64_t* begins,
          std::int64_t groups, std::int64_t count, std::int64_t most, float threshold, float offset,
          void* scratch, std::uint8_t* keep, Stream stream);

@@ -9,7 +9,8 @@
 namespace millrace::cuda {
 namespace {
 
-/// The oldest driver for a major version of CUDA, by NVIDIA's table of minor version compatibility.
+/// Returns the oldest driver branch that runs a major version of CUDA, from NVIDIA's table of minor
+/// version compatibility; nullptr if the version is unknown.
 const char* oldest_driver(int major) {
   switch (major) {
     case 11:
@@ -45,8 +46,8 @@ std::string missing(const DriverFacts& facts) {
 }
 
 std::string driver_version(const std::string& text) {
-  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 ..."; open modules say
-  // "... Open Kernel Module for x86_64  580.65.06 ...".
+  // Proprietary module: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22
+  // ..."; open module: "... Open Kernel Module for x86_64  580.65.06 ...".
   static const std::regex version(R"(NVRM version:[^\n]*?\s(\d+\.\d+(\.\d+)?)\s)");
   std::smatch found;
   return std::regex_search(text, found, version) ? found[1].str() : std::string();

@@ -1,32 +1,31 @@
-// Why CUDA finds no GPU, in words.
+// Explains why CUDA finds no GPU.
 #pragma once
 
 #include <string>
 
 namespace millrace::cuda {
 
-/// Facts about CUDA's runtime and the driver. Versions of CUDA are 1000 major + 10
-/// minor.
+/// Facts about the CUDA runtime and the driver. CUDA versions are 1000 major + 10 minor.
 struct DriverFacts {
-  std::string error;    // of counting the GPUs; empty: it worked
-  int count = 0;        // GPUs
-  int supports = 0;     // the newest CUDA that the driver is for; 0: there is no driver
-  int runtime = 0;      // the CUDA that this program is linked to
-  std::string driver;   // the driver's own version, "550.54.14"; empty: unknown
-  bool hides = false;   // CUDA_VISIBLE_DEVICES is set
-  std::string visible;  // its value
+  std::string error;    // error of counting the GPUs; empty = success
+  int count = 0;        // number of GPUs
+  int supports = 0;     // newest CUDA version that the driver supports; 0 = no driver
+  int runtime = 0;      // CUDA version of the runtime that this program is linked to
+  std::string driver;   // version of the driver, such as "550.54.14"; empty if unknown
+  bool hides = false;   // true if CUDA_VISIBLE_DEVICES is set
+  std::string visible;  // value of CUDA_VISIBLE_DEVICES
 };
 
-/// What is missing and what to do, without a full stop; empty if nothing is missing.
+/// Returns what is missing and how to fix it, without a full stop; empty if nothing is missing.
 std::string missing(const DriverFacts& facts);
 
-/// The version in the text of /proc/driver/nvidia/version; empty if there is none.
+/// Returns the version in the text of /proc/driver/nvidia/version; empty if it contains none.
 std::string driver_version(const std::string& text);
 
-/// The version of this machine's driver; empty if there is none.
+/// Returns the version of this machine's driver; empty if it has none.
 std::string installed_driver();
 
-/// "13.0" of 13000.
+/// Returns "13.0" for 13000.
 std::string version_text(int version);
 
 }  // namespace millrace::cuda

@@ -8,7 +8,7 @@
 namespace millrace::cuda {
 namespace {
 
-/// V values at a time, of neighbouring channels.
+/// Processes V values of neighbouring channels at a time.
 template <typename T, int V>
 void finish_packs(T* y, std::int64_t packs, std::int64_t channels, const Epilogue<T>& epilogue,
                   Stream stream) {

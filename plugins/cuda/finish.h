@@ -1,4 +1,4 @@
-// What follows a convolution, in one pass over its output: bias, sum and ReLU.
+// The epilogue of a convolution (bias, residual sum and ReLU) in one pass over its output.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace millrace::cuda {
 
-/// nullptr = not added.
+/// Operations applied to each output value; nullptr = not added.
 template <typename T>
 struct Epilogue {
   const float* bias;  // (channels)
-  const T* add;       // as the output
+  const T* add;       // same shape as the output
   bool relu;
 
-  /// Of the output's value `value` at place `i`, of channel `channel`. What is no number stays so.
+  /// Returns the final value for output `value`. NaN stays NaN.
   MILLRACE_HOST_DEVICE float operator()(float value, float added, std::int64_t channel) const {
     if (bias) value += bias[channel];
     if (add) value += added;
@@ -22,7 +22,8 @@ struct Epilogue {
   }
 };
 
-/// y (count), channels last. T: float, __half or __nv_bfloat16; sums are in float.
+/// Applies the epilogue to y (count), channels last, in place. T is float, __half or __nv_bfloat16;
+/// sums are computed in float.
 template <typename T>
 void finish(T* y, std::int64_t count, std::int64_t channels, const Epilogue<T>& epilogue,
             Stream stream);

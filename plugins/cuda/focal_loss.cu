@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::int64_t kShare = 16 * kThreads;  // losses that a block adds up
 
-/// The sum of each thread's `mine`, in a fixed order; for thread 0.
+/// Returns the sum of each thread's `mine` in thread 0. The order of additions is fixed.
 __device__ double block_sum(double mine) {
   __shared__ double shared[kThreads];
   shared[threadIdx.x] = mine;
@@ -28,7 +28,7 @@ __global__ void add_shares(FocalTable<T> table, FocalRules rules, double* sums) 
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/// One block.
+/// Adds the sums of all blocks. Runs as one block.
 template <typename T>
 __global__ void add_sums(const double* sums, std::int64_t count, T* loss) {
   double sum = 0;

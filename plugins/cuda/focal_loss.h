@@ -1,4 +1,4 @@
-// Focal loss (Lin et al. 2017) on a GPU, by the formulas of millrace/models/ops/focal_loss.cpp.
+// Focal loss (Lin et al. 2017) on a GPU, with the formulas of millrace/models/ops/focal_loss.cpp.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct FocalRules {
   double alpha, gamma;
 };
 
-/// Loss and slope at the logit `x` of a class that is present or not.
+/// Loss and derivative at logit `x` of a class that is present or absent.
 template <typename T>
 struct Focal {
   T value, slope;
@@ -32,15 +32,14 @@ struct Focal {
   }
 };
 
-/// logits (rows, columns) and the classes (rows) that are present, -1: none, -2: the row is left
-/// out.
+/// logits (rows, columns) and the class of each row (rows); -1 = no class, -2 = the row is ignored.
 template <typename T>
 struct FocalTable {
   const T* logits;
   const std::int64_t* classes;
   std::int64_t rows, columns;
 
-  /// Of logit `i`.
+  /// Return the loss and the derivative at logit `i`.
   MILLRACE_HOST_DEVICE double value(std::int64_t i, const FocalRules& rules) const {
     const auto own = classes[i / columns];
     return own == -2 ? 0.0
@@ -52,15 +51,15 @@ struct FocalTable {
   }
 };
 
-/// Bytes of scratch memory for the sum of `count` losses.
+/// Returns the scratch memory in bytes that the sum of `count` losses needs.
 std::size_t focal_scratch_bytes(std::int64_t count);
 
-/// The sum of all losses, the same bits each time.
+/// Computes the sum of all losses. Each run gives the same bits.
 template <typename T>
 void focal_loss(const FocalTable<T>& table, const FocalRules& rules, void* scratch, T* loss,
                 Stream stream);
 
-/// gradient (rows, columns): the slopes times *factor, a number on the device.
+/// Writes gradient (rows, columns): the derivatives times *factor, a scalar in device memory.
 template <typename T>
 void focal_loss_backward(const FocalTable<T>& table, const FocalRules& rules, const T* factor,
                          T* gradient, Stream stream);

@@ -1,4 +1,4 @@
-// What headers of kernels need to be read by a host compiler too, so that their arithmetic is
+// Definitions that let a host compiler read the kernels' headers, so that their arithmetic is
 // tested without a GPU.
 #pragma once
 
@@ -14,15 +14,15 @@ struct CUstream_st;
 
 namespace millrace::cuda {
 
-using Stream = CUstream_st*;  // cudaStream_t
+using Stream = CUstream_st*;  // the same type as cudaStream_t
 
-/// Values that a thread reads and writes together.
+/// V values that a thread reads and writes together.
 template <typename T, int V>
 struct alignas(sizeof(T) * V) Pack {
   T values[V];
 };
 
-/// Whether packs may begin at that address.
+/// Returns true if the address is aligned for packs.
 template <typename T, int V>
 bool is_aligned(const void* memory) {
   return reinterpret_cast<std::uintptr_t>(memory) % alignof(Pack<T, V>) == 0;

@@ -1,4 +1,4 @@
-// Starting kernels.
+// Helpers that launch kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,23 +9,24 @@
 
 namespace millrace::cuda {
 
-constexpr int kThreads = 256;  // per block, unless a kernel says otherwise
+constexpr int kThreads = 256;  // per block, unless a kernel overrides it
 constexpr int kWarp = 32;
 
-/// Blocks of `threads` for `count` elements; kernels stride over what is more.
+/// Returns the number of blocks of `threads` threads for `count` elements, up to 65,536; kernels
+/// loop over the remaining elements with a grid stride.
 inline unsigned blocks_for(std::int64_t count, int threads = kThreads) {
   constexpr std::int64_t kMost = 1 << 16;
   const auto blocks = (count + threads - 1) / threads;
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks < kMost ? blocks : kMost);
 }
 
-/// Throws std::runtime_error unless `status` is success.
+/// Throws std::runtime_error unless `status` is cudaSuccess.
 inline void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess)
     throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
 }
 
-/// Throws std::runtime_error if the last launch was refused.
+/// Throws std::runtime_error if the last launch failed.
 inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
 
 /// Calls `body(i)` for every i below `count`, in a grid-stride loop.
@@ -37,8 +38,8 @@ __global__ void each_index(std::int64_t count, F body) {
     body(i);
 }
 
-/// Starts a kernel that calls `body(i)`, a __device__ lambda, for every i below `count`. `name` is
-/// that of the kernel in errors.
+/// Launches a kernel that calls `body(i)`, a __device__ lambda, for every i below `count`. `name`
+/// identifies the kernel in errors.
 template <typename F>
 void launch_each(std::int64_t count, const char* name, cudaStream_t stream, F body,
                  int threads = kThreads) {
@@ -47,9 +48,9 @@ void launch_each(std::int64_t count, const char* name, cudaStream_t stream, F bo
   check_launch(name);
 }
 
-/// Appends, in the order of threads, what each thread of the block offers: its place, from `size`
-/// on, or -1. `size` grows by the number of offers. All threads of a block of at most 1024 must
-/// call it; `counts` is shared, 32 ints.
+/// Compacts in thread order: returns an index from `size` on if the calling thread offers an
+/// element, else -1, and increases `size` by the number of offers. All threads of the block must
+/// call it; a block has up to 1024 threads. `counts` is shared memory for 32 ints.
 __device__ inline int place_in_order(bool offers, int& size, int* counts) {
   const unsigned lanes = __ballot_sync(~0U, offers);
   const int warp = static_cast<int>(threadIdx.x) / kWarp,

@@ -6,12 +6,13 @@ namespace {
 
 constexpr int kMostWords = kMostTargetCells * kMostTargetCells / 32 + 1;
 
-/// One block per region. Each crossing of a polygon's outline flips all cells after it in
-/// column-major order; flips are counted modulo 2, so their order does not matter.
+/// Rasterises the polygons of one region per block. Each crossing of a polygon's outline flips all
+/// cells after it in column-major order; flips are counted modulo 2, so their order does not
+/// matter.
 __global__ void rasterize(PolygonTable polygons, const std::int64_t* objects, const float* boxes,
                           int size, float* targets) {
-  __shared__ unsigned flips[kMostWords];   // by column
-  __shared__ unsigned inside[kMostWords];  // by row
+  __shared__ unsigned flips[kMostWords];   // bits in column-major order
+  __shared__ unsigned inside[kMostWords];  // bits in row-major order
   const int cells = size * size, words = cells / 32 + 1;
   const auto height = static_cast<std::uint32_t>(size);
   const RegionGrid grid(boxes + static_cast<std::int64_t>(blockIdx.x) * 4, size);

@@ -1,5 +1,5 @@
-// Mask targets from polygons on the GPU, bit for bit coco::rasterize_in_box: each region's polygons
-// are scaled into it and rasterised by COCO's rule.
+// Mask targets from polygons on the GPU, with the same bits as coco::rasterize_in_box: each
+// region's polygons are scaled to its box and rasterised by COCO's rule.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@ namespace millrace::cuda {
 
 /// Polygons of all objects, flattened.
 struct PolygonTable {
-  const double* points;                // x0 y0 x1 y1 ...
-  const std::int64_t* polygon_begins;  // (P + 1) places in `points`, in points
-  const std::int64_t* object_begins;   // (G + 1) places in `polygon_begins`
+  const double* points;                // x0, y0, x1, y1, ... in pixels
+  const std::int64_t* polygon_begins;  // (P + 1) index of each polygon's first point
+  const std::int64_t* object_begins;   // (G + 1) index of each object's first polygon
 };
 
-constexpr int kMostTargetCells = 256;  // a side
+constexpr int kMostTargetCells = 256;  // maximum cells per side of a target
 
-/// How pixels of the image become cells of a region.
+/// Transform from image pixels to cells of a region.
 struct RegionGrid {
   double x, y, scale_x, scale_y;
 
   MILLRACE_HOST_DEVICE RegionGrid(const float* box, int size) : x(box[0]), y(box[1]) {
-    constexpr double kThinnest = 0.1;  // as rasterize_in_box
+    constexpr double kThinnest = 0.1;  // in pixels, as in rasterize_in_box
     const double width = static_cast<double>(box[2]) - x, height = static_cast<double>(box[3]) - y;
     scale_x = size / (width > kThinnest ? width : kThinnest);
     scale_y = size / (height > kThinnest ? height : kThinnest);
   }
 
-  /// Side `i` of the polygon of points [begin, end), in cells.
+  /// Returns edge `i` of the polygon of points [begin, end), in cells.
   MILLRACE_HOST_DEVICE coco::PolygonEdge side(const double* points, std::int64_t begin,
                                               std::int64_t end, std::int64_t i) const {
     const double* const from = points + (begin + i) * 2;
@@ -39,10 +39,10 @@ struct RegionGrid {
   }
 };
 
-/// A bit per cell, 32 to a word: bit `cell` of `bits`.
+/// Returns the mask of a cell's bit within its 32-bit word.
 MILLRACE_HOST_DEVICE inline unsigned bit_of(std::uint32_t cell) { return 1U << (cell % 32); }
 
-/// Whether an odd number of the first `count` bits are set.
+/// Returns 1 if an odd number of the first `count` bits are set, else 0.
 MILLRACE_HOST_DEVICE inline unsigned parity_before(const unsigned* bits, std::uint32_t count) {
   unsigned all = 0;
   for (std::uint32_t word = 0; word < count / 32; ++word) all ^= bits[word];
@@ -51,8 +51,8 @@ MILLRACE_HOST_DEVICE inline unsigned parity_before(const unsigned* bits, std::ui
   return all & 1;
 }
 
-/// Calls `inside(row)` for each cell of a column that lies in the polygon whose outline has set the
-/// bits of `flips`, column by column.
+/// Calls `inside(row)` for each cell of a column inside the polygon. `flips` are the crossings of
+/// its outline, a bit per cell in column-major order.
 template <typename F>
 MILLRACE_HOST_DEVICE void each_inside(const unsigned* flips, int size, int column, F inside) {
   auto cell = static_cast<std::uint32_t>(column * size);
@@ -63,8 +63,8 @@ MILLRACE_HOST_DEVICE void each_inside(const unsigned* flips, int size, int colum
   }
 }
 
-/// Object objects[r] in box r of boxes (R, 4) -> targets (R, size, size), 0 or 1. size at most
-/// kMostTargetCells; std::invalid_argument otherwise.
+/// Rasterises object objects[r] in box r of boxes (R, 4) into targets (R, size, size), 0 or 1.
+/// Throws std::invalid_argument unless `size` is 1 to kMostTargetCells.
 void mask_targets(const PolygonTable& polygons, const std::int64_t* objects, const float* boxes,
                   std::int64_t count, int size, float* targets, Stream stream);
 

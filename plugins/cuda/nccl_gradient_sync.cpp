@@ -1,5 +1,5 @@
-// Sums over ranks on GPUs, by NCCL, on a stream of its own, while the backward pass goes on. Never
-// run on a GPU.
+// Sums gradients over ranks on GPUs with NCCL, on a separate stream that overlaps the backward
+// pass. This code has never run on a GPU.
 #include <c10/core/Event.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -28,9 +28,9 @@
 namespace millrace {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(1);  // between looks at whether a sum has ended
-/// How long the host's part of a call is waited for without sleep: mostly it takes microseconds,
-/// and a sleep of a millisecond for each of a step's sums would be the longer part of it.
+constexpr auto kPeriod = std::chrono::milliseconds(1);  // polling interval for sums
+/// Time to poll the host's part of a call without sleeping. It mostly takes microseconds, less than
+/// a sleep of a millisecond for each sum of a step.
 constexpr auto kAwake = std::chrono::microseconds(200);
 
 ncclDataType_t type_of(const at::Tensor& values) {
@@ -48,8 +48,8 @@ ncclDataType_t type_of(const at::Tensor& values) {
   }
 }
 
-/// Throws Error if two ranks compute on one GPU, which NCCL cannot do: launchers may show each its
-/// own as the only one, or all of them the same.
+/// Throws Error if two ranks use one GPU, which NCCL does not support. Launchers may show each rank
+/// only its own GPU, or all ranks the same GPUs.
 void check_own_gpus(const Cluster& cluster) {
   const auto address = gpu_address(cluster.local_rank());
   const auto all = cluster.gather("GPUs", host_name() + " " + address);
@@ -64,9 +64,9 @@ void check_own_gpus(const Cluster& cluster) {
             cluster.name(static_cast<std::int64_t>(rank)), all[rank]));
 }
 
-/// NCCL's own sum adds halves as halves. The host never waits for the device here; a thread watches
-/// that every sum ends. An error on the device cannot be caught by the steps queued after it: it
-/// ends all ranks, as a missing rank does.
+/// NCCL's own sum adds half-precision values in half precision. The host does not wait for the
+/// device in begin_sum() and wait(); a thread checks that every sum ends. Steps that are already
+/// queued cannot catch an error on the device, so it stops all ranks, like a missing rank.
 class NcclGradientSync final : public GradientSync {
  public:
   NcclGradientSync(const Cluster& cluster, SumOrder order)
@@ -74,7 +74,7 @@ class NcclGradientSync final : public GradientSync {
         order_(order),
         world_(*cluster.world()),
         communicator_(world_.communicator()),
-        gpu_(c10::cuda::current_device()),  // opened for this rank (run/device.h)
+        gpu_(c10::cuda::current_device()),  // the GPU of this rank, selected in run/device.h
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, gpu_)) {
     const c10::cuda::CUDAGuard guard(gpu_);
     check_own_gpus(cluster_);
@@ -97,7 +97,7 @@ class NcclGradientSync final : public GradientSync {
     before_.record(c10::cuda::getCurrentCUDAStream(gpu_));
     before_.block(stream_);
     if (order_ == SumOrder::tree) {
-      const c10::cuda::CUDAStreamGuard on(stream_);  // the additions and their memory too
+      const c10::cuda::CUDAStreamGuard on(stream_);  // also for the additions
       sum_as_tree(values, cluster_.rank(), cluster_.size(),
                   [&](const auto& sent, const auto& received) { exchange(sent, received, what); });
     } else {
@@ -106,8 +106,8 @@ class NcclGradientSync final : public GradientSync {
                            ncclSum, nccl_, stream_.stream()),
              what);
     }
-    // Memory is given back in the order of the stream that waits for the sums; until then it is
-    // held here. (What recordStream notes instead throws in a destructor after a fault.)
+    // The stream that waits for the sums frees memory in its order, so tensors are kept here until
+    // then. (recordStream would do this too, but throws in a destructor after a device error.)
     held_.push_back(values);
     what_ = what;
   }
@@ -130,7 +130,7 @@ class NcclGradientSync final : public GradientSync {
     const char* what = "";
   };
 
-  /// Rank 0 makes the name under which all ranks find each other.
+  /// Creates NCCL's communicator; rank 0 creates its unique id for all ranks.
   void connect() {
     ncclUniqueId id{};
     if (cluster_.is_chief())
@@ -145,7 +145,8 @@ class NcclGradientSync final : public GradientSync {
            "connection of GPUs");
   }
 
-  /// In a group a call only notes what is wanted; the end of the group begins all of it at once.
+  /// Sends and receives in one NCCL group. Calls within a group are only queued; the end of the
+  /// group starts them together.
   void exchange(const std::vector<RankMessage>& sent, const std::vector<RankMessage>& received,
                 const char* what) {
     const auto note = [&](ncclResult_t status) {
@@ -161,7 +162,7 @@ class NcclGradientSync final : public GradientSync {
     settle(ncclGroupEnd(), what);
   }
 
-  /// Waits until the host's part of a call is done.
+  /// Waits until the host's part of a call is finished.
   void settle(ncclResult_t status, const char* what) {
     const auto began = Clock::now();
     while (status == ncclInProgress) {
@@ -191,7 +192,8 @@ class NcclGradientSync final : public GradientSync {
     world_.abort(1);
   }
 
-  /// Waits first for all ranks, since MPI can name one that is missing, then for the device.
+  /// Checks each sum: waits first for all ranks, since MPI can name a missing one, then for the
+  /// device.
   void watch() {
     c10::cuda::set_device(gpu_);
     std::unique_lock lock(mutex_);
@@ -210,7 +212,7 @@ class NcclGradientSync final : public GradientSync {
         while (!over->query()) {
           auto status = ncclSuccess;
           ncclCommGetAsyncError(nccl_, &status);
-          // In progress: another sum is being begun.
+          // ncclInProgress means that another sum is being started.
           if (status != ncclSuccess && status != ncclInProgress) fail(what, reason(status));
           if (Clock::now() - met > patience()) fail(what, "the GPUs do not end it");
           std::this_thread::sleep_for(kPeriod);
@@ -225,13 +227,13 @@ class NcclGradientSync final : public GradientSync {
   const Cluster& cluster_;
   const SumOrder order_;
   MpiWorld& world_;
-  const MPI_Comm communicator_;  // used by the watching thread
+  const MPI_Comm communicator_;  // used by the watch() thread
   const c10::DeviceIndex gpu_;
   const c10::cuda::CUDAStream stream_;
   ncclComm_t nccl_ = nullptr;
   c10::Event before_{at::kCUDA};
-  std::vector<at::Tensor> held_;  // of sums that are not waited for yet
-  const char* what_ = nullptr;    // the newest sum that is not waited for yet
+  std::vector<at::Tensor> held_;  // tensors of sums that wait() has not covered yet
+  const char* what_ = nullptr;    // name of the newest such sum
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Begun> begun_;

@@ -1,4 +1,5 @@
-// What the plug-in needs, with an error in words when it is missing.
+// Declares the libraries that the plug-in needs, and throws a readable error if the driver or GPU
+// is missing.
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>

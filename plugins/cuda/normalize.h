@@ -1,4 +1,4 @@
-// From bytes to what the network reads, on a GPU: pads, normalises and converts in one pass. As
+// Pads, normalises and converts uint8 images on a GPU in one pass, as
 // millrace/models/backbones/pyramid.cpp does.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace millrace::cuda {
 
 struct PixelScaling {
   float mean[3], deviation[3];
-  bool bgr;  // the other order of channels comes out
+  bool bgr;  // true if the result has the reverse channel order
 
   MILLRACE_HOST_DEVICE float operator()(const std::uint8_t* pixel, int channel) const {
     return (static_cast<float>(pixel[bgr ? 2 - channel : channel]) - mean[channel]) /
@@ -18,21 +18,22 @@ struct PixelScaling {
   }
 };
 
-/// Images of height x width pixels in slots of rows x columns.
+/// Images padded to rows x columns pixels, and the height x width pixels of the result.
 struct PixelTable {
   const std::uint8_t* pixels;  // (N, rows, columns, 3)
   std::int64_t rows, columns;
-  std::int64_t height, width;  // of the result
+  std::int64_t height, width;  // size of the result
 };
 
-constexpr int kSizesTogether = 64;  // images that a launch takes
+constexpr int kSizesTogether = 64;  // images per launch
 
-/// True height and width of some images.
+/// Unpadded height and width of each image of a launch.
 struct ImageSizes {
   int height[kSizesTogether], width[kSizesTogether];
 };
 
-/// Writes pixel `i` of the images from `first` on: `out` is (N, height, width, 3).
+/// Writes pixel `i` of the images from `first` on to `out` (N, height, width, 3); pixels outside an
+/// image become 0.
 template <typename T>
 MILLRACE_HOST_DEVICE void normalize_pixel(const PixelTable& table, const ImageSizes& sizes,
                                           const PixelScaling& scaling, std::int64_t first,
@@ -46,7 +47,8 @@ MILLRACE_HOST_DEVICE void normalize_pixel(const PixelTable& table, const ImageSi
   for (int c = 0; c < 3; ++c) to[c] = static_cast<T>(inside ? scaling(pixel, c) : 0.0F);
 }
 
-/// `sizes`: height and width of each of `images`, on the host. T: float, __half or __nv_bfloat16.
+/// Normalises `images` images. `sizes` (images, 2) has their heights and widths, in host memory. T
+/// is float, __half or __nv_bfloat16.
 template <typename T>
 void normalize(const PixelTable& table, const std::int64_t* sizes, std::int64_t images,
                const PixelScaling& scaling, T* out, Stream stream);

@@ -1,5 +1,5 @@
-// The events of this process (stages, steps, callbacks, exchanges ...) as NVTX ranges, for Nsight
-// Systems. Without a profiler each costs a call that returns at once.
+// Exports this process's events (stages, steps, callbacks, exchanges, ...) as NVTX ranges for
+// Nsight Systems. Without a profiler, each event costs a call that returns at once.
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
 
@@ -9,7 +9,8 @@
 namespace millrace {
 namespace {
 
-/// Ranges of a process, not of a thread: events may end in any order, and on another thread.
+/// Process ranges instead of thread ranges, since events may end in any order and on another
+/// thread.
 std::uint64_t begin(const EventRecord& event) {
   const auto text = fmt::format("{}: {}", event.name.data(), event.detail.data());
   nvtxEventAttributes_t range{};

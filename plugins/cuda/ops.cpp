@@ -1,5 +1,5 @@
-// The operators of millrace/models/ops/operators.cpp on a GPU: takes tensors apart and calls the
-// kernels.
+// Implements the operators of millrace/models/ops/operators.cpp on a GPU: unpacks tensors and calls
+// the kernels.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -45,15 +45,15 @@ cuda::Stream stream_of(const at::Tensor& tensor) {
 
 at::Tensor plain(const at::Tensor& values) { return values.to(at::kFloat).contiguous(); }
 
-/// Which of the boxes NMS keeps, (count) bool; see cuda::nms.
+/// Returns the boxes that NMS keeps, (count) bool; see cuda::nms.
 at::Tensor stays(const at::Tensor& boxes, const at::Tensor& valid, const at::Tensor& begins,
                  std::int64_t most, double threshold, double offset) {
   const auto count = boxes.size(0);
   const auto bytes = static_cast<std::int64_t>(cuda::nms_scratch_bytes(count, most));
   auto scratch = at::empty({bytes}, boxes.options().dtype(at::kByte));
   auto keep = at::empty({count}, boxes.options().dtype(at::kBool));
-  // The largest float that is not above the threshold: comparing with it is comparing with the
-  // double itself.
+  // The largest float that is not above the threshold; comparing with it gives the same results as
+  // comparing with the double.
   auto limit = static_cast<float>(threshold);
   if (limit > threshold) limit = std::nextafter(limit, -1.0F);
   cuda::nms(boxes.const_data_ptr<float>(),
@@ -70,7 +70,7 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tens
   const auto count = scores.size(0);
   if (count == 0) return at::empty({0}, scores.options().dtype(at::kLong));
   const auto by_score = std::get<1>(scores.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
-  // by_group: places in by_score
+  // by_group: indices into by_score
   const auto [sorted, by_group] = groups.index_select(0, by_score).sort(/*stable=*/true, 0, false);
   const auto sizes = std::get<2>(at::unique_consecutive(sorted, false, true));
   const auto begins = at::cat({at::zeros({1}, sizes.options()), sizes.cumsum(0)});
@@ -83,8 +83,8 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tens
   return by_score.masked_select(by_rank);
 }
 
-/// The keys (N, kept) of the largest of values (N, M) that `keep` (N, M) has, largest first; of all
-/// if it is undefined.
+/// Returns a key (N, M) for each of values (N, M); kNoKey where `keep` (N, M) is false. An
+/// undefined `keep` keeps all.
 at::Tensor keys_of(const at::Tensor& values, const at::Tensor& keep) {
   auto keys = at::empty(values.sizes(), values.options().dtype(at::kLong));
   cuda::make_keys(
@@ -94,7 +94,8 @@ at::Tensor keys_of(const at::Tensor& values, const at::Tensor& keep) {
   return keys;
 }
 
-/// The best anchors of each level, (N, K) over the levels: their ranks, and their places among all.
+/// Returns the best anchors of each level, (N, K) over all levels: their logits, or probabilities
+/// if `by_probability`, and their indices.
 std::pair<at::Tensor, at::Tensor> best_anchors(const at::Tensor& logits,
                                                at::IntArrayRef level_counts, std::int64_t before,
                                                bool by_probability) {
@@ -112,7 +113,7 @@ std::pair<at::Tensor, at::Tensor> best_anchors(const at::Tensor& logits,
                    rank.mutable_data_ptr<float>(), index.mutable_data_ptr<std::int64_t>(),
                    stream_of(logits));
   if (!by_probability) return {rank, index};
-  // Rounding may make ties and swap neighbours; what is not finite stays last.
+  // Rounding may create ties and swap neighbours; values that are not finite stay last.
   std::vector<at::Tensor> ranks, indices;
   first = 0;
   for (const auto count : level_counts) {
@@ -140,7 +141,7 @@ std::tuple<at::Tensor, at::Tensor> proposals(const at::Tensor& logits, const at:
   const auto [rank, index] = best_anchors(all_logits, level_counts, before, by_probability);
   const auto each = rank.size(1), total = images * each;
 
-  // What the host knows goes over in one copy that it does not wait for.
+  // The host's data is copied in one transfer, which the host does not wait for.
   std::int64_t most = 0;
   std::vector<std::int64_t> begins;
   for (std::int64_t image = 0; image < images; ++image) {
@@ -189,7 +190,8 @@ cuda::Regions regions_of(const at::Tensor& rois, const at::Tensor& levels) {
           static_cast<int>(rois.size(0))};
 }
 
-/// T: the kernels' type, const where maps are only read. `maps` are channels-last.
+/// Describes channels-last `maps` to the kernels. T is the kernels' type, const if the maps are
+/// only read.
 template <typename T>
 cuda::Pyramid<T> pyramid_of(at::TensorList maps, double scale) {
   if (maps.size() > cuda::kMaxLevels)
@@ -208,7 +210,7 @@ cuda::Pyramid<T> pyramid_of(at::TensorList maps, double scale) {
   return pyramid;
 }
 
-/// Calls `work` with a value of the kernels' type for `type`, of maps or pixels.
+/// Calls `work` with a value of the kernels' type for tensor type `type`.
 template <typename F>
 void with_type(at::ScalarType type, F work) {
   switch (type) {
@@ -325,7 +327,7 @@ at::Tensor mask_targets(const at::Tensor& points, const at::Tensor& polygon_begi
   return targets;
 }
 
-/// Calls `work` with a value of the type of the logits.
+/// Calls `work` with a value of the logits' type.
 template <typename F>
 void with_focal_type(const at::Tensor& logits, F work) {
   if (logits.scalar_type() == at::kDouble) return work(double{});

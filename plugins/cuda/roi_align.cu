@@ -8,7 +8,7 @@
 namespace millrace::cuda {
 namespace {
 
-/// A warp takes one cell of a region at a time, a lane V channels.
+/// Computes one cell of a region per warp; each lane computes V channels.
 template <typename T, int V>
 __global__ void forward(Pyramid<const T> pyramid, Regions regions, RoiAlignSwitches switches,
                         T* output) {
@@ -32,11 +32,11 @@ __global__ void forward(Pyramid<const T> pyramid, Regions regions, RoiAlignSwitc
   }
 }
 
-constexpr int kSegment = 8;  // pixels of a row that a block works out together
+constexpr int kSegment = 8;  // pixels of a row that a block processes together
 
-/// A block of kThreads / V takes kSegment pixels of a row of one image and level (blockIdx:
-/// segment, row, image), a thread V channels. Regions are looked through a block's width at a time;
-/// those that read the segment are listed in their order.
+/// Computes the gradient of kSegment pixels of a row of one image and level per block of kThreads /
+/// V threads; each thread computes V channels. blockIdx: segment, row, image. The block scans the
+/// regions in chunks of its width and lists, in order, those that read the segment.
 template <typename T, int V>
 __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches switches,
                          Pyramid<T> gradients, int level) {
@@ -89,7 +89,7 @@ __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches
         __syncthreads();
         if (channel < channels)
 #pragma unroll
-          for (int p = 0; p < kSegment; ++p)  // unrolled, so that the sums are registers
+          for (int p = 0; p < kSegment; ++p)  // unrolled, to keep the sums in registers
             if (p < pixels)
               gather_gradient<V>(grad_output + r * region_size + channel, row_weights,
                                  column_weights[p], switches, channels, sums[p]);
@@ -108,7 +108,8 @@ __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches
   }
 }
 
-/// Whether V values of each map begin at an address and a channel that is a multiple of them.
+/// Returns true if the channel count is a multiple of V and all maps are aligned for packs of V
+/// values.
 template <int V, typename T>
 bool takes_packs(const Pyramid<T>& pyramid, const void* cells) {
   bool all = pyramid.channels % V == 0 && is_aligned<T, V>(cells);

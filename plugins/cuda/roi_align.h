@@ -3,7 +3,8 @@
 // switches are those of millrace/models/ops/roi_align.h.
 //
 // Bilinear sampling is separable, so weights are computed per axis. The gradient of a pixel is
-// gathered from the regions that read it, in their order: no atomics, the same bits each time.
+// gathered from the regions that read it, in their order, without atomics, so each run gives the
+// same bits.
 #pragma once
 
 #include <cmath>
@@ -14,9 +15,9 @@
 namespace millrace::cuda {
 
 constexpr int kMaxLevels = 6;
-constexpr int kMaxCells = 256;  // a region's cells on one axis
+constexpr int kMaxCells = 256;  // maximum cells of a region per axis
 
-/// (N, H, W, C) maps of T, one per level.
+/// Maps (N, H, W, C) of T, one per level.
 template <typename T>
 struct Pyramid {
   T* maps[kMaxLevels];
@@ -25,7 +26,7 @@ struct Pyramid {
   int levels, images, channels;
 };
 
-/// (R, 5) rois: image, x1 y1 x2 y2; (R) the level each reads.
+/// Regions `rois` (R, 5) as image, x1, y1, x2, y2, and the level that each reads (R).
 struct Regions {
   const float* rois;
   const std::int64_t* levels;
@@ -33,14 +34,14 @@ struct Regions {
 };
 
 struct RoiAlignSwitches {
-  int rows, columns;   // cells
-  int sampling_ratio;  // samples per cell and axis; 0: adaptive
+  int rows, columns;   // cells per region
+  int sampling_ratio;  // samples per cell and axis; 0 = adaptive
   bool aligned;
 };
 
 /// One axis of a region on a map of `length` pixels.
 struct SampledAxis {
-  float low, cell;  // feature pixels
+  float low, cell;  // start and cell size, in feature pixels
   int samples, length;
 
   MILLRACE_HOST_DEVICE SampledAxis(float start, float end, float scale, int cells, int map_length,
@@ -51,14 +52,14 @@ struct SampledAxis {
     float extent = end * scale - shift - low;
     if (!switches.aligned && !(extent >= 1.0F)) extent = extent != extent ? extent : 1.0F;
     cell = extent / static_cast<float>(cells);
-    // 0 if it is not a number
+    // NaN becomes 0
     const float adaptive = cell > 0 ? (cell < 1e4F ? cell : 1e4F) : 0.0F;
     samples = switches.sampling_ratio > 0 ? switches.sampling_ratio
                                           : static_cast<int>(std::ceil(adaptive));
   }
 
-  /// Where sample `s` of a cell reads: pixel `index` and the next one, which counts `fraction`.
-  /// False: outside.
+  /// Computes where sample `s` of a cell reads: pixel `index`, and the next pixel with weight
+  /// `fraction`. Returns false if the sample is outside the map.
   MILLRACE_HOST_DEVICE bool sample(int of_cell, int s, int& index, float& fraction) const {
     const float at = low + static_cast<float>(of_cell) * cell +
                      (static_cast<float>(s) + 0.5F) * cell / static_cast<float>(samples);
@@ -70,7 +71,7 @@ struct SampledAxis {
     return true;
   }
 
-  /// What a cell makes of pixel `pixel`, as a share of the cell's mean.
+  /// Returns the weight of pixel `pixel` in the cell's mean.
   MILLRACE_HOST_DEVICE float weight(int of_cell, int pixel) const {
     float sum = 0;
     for (int s = 0; s < samples; ++s) {
@@ -83,7 +84,7 @@ struct SampledAxis {
     return samples > 0 ? sum / static_cast<float>(samples) : 0;
   }
 
-  /// Whether some sample may read a pixel of [first, last].
+  /// Returns true if some sample may read a pixel of [first, last].
   MILLRACE_HOST_DEVICE bool may_read(int cells, int first, int last) const {
     const float end = low + cell * static_cast<float>(cells);
     const float from = low < end ? low : end, to = low < end ? end : low;
@@ -91,7 +92,7 @@ struct SampledAxis {
   }
 };
 
-/// The two axes of region `r`.
+/// The image, level and both axes of region `r`.
 struct SampledRegion {
   int image, level;
   SampledAxis y, x;
@@ -107,8 +108,8 @@ struct SampledRegion {
           pyramid.widths[level], switches) {}
 };
 
-/// The means of the samples of cell (row, column) of the channels from `channel` on, V of them;
-/// `channel` is a multiple of V, and so are the channels of the map.
+/// Computes the means of the samples of cell (row, column) for V channels from `channel` on.
+/// `channel` and the map's channel count are multiples of V.
 template <int V, typename T>
 MILLRACE_HOST_DEVICE void roi_cell(const Pyramid<const T>& pyramid, const SampledRegion& region,
                                    int row, int column, int channel, float* means) {
@@ -144,9 +145,9 @@ MILLRACE_HOST_DEVICE void roi_cell(const Pyramid<const T>& pyramid, const Sample
   for (int v = 0; v < V; ++v) means[v] = samples > 0 ? means[v] / static_cast<float>(samples) : 0;
 }
 
-/// What the cells of one region add to the gradient of one pixel and V channels: `grad_cells`
-/// points to the region's (rows, columns, C) gradient at the first of them; row_weights and
-/// column_weights are SampledAxis::weight of each cell.
+/// Adds the gradient that the cells of one region contribute to one pixel and V channels to `sums`.
+/// `grad_cells` points to the first of these channels in the region's gradient (rows, columns, C);
+/// row_weights and column_weights are SampledAxis::weight of each cell.
 template <int V, typename T>
 MILLRACE_HOST_DEVICE void gather_gradient(const T* grad_cells, const float* row_weights,
                                           const float* column_weights,
@@ -169,12 +170,14 @@ MILLRACE_HOST_DEVICE void gather_gradient(const T* grad_cells, const float* row_
 /// Throws std::invalid_argument for more than kMaxCells cells on an axis.
 void check_cells(const RoiAlignSwitches& switches);
 
-/// output: (R, rows, columns, C). T: float, __half or __nv_bfloat16; sums are in float.
+/// Writes output (R, rows, columns, C). T is float, __half or __nv_bfloat16; sums are computed in
+/// float.
 template <typename T>
 void roi_align_forward(const Pyramid<const T>& pyramid, const Regions& regions,
                        const RoiAlignSwitches& switches, T* output, Stream stream);
 
-/// grad_output: (R, rows, columns, C). Writes every pixel of `gradients`. The same bits each time.
+/// Writes every pixel of `gradients` from grad_output (R, rows, columns, C). Each run gives the
+/// same bits.
 template <typename T>
 void roi_align_backward(const T* grad_output, const Regions& regions,
                         const RoiAlignSwitches& switches, const Pyramid<T>& gradients,

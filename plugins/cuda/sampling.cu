@@ -4,7 +4,7 @@
 namespace millrace::cuda {
 namespace {
 
-/// A block per chunk; blockIdx: chunk, image.
+/// Counts the labels of one chunk per block. blockIdx: chunk, image.
 __global__ void count_all(const std::int8_t* labels, std::int64_t count, std::int32_t* counts) {
   const auto image = static_cast<std::int64_t>(blockIdx.y);
   const auto first = static_cast<std::int64_t>(blockIdx.x) * kLabelChunk;
@@ -25,7 +25,7 @@ __global__ void count_all(const std::int8_t* labels, std::int64_t count, std::in
 void count_labels(const std::int8_t* labels, std::int64_t images, std::int64_t count,
                   std::int32_t* counts, Stream stream) {
   if (images == 0 || count == 0) return;
-  constexpr std::int64_t kMostImages = 65535;  // a grid's second axis has at most
+  constexpr std::int64_t kMostImages = 65535;  // limit of a grid's second dimension
   const auto chunks = (count + kLabelChunk - 1) / kLabelChunk;
   for (std::int64_t first = 0; first < images; first += kMostImages) {
     const auto some = images - first < kMostImages ? images - first : kMostImages;
@@ -38,7 +38,8 @@ void count_labels(const std::int8_t* labels, std::int64_t images, std::int64_t c
 
 void find_labels(const LabelTable& table, const std::int64_t* wanted, std::int64_t wanted_count,
                  std::int64_t columns, std::int64_t* places, Stream stream) {
-  // Small blocks: a rank is one thread's search, and there are a few thousand of them.
+  // The blocks are small because each rank takes one thread's search, and there are only a few
+  // thousand ranks.
   constexpr int kFew = 32;
   launch_each(
       wanted_count, "find_labels", stream,

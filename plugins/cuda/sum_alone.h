@@ -1,4 +1,4 @@
-// NCCL with one rank, to see that it is there and works.
+// Tests NCCL with a single rank.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,11 +8,12 @@
 
 namespace millrace::cuda {
 
-/// "2.27.7"; "none" if the plug-in is built without NCCL.
+/// Returns a version such as "2.27.7"; "none" if the plug-in is built without NCCL.
 std::string nccl_version();
 
-/// Sums `values`, `count` floats of the GPU, over a communicator of this GPU alone, and waits for
-/// it. Returns the library's name and version. Throws Error.
+/// Sums `values`, `count` floats in GPU memory, over a communicator of this GPU only, and waits for
+/// the result. Returns the library's name and version. Throws Error if NCCL fails or is not built
+/// in.
 std::string sum_alone(float* values, std::size_t count, int gpu, cudaStream_t stream);
 
 }  // namespace millrace::cuda

@@ -1,4 +1,4 @@
-// Replaces sum_alone_nccl.cpp if there is no NCCL to build with.
+// Replaces sum_alone_nccl.cpp in a build without NCCL.
 #include "millrace/base/errors.h"
 #include "millrace/plugins/cuda/sum_alone.h"
 

@@ -1,5 +1,5 @@
-// What `trainer check-gpu` and the tests of a GPU ask of it: facts, CUDA graphs, and a sum over one
-// rank. Never run on a GPU.
+// Device tools for `trainer check-gpu` and the GPU tests: facts, CUDA graphs, and a sum over one
+// rank. This code has never run on a GPU.
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -21,7 +21,7 @@ namespace millrace {
 namespace {
 
 constexpr int kWarmUp =
-    3;  // libraries choose algorithms and allocate then, which no graph can hold
+    3;  // libraries choose algorithms and allocate in these runs, which a graph cannot record
 
 void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
@@ -58,7 +58,7 @@ class CudaTools final : public DeviceTools {
   std::function<void()> recorded(const std::function<void()>& work) const override {
     const auto stream = c10::cuda::getStreamFromPool(/*isHighPriority=*/false);
     const auto graph = std::make_shared<at::cuda::CUDAGraph>();
-    c10::cuda::getCurrentCUDAStream().synchronize();  // what `work` reads may still be made there
+    c10::cuda::getCurrentCUDAStream().synchronize();  // it may still compute the input of `work`
     {
       const c10::cuda::CUDAStreamGuard on(stream);
       for (int i = 0; i < kWarmUp; ++i) work();
@@ -67,7 +67,7 @@ class CudaTools final : public DeviceTools {
       try {
         work();
       } catch (...) {
-        // The graph is lost, but the stream must be fit for work again.
+        // The graph is lost, but the stream must be usable again.
         try {
           graph->capture_end();
         } catch (const std::exception&) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kNone = -1;
 
-/// The columns of all rows. REQUIRES: no more rows than columns.
+/// Solves the assignment problem. Requires rows <= columns.
 class Augmenting {
  public:
   Augmenting(std::span<const double> costs, std::int64_t rows, std::int64_t columns)
@@ -26,8 +26,8 @@ class Augmenting {
   const std::vector<std::int64_t>& columns() const { return column_of_; }
 
  private:
-  /// Finds the cheapest path from a free row to a free column along which rows change their
-  /// columns (Dijkstra's algorithm on prices), then walks back along it.
+  /// Finds the shortest path from a free row to a free column along which rows change their columns
+  /// (Dijkstra's algorithm on reduced costs), then reassigns the rows along it.
   void augment(std::size_t first) {
     std::vector<double> distance(columns_, std::numeric_limits<double>::infinity());
     std::vector<std::size_t> from(columns_, first);
@@ -47,7 +47,8 @@ class Augmenting {
           distance[c] = through;
           from[c] = row;
         }
-        // Of equal ones a free column ends the search, else the first one counts.
+        // If distances are equal, a free column has priority because it ends the search; otherwise
+        // the first one is used.
         if (distance[c] < least ||
             (distance[c] == least && row_of_[c] == kNone && row_of_[next] != kNone)) {
           least = distance[c];

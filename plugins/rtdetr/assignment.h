@@ -1,4 +1,4 @@
-// The assignment problem: which pairs cost least in all.
+// The linear assignment problem: the pairs of rows and columns with the least total cost.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,14 @@
 
 namespace rtdetr {
 
-/// Gives every row of `costs` (rows, columns), row-major and finite, a column of its own so that
-/// the sum of their costs is least (exact; among equal ones, paths are tried by index). With more
-/// rows than columns, every column gets a row and the other rows -1. Returns the rows' columns.
+/// Assigns a distinct column to every row of `costs` (rows, columns), row-major and finite, with
+/// the least total cost. The solution is exact; among equal paths, lower indices come first. With
+/// more rows than columns, every column gets a row and the remaining rows get -1. Returns the
+/// column of each row.
 ///
-/// Shortest augmenting paths with dual prices (Jonker and Volgenant 1987; Crouse 2016): O(r r c)
-/// steps, where r is the smaller side and c the larger. Throws std::invalid_argument if `costs` are
-/// not so many, or not finite.
+/// Uses shortest augmenting paths with dual prices (Jonker and Volgenant 1987; Crouse 2016) in O(r
+/// r c) steps, where r is the smaller side and c the larger. Throws std::invalid_argument if
+/// `costs` does not have rows * columns values or a value is not finite.
 std::vector<std::int64_t> assign(std::span<const double> costs, std::int64_t rows,
                                  std::int64_t columns);
 

@@ -13,7 +13,7 @@ constexpr double kLeastShare = 1e-5;
 
 at::Tensor first(const at::Tensor& boxes) { return boxes.narrow(-1, 0, 2); }
 at::Tensor last(const at::Tensor& boxes) { return boxes.narrow(-1, 2, 2); }
-/// The product of sides (..., 2).
+/// Returns the product of the two sides (..., 2).
 at::Tensor area(const at::Tensor& sides) { return sides.select(-1, 0) * sides.select(-1, 1); }
 
 }  // namespace
@@ -30,7 +30,7 @@ onnx::Value inverse_sigmoid(const onnx::Value& shares) {
 }
 
 Overlap overlap_of(const at::Tensor& a, const at::Tensor& b) {
-  constexpr double kLeast = 1e-20;  // of a quotient's divisor: two boxes without area
+  constexpr double kLeast = 1e-20;  // smallest divisor, for two boxes without area
   const auto common =
       area((at::minimum(last(a), last(b)) - at::maximum(first(a), first(b))).clamp_min(0));
   const auto both = area(last(a) - first(a)) + area(last(b) - first(b)) - common;

@@ -1,4 +1,5 @@
-// Boxes as DETR has them: centre x, centre y, width, height, in sides of the network's input.
+// Boxes in DETR's format: centre x, centre y, width, height, as fractions of the network input's
+// width and height.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,16 +13,16 @@ using millrace::centers_of;
 using millrace::corners_of;
 namespace onnx = millrace::onnx;
 
-/// The logits of shares; those within 1e-5 of 0 and 1 count as 1e-5 away.
+/// Returns the logits of values in [0, 1]; values within 1e-5 of 0 or 1 are moved to that distance.
 at::Tensor inverse_sigmoid(const at::Tensor& shares);
 onnx::Value inverse_sigmoid(const onnx::Value& shares);
 
-/// IoU and generalised IoU (Rezatofighi et al. 2019), (...) each.
+/// IoU and generalised IoU (Rezatofighi et al. 2019), each (...).
 struct Overlap {
   at::Tensor iou, giou;
 };
 
-/// Of corners (..., 4) that broadcast.
+/// Computes the overlaps of boxes x1, y1, x2, y2 (..., 4), which are broadcast.
 Overlap overlap_of(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace rtdetr

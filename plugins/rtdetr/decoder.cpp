@@ -18,8 +18,8 @@
 namespace rtdetr {
 namespace {
 
-/// The first offsets (M L P 2): each head looks in a direction of its own, each point one side
-/// further (Zhu et al. 2021).
+/// Returns the initial offsets (M L P 2): each head has its own direction, and each point is one
+/// step further (Zhu et al. 2021).
 at::Tensor first_offsets(std::int64_t heads, std::int64_t maps, std::int64_t points) {
   const auto angle =
       at::arange(heads, at::kFloat) * (2 * std::numbers::pi / static_cast<double>(heads));
@@ -43,7 +43,7 @@ Decoder::CrossAttention Decoder::cross_attention(const Scope& scope, const RtDet
       .heads = own.heads,
       .points = own.points,
       .scale = own.offset_scale};
-  if (options.version == Version::v2)  // as transformers keeps it
+  if (options.version == Version::v2)  // a buffer of transformers' checkpoints
     scope.constant("n_points_scale", {maps * own.points}, 1 / static_cast<double>(own.points),
                    millrace::ParameterKind::buffer);
   const at::NoGradGuard no_grad;
@@ -123,7 +123,7 @@ std::vector<Prediction> Decoder::operator()(const at::Tensor& features,
     const auto refined = at::sigmoid(boxes_[i](x).to(at::kFloat) + inverse_sigmoid(boxes));
     const bool asked = !last_only || i + 1 == layers_.size();
     result.push_back({asked ? classes_[i](x).to(at::kFloat) : at::Tensor(), refined, x});
-    boxes = refined.detach();  // each layer learns its own step
+    boxes = refined.detach();  // gradients do not pass between layers through the boxes
   }
   return result;
 }

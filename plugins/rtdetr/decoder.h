@@ -1,5 +1,5 @@
-// RT-DETR's decoder: layers that look at the maps where their boxes are, and refine these. Shapes:
-// N images, Q queries, S places, C channels, K classes.
+// RT-DETR's decoder: layers that sample the feature maps at the queries' boxes and refine these.
+// Shapes: N images, Q queries, S map positions, C channels, K classes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,12 +15,12 @@ namespace rtdetr {
 
 /// The output of one layer.
 struct Prediction {
-  at::Tensor logits;         // (N, Q, K); undefined unless requested
+  at::Tensor logits;         // (N, Q, K); undefined for layers without requested logits
   at::Tensor boxes;          // (N, Q, 4), as in box_forms.h
   at::Tensor features = {};  // (N, Q, C), the layer's output
 };
 
-/// The output of the last layer, in a graph.
+/// The output of the last layer in an ONNX graph.
 struct PredictionNodes {
   onnx::Value logits, boxes;
 };
@@ -30,13 +30,15 @@ class Decoder {
   Decoder(const Scope& scope, const RtDetrOptions& options, std::int64_t classes,
           std::int64_t maps);
 
-  /// Of queries with `features` (N, Q, C) and `box_logits` (N, Q, 4), whose self-attention adds
-  /// `mask` (Q, Q), if defined, to its logits. `memory` (N, S, C) are the maps of `sizes`. What
-  /// every layer says; with `last_only` only the last has class logits.
+  /// Returns the output of every layer for queries with `features` (N, Q, C) and `box_logits` (N,
+  /// Q, 4). `mask` (Q, Q) is added to the logits of their self-attention; undefined = no mask.
+  /// `memory` (N, S, C) contains the feature maps of `sizes`. With `last_only`, only the last layer
+  /// has class logits.
   std::vector<Prediction> operator()(const at::Tensor& features, const at::Tensor& box_logits,
                                      const at::Tensor& mask, const at::Tensor& memory,
                                      const MapSizes& sizes, bool last_only) const;
-  /// In a graph, where no query is hidden. `sizes`: a list of height and width for each map.
+  /// Adds the nodes of the decoder, without a mask, to a graph. `sizes`: a list of height and width
+  /// for each map.
   PredictionNodes operator()(const onnx::Value& features, const onnx::Value& box_logits,
                              const onnx::Value& memory,
                              const std::vector<onnx::Value>& sizes) const;
@@ -46,7 +48,7 @@ class Decoder {
   struct CrossAttention {
     Linear offsets, weights, value, out;
     std::int64_t heads = 1, points = 1;
-    double scale = 0.5;  // offsets of `points`, in sides of the box
+    double scale = 0.5;  // box sides spanned by an offset of value `points`
     at::Tensor operator()(const at::Tensor& x, const at::Tensor& boxes, const at::Tensor& memory,
                           const MapSizes& sizes) const;
     onnx::Value operator()(const onnx::Value& x, const onnx::Value& boxes,

@@ -14,7 +14,8 @@
 
 #include <millrace/models/onnx/operations.h>
 
-// As in Millrace's own operators: for AVX2 with FMA and for any x86-64; the loader picks one.
+// Compiled for AVX2 with FMA and for any x86-64, like Millrace's own operators; the loader selects
+// one.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define RTDETR_SIMD [[gnu::target_clones("arch=x86-64-v3", "default")]]
@@ -28,8 +29,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The four pixels around a point: their rows in the values, their shares, and how these change
-/// with x and y, in pixels. What lies beyond the border has row -1.
+/// The four pixels around a sampling point: their rows in the values, their bilinear weights, and
+/// the derivatives of these by x and y, in pixels. A pixel beyond the border has row -1.
 template <typename T>
 struct Corners {
   std::array<std::int64_t, 4> row;
@@ -41,7 +42,7 @@ template <typename T>
                                                     std::int64_t width) {
   const T across = x * static_cast<T>(width) - T(0.5), down = y * static_cast<T>(height) - T(0.5);
   Corners<T> corners{{-1, -1, -1, -1}, {}, {}, {}};
-  // Also false for NaN, and before a number leaves the integers.
+  // Also false for NaN and for values beyond the integer range.
   if (!(across > -1 && down > -1 && across < static_cast<T>(width) &&
         down < static_cast<T>(height)))
     return corners;
@@ -68,7 +69,7 @@ struct Lanes {
   static constexpr auto kCount = static_cast<std::int64_t>(sizeof(Vector) / sizeof(T));
 };
 
-/// to += factor * from
+/// Computes to += factor * from.
 template <typename T>
 [[gnu::always_inline]] inline void add_scaled(T factor, const T* from, std::int64_t count, T* to) {
   using Vector = typename Lanes<T>::Vector;
@@ -93,21 +94,21 @@ template <typename T>
   return sum;
 }
 
-/// The sides of the problem, as in the header.
+/// The sizes of the problem, as in the header.
 struct Shape {
   std::int64_t images, places, heads, channels, queries, maps, points;
-  std::vector<std::int64_t> heights, widths, starts;  // (L); starts: the maps' first places
+  std::vector<std::int64_t> heights, widths, starts;  // (L) sizes, and each map's first position
 
-  std::int64_t width() const { return heads * channels; }  // numbers of a place, and of a query
+  std::int64_t width() const { return heads * channels; }  // values per position, and per query
 };
 
-/// All pointers are to contiguous tensors.
+/// The inputs; all pointers are to contiguous tensors.
 template <typename T>
 struct Inputs {
   const T *values, *locations, *weights;
 };
 
-/// One query of one image.
+/// Computes the output of one query of one image.
 template <typename T>
 [[gnu::always_inline]] inline void read_query(const Inputs<T>& in, const Shape& s,
                                               std::int64_t image, std::int64_t query, T* out) {
@@ -143,8 +144,8 @@ struct Gradients {
   T *values, *locations, *weights;
 };
 
-/// All queries of one head of one image, in their order: no other head or image adds to the same
-/// numbers. `out` is the gradient of the output.
+/// Computes the gradients of all queries of one head of one image, in order. No other head or image
+/// adds to the same values. `out` is the gradient of the output.
 template <typename T>
 [[gnu::always_inline]] inline void spread_head(const Inputs<T>& in, const T* out, const Shape& s,
                                                std::int64_t image, std::int64_t head,
@@ -263,7 +264,7 @@ class DeformableAttention : public torch::autograd::Function<DeformableAttention
     auto result = saved[0].scalar_type() == at::kDouble
                       ? backward_of<double>(saved[0], saved[1], saved[2], gradient, shape)
                       : backward_of<float>(saved[0], saved[1], saved[2], gradient, shape);
-    result.emplace_back();  // of the sides
+    result.emplace_back();  // no gradient for `sides`
     return result;
   }
 };

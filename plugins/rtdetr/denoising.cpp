@@ -14,11 +14,11 @@
 namespace rtdetr {
 namespace {
 
-// Of the step's random numbers: "denoise", "chosen"
+// Random streams of a step, named "denoise" and "chosen".
 constexpr std::uint64_t kStream = 0x6465'6e6f'6973'65, kChosen = 0x6368'6f73'656e;
 
-/// Tensors (G, ...) of each image as (N, D, ...): for each group twice, `fill` where there are
-/// fewer than `most`.
+/// Stacks each image's tensor (G, ...) to (N, D, ...): padded to `most` rows with `fill`, and
+/// repeated twice for each group.
 at::Tensor repeated(const std::vector<at::Tensor>& parts, const DenoisingShape& shape,
                     double fill) {
   auto sides = parts.front().sizes().vec();

@@ -17,12 +17,12 @@ namespace {
 
 const millrace::After kSilu{.activation = Activation::silu};
 const millrace::AfterNode kSiluNode{.activation = Activation::silu};
-constexpr std::int64_t kBlocks = 3;  // RepVGG blocks of a fusion
-constexpr std::int64_t kSteps = 2;   // fusions each way: one fewer than there are maps
+constexpr std::int64_t kBlocks = 3;  // RepVGG blocks per fusion
+constexpr std::int64_t kSteps = 2;   // fusions in each direction: the number of maps - 1
 
 at::Tensor number(std::int64_t count) { return at::arange(count, at::kDouble); }
 
-/// Of the `part` sines, and cosines, of a row or column.
+/// Returns the `part` frequencies of the sines, and of the cosines, of rows or columns.
 at::Tensor frequencies(std::int64_t part) {
   return (number(part) * (-std::log(10000.0) / static_cast<double>(part))).exp();
 }

@@ -18,21 +18,23 @@ using millrace::Activation;
 using millrace::ConvNorm;
 using millrace::NormPass;
 
-/// Sines and cosines of the rows and columns of a map, (1, height width, channels).
+/// Returns the sine and cosine embedding of the rows and columns of a map, (1, height width,
+/// channels).
 at::Tensor position_embedding(std::int64_t height, std::int64_t width, std::int64_t channels);
-/// The same in a graph; `size`: a list of height and width.
+/// Adds the nodes of the embedding to a graph. `size`: a list of height and width.
 onnx::Value position_embedding(const onnx::Value& size, std::int64_t channels);
 
 class HybridEncoder {
  public:
   HybridEncoder(const Scope& scope, const EncoderOptions& options, double norm_eps);
 
-  /// Maps (N, hidden_dim, H_l, W_l), fine to coarse, each half as large -> maps of the same sizes
+  /// Returns maps of the same sizes as the input maps (N, hidden_dim, H_l, W_l), fine to coarse,
+  /// each half as large as the one before.
   std::vector<at::Tensor> operator()(std::vector<at::Tensor> maps, const NormPass& pass) const;
   std::vector<onnx::Value> operator()(std::vector<onnx::Value> maps) const;
 
  private:
-  /// A transformer's layer (Vaswani et al. 2017) with GELU.
+  /// A transformer layer (Vaswani et al. 2017) with GELU.
   struct TransformerLayer {
     SelfAttention attention;
     LayerNorm first_norm, last_norm;
@@ -41,14 +43,14 @@ class HybridEncoder {
     onnx::Value operator()(const onnx::Value& x, const onnx::Value& positions) const;
   };
 
-  /// A 3x3 and a 1x1 convolution side by side (Ding et al. 2021, "RepVGG").
+  /// A 3x3 and a parallel 1x1 convolution (Ding et al. 2021, "RepVGG").
   struct RepVgg {
     ConvNorm three, one;
     at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
     onnx::Value operator()(const onnx::Value& x) const;
   };
 
-  /// Two branches, one of them through RepVGG blocks.
+  /// A fusion of two maps in two branches, one of them with RepVGG blocks.
   struct CspRep {
     ConvNorm deep, side, last;
     std::vector<RepVgg> blocks;

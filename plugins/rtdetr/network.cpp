@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMaps = 3;
 
-/// 1x1 convolutions of each map, with their norms.
+/// Creates a 1x1 convolution with norm for each map.
 std::vector<ConvNorm> projections(const Scope& scope, const std::vector<std::int64_t>& in,
                                   std::int64_t out, const millrace::NormOptions& norm) {
   std::vector<ConvNorm> all;
@@ -41,7 +41,7 @@ Network::Network(const Scope& scope, const RtDetrOptions& options, std::int64_t 
                               {options.encoder.norm, options.norm_eps})),
       decoder_(scope / "decoder", options, classes, kMaps) {
   if (!denoising_classes_.defined()) return;
-  // The last row pads images that have fewer objects than others; it is not trained.
+  // The last row pads images with fewer objects and is not trained.
   scope.set_classes("denoising_class_embed", {1, millrace::Background::last});
   const at::NoGradGuard no_grad;
   denoising_classes_[classes].zero_();
@@ -63,7 +63,8 @@ Network::Memory Network::encode(const at::Tensor& pixels, const NormPass& pass) 
 Network::Output Network::decode(const Memory& memory, const DenoisingQueries* denoising,
                                 const DenoisingShape& shape, bool last_only) const {
   Output output{selection_(memory.places, memory.sizes), {}};
-  // The maps learn from what queries find there, the choice of queries by its own losses.
+  // The feature maps are trained through the decoder's sampling, and query selection by its own
+  // losses.
   auto features = output.selection.features.detach(), boxes = output.selection.box_logits.detach();
   at::Tensor mask;
   if (denoising) {

@@ -1,5 +1,6 @@
-// RT-DETR's network: pixels in, what each layer says out. Names as in transformers, so that its
-// files are ours. Shapes: N images, S places, Q queries, D denoising queries.
+// RT-DETR's network, from pixels to the output of each decoder layer. Tensors have the names of the
+// package transformers, so that its files can be loaded. Shapes: N images, S map positions, Q
+// queries, D denoising queries.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,26 +20,28 @@ namespace rtdetr {
 
 class Network {
  public:
-  /// Declares its tensors under `scope`. Weights and their classes are on the CPU.
+  /// Declares the network's tensors under `scope`. All weights are on the CPU.
   Network(const Scope& scope, const RtDetrOptions& options, std::int64_t classes);
 
-  /// The encoder's maps as one memory.
+  /// The encoder's output maps, flattened and concatenated.
   struct Memory {
     at::Tensor places;  // (N, S, C), map after map, fine to coarse
     MapSizes sizes;
   };
-  /// Pixels (N, 3, H, W); H and W multiples of 32.
+  /// Computes the memory of pixels (N, 3, H, W); H and W are multiples of 32.
   Memory encode(const at::Tensor& pixels, const NormPass& pass) const;
 
   struct Output {
     Selection selection;
-    std::vector<Prediction> layers;  // of the D denoising queries, then the image's Q
+    std::vector<Prediction> layers;  // predictions for the D denoising queries, then the image's Q
   };
-  /// Without `denoising` D is 0. `last_only` as in Decoder.
+  /// Runs query selection and decoder. nullptr `denoising` = no denoising queries (D = 0).
+  /// `last_only` as in Decoder.
   Output decode(const Memory& memory, const DenoisingQueries* denoising,
                 const DenoisingShape& shape, bool last_only) const;
 
-  /// The output of the last layer without denoising, in a graph.
+  /// Adds the nodes of the network without denoising to a graph. Returns the output of the last
+  /// layer.
   PredictionNodes operator()(const onnx::Value& pixels) const;
 
   std::int64_t classes() const { return classes_; }

@@ -17,11 +17,11 @@ using millrace::Options;
 
 enum class Version {
   v1,  // Zhao et al. 2024
-  v2,  // Lv et al. 2024: offsets with a scale, and the buffer of it in the weights
+  v2,  // Lv et al. 2024: scaled offsets; the weights contain a buffer of the scale
 };
 inline std::vector<std::string> value_names(Version) { return {"v1", "v2"}; }
 
-/// [model.backbone]: ResNet-vd.
+/// [model.backbone]: the ResNet-vd.
 struct BackboneOptions {
   BackboneType type = BackboneType::resnet50;
   std::int64_t width = 64;
@@ -29,7 +29,7 @@ struct BackboneOptions {
   std::int64_t freeze_at = 0;
 };
 
-/// [model.encoder].
+/// [model.encoder]
 struct EncoderOptions {
   std::int64_t hidden_dim = 256;
   std::int64_t ffn_dim = 1024;
@@ -38,7 +38,7 @@ struct EncoderOptions {
   Norm norm = Norm::sync_bn;
 };
 
-/// [model.decoder].
+/// [model.decoder]
 struct DecoderOptions {
   std::int64_t hidden_dim = 256;
   std::int64_t ffn_dim = 1024;
@@ -49,26 +49,26 @@ struct DecoderOptions {
   std::int64_t num_queries = 300;
 };
 
-/// [model.denoising].
+/// [model.denoising]
 struct DenoisingOptions {
   std::int64_t num_queries = 100;
   double label_noise = 0.5;
   double box_noise = 1;
 };
 
-/// [model.match]: what a pair of a query and an object costs.
+/// [model.match]: the cost of a pair of a query and an object.
 struct MatchOptions {
   double class_weight = 2, bbox_weight = 5, giou_weight = 2;
   double focal_loss_alpha = 0.25, focal_loss_gamma = 2;
 };
 
-/// [model.loss].
+/// [model.loss]
 struct LossOptions {
   double class_weight = 1, bbox_weight = 5, giou_weight = 2;
   double varifocal_alpha = 0.75, varifocal_gamma = 2;
 };
 
-/// [model.test].
+/// [model.test]
 struct TestOptions {
   double score_thresh = 0;
   std::int64_t detections_per_img = 300;

@@ -19,8 +19,8 @@
 namespace rtdetr {
 namespace {
 
-constexpr double kSide = 0.05;    // of the finest map's boxes, in sides of the input
-constexpr double kMargin = 0.01;  // of centres and sides, from 0 and 1
+constexpr double kSide = 0.05;    // anchor side on the finest map, as a fraction of the input
+constexpr double kMargin = 0.01;  // distance of valid centres and sides from 0 and 1
 constexpr double kInvalid = std::numeric_limits<float>::max();
 
 }  // namespace

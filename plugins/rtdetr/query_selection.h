@@ -1,5 +1,5 @@
-// Which places of the maps become queries. Shapes: N images, S places, C channels, Q queries, K
-// classes.
+// Query selection: the positions of the feature maps that become queries. Shapes: N images, S map
+// positions, C channels, Q queries, K classes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,21 +13,21 @@
 
 namespace rtdetr {
 
-/// A box around each place of the maps, as logits (1, S, 4), and 1 where it lies well inside of the
-/// input, else 0 and the largest number for logits, (1, S, 1).
+/// An anchor box at each map position, as `logits` (1, S, 4), and `valid` (1, S, 1): 1 if the box
+/// is inside the input by a margin, else 0 with logits of the largest float.
 struct Anchors {
   at::Tensor logits, valid;
 };
 Anchors anchors_of(const MapSizes& sizes);
 
-/// The same in a graph: (S, 4) and (S, 1). `sizes`: a list of height and width for each map.
+/// Anchors in an ONNX graph, (S, 4) and (S, 1). `sizes`: a list of height and width for each map.
 struct AnchorNodes {
   onnx::Value logits, valid;
 };
 AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes);
 
-/// The queries: the places whose best class is most likely, likeliest first, ties by index. There
-/// are fewer if there are not enough places.
+/// The selected queries: up to Q positions with the highest score of any class, in descending
+/// order, ties by index.
 struct Selection {
   at::Tensor places;      // (N, Q) int64
   at::Tensor features;    // (N, Q, C)
@@ -35,7 +35,7 @@ struct Selection {
   at::Tensor box_logits;  // (N, Q, 4)
 };
 
-/// What detecting needs of them, in a graph.
+/// The selected queries as input of the decoder, in an ONNX graph.
 struct SelectionNodes {
   onnx::Value features, box_logits;
 };
@@ -44,7 +44,7 @@ class QuerySelection {
  public:
   QuerySelection(const Scope& scope, const RtDetrOptions& options, std::int64_t classes);
 
-  /// Of `memory` (N, S, C), the maps of `sizes`.
+  /// Selects the queries of `memory` (N, S, C), which contains the maps of `sizes`.
   Selection operator()(const at::Tensor& memory, const MapSizes& sizes) const;
   SelectionNodes operator()(const onnx::Value& memory, const std::vector<onnx::Value>& sizes) const;
 
@@ -56,10 +56,10 @@ class QuerySelection {
   Mlp box_;
 };
 
-/// The first bias of a layer of class logits: every class has probability 0.01.
+/// Returns the initial bias of class logits, for a probability of 0.01 per class.
 double prior_bias();
 
-/// A head of boxes: three layers, the last of which starts at 0.
+/// Creates a box head: three layers, the last one initialised to 0.
 Mlp box_head(const Scope& scope, std::int64_t channels);
 
 }  // namespace rtdetr

@@ -48,8 +48,8 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
                        unit(layer / 2, {middle, out, 1})};
       else
         block.convs = {unit(layer / 0, {in, out, 3, stride}), unit(layer / 1, {out, out, 3})};
-      block.projects = index == 0;  // also of basic blocks that change nothing
-      block.pools = stride > 1;     // child 0 of the shortcut
+      block.projects = index == 0;  // also in basic blocks of unchanged width and stride
+      block.pools = stride > 1;     // the pooling is child 0 of the shortcut
       if (block.projects) {
         const auto shortcut = place / "shortcut";
         block.shortcut = unit(block.pools ? shortcut / 1 : shortcut, {in, out, 1});

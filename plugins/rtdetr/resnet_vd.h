@@ -1,5 +1,5 @@
-// ResNet-vd (He et al. 2019, "Bag of tricks"): a stem of three 3x3 convolutions, and shortcuts that
-// average before they project. Names as in transformers.
+// ResNet-vd (He et al. 2019, "Bag of tricks"): a stem of three 3x3 convolutions, and shortcuts with
+// average pooling before the projection. Tensors have the names of the package transformers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,10 +22,10 @@ namespace onnx = millrace::onnx;
 
 class ResNetVd {
  public:
-  /// The stages that `options.freeze_at` names are not trained: 1 the stem, 2 also C2, ... 5 all.
+  /// Stages up to `options.freeze_at` are not trained: 1 = the stem, 2 = also C2, ..., 5 = all.
   ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps);
 
-  /// (N, 3, H, W), H and W multiples of 32 -> C3..C5, of strides 8, 16, 32
+  /// Computes C3..C5, with strides 8, 16 and 32, of (N, 3, H, W); H and W are multiples of 32.
   std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
   std::vector<onnx::Value> operator()(const onnx::Value& x) const;
 
@@ -34,7 +34,7 @@ class ResNetVd {
 
  private:
   struct Block {
-    std::vector<ConvNorm> convs;  // two (basic) or three (bottleneck)
+    std::vector<ConvNorm> convs;  // two (basic block) or three (bottleneck)
     ConvNorm shortcut;
     bool projects = false, pools = false;
     at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;

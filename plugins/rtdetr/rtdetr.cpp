@@ -45,7 +45,8 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
 
-/// The queries of denoising, the same in all parts of the step.
+/// Returns the number of denoising queries, which is the same in all parts of the step on all
+/// ranks.
 DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step,
                         const RtDetrOptions& options) {
   auto most = step.most_objects;
@@ -53,7 +54,7 @@ DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step
   return {std::min(most, options.decoder.num_queries), options.denoising};
 }
 
-/// What the losses are over; the second are those of denoising, if there is any.
+/// Returns the normalisers of the losses and of the denoising losses.
 std::pair<Count, Count> counts_in(const std::vector<Target>& targets, const DenoisingShape& shape) {
   std::int64_t objects = 0;
   for (const auto& target : targets) objects += target.labels.size(0);

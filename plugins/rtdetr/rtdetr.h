@@ -23,7 +23,8 @@ class RtDetr final : public millrace::Detector {
   bool gives_masks() const override { return false; }
 
  private:
-  /// Over the objects; those of denoising over the objects of all groups.
+  /// Losses are normalised by the number of objects, denoising losses by the number of objects in
+  /// all groups.
   millrace::LossSums compute_losses(const millrace::Batch& batch,
                                     const millrace::StepInfo& step) override;
   millrace::Counts compute_counts(const millrace::Batch& batch,
@@ -39,12 +40,12 @@ class RtDetr final : public millrace::Detector {
   Network network_;
 };
 
-/// The ground truth of a batch whose pixels are padded to width x height.
+/// Returns the ground truth of a batch whose pixels are padded to width x height.
 std::vector<Target> targets_of(const millrace::Batch& batch, cv::Size padded);
 
-/// The weighted losses of a pass over all queries: `loss_vfl`, `loss_bbox` and `loss_giou` of the
-/// last layer, with "_aux" those of the other layers and of the choice of queries, with "_dn" those
-/// of denoising the objects `denoised`.
+/// Returns the weighted losses over all queries: `loss_vfl`, `loss_bbox` and `loss_giou` of the
+/// last layer; with suffix "_aux", those of the other layers and of query selection; with suffix
+/// "_dn", those of denoising the objects `denoised`.
 millrace::LossSums losses_of(const Network::Output& output, const std::vector<Target>& targets,
                              const std::vector<Target>& denoised, const DenoisingShape& shape,
                              const RtDetrOptions& options);

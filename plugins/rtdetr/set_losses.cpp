@@ -24,7 +24,7 @@
 namespace rtdetr {
 namespace {
 
-/// The focal cost of queries' logits (Q, K) for the classes of `labels` (G): (Q, G).
+/// Returns the focal cost (Q, G) of queries with logits (Q, K) for the classes of `labels` (G).
 at::Tensor class_cost(const at::Tensor& logits, const at::Tensor& labels,
                       const MatchOptions& options) {
   constexpr double kLeast = 1e-8;
@@ -36,8 +36,8 @@ at::Tensor class_cost(const at::Tensor& logits, const at::Tensor& labels,
   return quiet - found;
 }
 
-/// What queries with logits (Q, K) and boxes (Q, 4) cost as objects with `labels` (G) and `own`
-/// boxes (G, 4): (Q, G). Pairs that are not finite cost most.
+/// Returns the cost (Q, G) of matching queries with logits (Q, K) and boxes (Q, 4) to objects with
+/// `labels` (G) and `own` boxes (G, 4). Costs that are not finite become the largest float.
 at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const at::Tensor& labels,
                     const at::Tensor& own, const MatchOptions& options) {
   const auto box = boxes.unsqueeze(1), object = own.unsqueeze(0);
@@ -48,7 +48,7 @@ at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const at:
   return at::nan_to_num(cost, kMost, kMost, kMost);
 }
 
-/// The same for all objects of `target`, some at a time: (G, Q) double.
+/// Computes the costs (G, Q) of all objects of `target` as double, in chunks to limit memory.
 at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const Target& target,
                     const MatchOptions& options) {
   constexpr std::int64_t kTogether = 256;
@@ -64,7 +64,8 @@ at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const Tar
   return costs;
 }
 
-/// Labels and boxes of `objects` (F) among all of the images' objects.
+/// Returns pairs with the labels and boxes of `objects` (F), indices among the objects of all
+/// images.
 Pairs pairs_of(const at::Tensor& queries, const at::Tensor& objects,
                const std::vector<Target>& targets) {
   std::vector<at::Tensor> labels, boxes;

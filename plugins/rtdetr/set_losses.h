@@ -1,5 +1,5 @@
-// Losses of a set of predictions: each object belongs to one query, found by assignment (Carion et
-// al. 2020, "DETR"). Shapes: N images, Q queries, K classes, F pairs of a query and an object.
+// Set prediction losses: each object is matched to one query by linear assignment (Carion et al.
+// 2020, "DETR"). Shapes: N images, Q queries, K classes, F pairs of a query and an object.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,24 +12,26 @@
 
 namespace rtdetr {
 
-/// Queries and the objects that they should predict.
+/// Queries and their matched objects.
 struct Pairs {
-  at::Tensor queries;  // (F) int64, n Q + q
+  at::Tensor queries;  // (F) int64: index among the N Q queries
   at::Tensor labels;   // (F) int64
   at::Tensor boxes;    // (F, 4)
 };
 
-/// The cheapest pairs in each image, objects in their order: focal cost of the class, L1 distance
-/// and generalised IoU of the boxes. With more objects than queries some have none.
+/// Returns the pairs with the least total cost in each image, in the order of the objects. The cost
+/// sums the focal class cost, the L1 distance and the generalised IoU of the boxes. If an image has
+/// more objects than queries, some objects are not matched.
 Pairs match(const Prediction& prediction, const std::vector<Target>& targets,
             const MatchOptions& options);
 
-/// Denoising queries and the objects that they are near; `targets` as they were made from.
+/// Returns the positive denoising queries and their objects. `targets` are those of
+/// denoising_queries().
 Pairs denoising_pairs(const std::vector<Target>& targets, const DenoisingShape& shape);
 
-/// Weighted sums; the caller divides.
+/// Weighted sums of the losses; the caller normalises them.
 struct SetLosses {
-  at::Tensor classes;  // varifocal (Zhang et al. 2021): a pair's class should be its boxes' IoU
+  at::Tensor classes;  // varifocal loss (Zhang et al. 2021), whose target is the pair's IoU
   at::Tensor l1, giou;
 };
 SetLosses& operator+=(SetLosses& sums, const SetLosses& more);

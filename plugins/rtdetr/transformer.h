@@ -1,5 +1,6 @@
-// Parts of transformers, named as in transformers the package. Each is called on tensors or, to add
-// its nodes to a graph, on onnx::Values. Shapes: N images, S places or queries, C channels.
+// Parts of transformers, with the tensor names of the package transformers. Each can be called on
+// tensors or, to add its nodes to a graph, on onnx::Values. Shapes: N images, S map positions or
+// queries, C channels.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,9 +16,10 @@ using millrace::Linear;
 using millrace::Scope;
 namespace onnx = millrace::onnx;
 
-/// A linear layer whose weights start uniform in [-bound, bound) and whose bias is `bias`.
+/// Creates a linear layer with weights uniform in [-bound, bound) and a constant bias.
 Linear linear(const Scope& scope, std::int64_t in, std::int64_t out, double bound, double bias = 0);
-/// The same with PyTorch's bound, 1 / sqrt(in), and with that of Glorot and Bengio 2010.
+/// Create a linear layer with PyTorch's bound, 1 / sqrt(in), and with that of Glorot and Bengio
+/// 2010.
 Linear linear(const Scope& scope, std::int64_t in, std::int64_t out);
 Linear glorot_linear(const Scope& scope, std::int64_t in, std::int64_t out, double bias = 0);
 
@@ -32,14 +34,14 @@ struct LayerNorm {
   onnx::Value operator()(const onnx::Value& x) const;
 };
 
-/// Multi-head self-attention (Vaswani et al. 2017); positions are added to queries and keys.
+/// Multi-head self-attention (Vaswani et al. 2017). Positions are added to queries and keys.
 struct SelfAttention {
   Linear query, key, value, out;
   std::int64_t heads = 1;
 
   SelfAttention() = default;
   SelfAttention(const Scope& scope, std::int64_t channels, std::int64_t heads);
-  /// x and positions (N, S, C); `mask` (S, S), added to the logits, may be undefined.
+  /// x and positions are (N, S, C). `mask` (S, S) is added to the logits; undefined = no mask.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& positions,
                         const at::Tensor& mask = {}) const;
   onnx::Value operator()(const onnx::Value& x, const onnx::Value& positions) const;
@@ -56,7 +58,7 @@ struct Mlp {
   onnx::Value operator()(const onnx::Value& x) const;
 };
 
-/// The places of a map (N, C, H, W), row by row: (N, H W, C).
+/// Flattens a map (N, C, H, W) row by row to (N, H W, C).
 at::Tensor by_place(const at::Tensor& map);
 onnx::Value by_place(const onnx::Value& map);
 

@@ -17,15 +17,16 @@
 namespace millrace::yolox {
 namespace {
 
-constexpr float kRadius = 2.5F;  // cells around an object's centre
-constexpr float kFar = 1e5F;     // cost of a cell outside a box or far from its centre
+constexpr float kRadius = 2.5F;  // half the side of the centre region, in cells
+constexpr float kFar = 1e5F;     // cost of a cell that is not both inside the box and near its
+                                 // centre
 constexpr std::size_t kBestOverlaps = 10;
 
 struct CentreBox {
   float x, y, w, h;
 };
 
-/// As the reference computes it, in float.
+/// Returns the IoU, computed in float like the reference.
 float overlap(const CentreBox& a, const CentreBox& b) {
   const float left = std::max(a.x - a.w / 2, b.x - b.w / 2);
   const float top = std::max(a.y - a.h / 2, b.y - b.h / 2);
@@ -38,12 +39,13 @@ float overlap(const CentreBox& a, const CentreBox& b) {
 
 float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
-/// Binary cross-entropy of a probability, its logarithm bounded as in PyTorch.
+/// Return the binary cross-entropy of a probability for targets 1 and 0, with the logarithm clamped
+/// as in PyTorch.
 float if_true(float p) { return -std::max(std::log(p), -100.0F); }
 float if_false(float p) { return -std::max(std::log1p(-p), -100.0F); }
 
-/// One image on the host. C candidate cells, G objects. They are compared object after object, in
-/// memory for C numbers.
+/// The assignment of one image on the host, with C candidate cells. Objects are compared one after
+/// another, to limit memory to C values.
 class Image {
  public:
   struct Match {
@@ -68,7 +70,7 @@ class Image {
     overlaps_.resize(cells_.size());
   }
 
-  /// By cell.
+  /// Returns the foreground cells in order, with their objects.
   std::vector<Match> matches() {
     for (std::int64_t g = 0; g < count_; ++g) {
       compare(g);
@@ -92,11 +94,11 @@ class Image {
   struct Candidate {
     std::int64_t cell;
     float objectness;
-    double no_class;          // cost of the class if it has none
-    float least_cost = 0;     // of all objects so far
-    Match cheapest{};         // the object of that
-    std::int64_t takers = 0;  // objects that it is among the cheapest of
-    Match last{};             // of these
+    double no_class;          // classification loss without the object's class: all targets 0
+    float least_cost = 0;     // least cost over the objects so far
+    Match cheapest{};         // match with this cost
+    std::int64_t takers = 0;  // number of objects that selected this cell
+    Match last{};             // match with the latest of these objects
   };
 
   struct Place {
@@ -130,7 +132,7 @@ class Image {
     return {cell, objectness, none};
   }
 
-  /// What each candidate costs as object `g`, and how much it overlaps it.
+  /// Computes each candidate's cost and IoU for object `g`.
   void compare(std::int64_t g) {
     for (std::size_t c = 0; c < cells_.size(); ++c) {
       const auto& one = cells_[c];
@@ -143,7 +145,7 @@ class Image {
     }
   }
 
-  /// The candidates that the object compared last takes.
+  /// Returns the candidates that the latest compared object selects.
   std::vector<std::size_t> cheapest() const {
     std::vector<float> best(std::min(kBestOverlaps, cells_.size()));
     std::partial_sort_copy(overlaps_.begin(), overlaps_.end(), best.begin(), best.end(),
@@ -168,7 +170,7 @@ class Image {
   const std::int64_t* labels_;
   std::int64_t count_;
   std::vector<Candidate> cells_;         // (C)
-  std::vector<float> costs_, overlaps_;  // (C) of one object
+  std::vector<float> costs_, overlaps_;  // (C) for the latest compared object
 };
 
 at::Tensor on_host(const at::Tensor& tensor) {
@@ -212,7 +214,7 @@ Assignment assign(const Outputs& outputs, const Grid& grid, const at::Tensor& bo
              strides = on_host(grid.strides), truths = on_host(boxes);
   const auto own_labels = labels.to(at::kCPU).contiguous();
   const auto cells = predicted.size(1), class_count = classes.size(2);
-  std::vector<std::int64_t> first(counts.size());  // object of each image
+  std::vector<std::int64_t> first(counts.size());  // index of each image's first object
   std::exclusive_scan(counts.begin(), counts.end(), first.begin(), std::int64_t{0});
 
   std::vector<std::vector<Image::Match>> found(counts.size());

@@ -1,4 +1,4 @@
-// Which cells of the head learn which object: SimOTA (Ge et al. 2021).
+// SimOTA (Ge et al. 2021), which assigns objects to cells of the head.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,44 +10,48 @@
 
 namespace millrace::yolox {
 
-/// The cells of all levels, P in all: level by level, row by row.
+/// The P cells of all levels, level by level and row by row.
 struct Grid {
-  at::Tensor corners;  // (P, 2) float: column and row
-  at::Tensor strides;  // (P) float: pixels
+  at::Tensor corners;  // (P, 2) float: column and row of each cell
+  at::Tensor strides;  // (P) float: stride in pixels
 
-  /// For an input of height x width pixels, multiples of the largest stride.
+  /// Returns the grid for an input of height x width pixels, multiples of the largest stride.
   static Grid of(std::int64_t height, std::int64_t width, at::Device device);
 };
 
-/// Predicted boxes (..., 4), centre and sides in pixels, of the cells `corners` (..., 2) and
-/// `strides` (...).
+/// Decodes the head's boxes (..., 4) of cells with `corners` (..., 2) and `strides` (...) to centre
+/// and sides in pixels.
 at::Tensor decoded(const at::Tensor& predicted, const at::Tensor& corners,
                    const at::Tensor& strides);
 
-/// Boxes x1 y1 x2 y2 (G, 4) as centre and sides, rounded as the package rounds them.
+/// Converts boxes x1, y1, x2, y2 (G, 4) to centre and sides, with the rounding of the package
+/// `yolox`.
 at::Tensor by_centre(const at::Tensor& boxes);
 
-/// The output of the head for N images, detached. On any device.
+/// The output of the head for N images, detached, on any device.
 struct Outputs {
-  at::Tensor boxes;    // (N, P, 4) pixels: centre and sides
+  at::Tensor boxes;    // (N, P, 4) centre and sides in pixels
   at::Tensor objects;  // (N, P) logits
   at::Tensor classes;  // (N, P, K) logits
 };
 
-/// The F cells that learn an object, image by image, by place. On the outputs' device.
+/// The F foreground cells, ordered by image and cell, on the device of the outputs.
 struct Assignment {
-  at::Tensor rows;     // (F) int64: of the N P cells
-  at::Tensor objects;  // (F) int64: of the G objects of all images together
-  at::Tensor ious;     // (F): overlap of the predicted box with the object's
+  at::Tensor rows;     // (F) int64: index among the N P cells
+  at::Tensor objects;  // (F) int64: index among the G objects of all images
+  at::Tensor ious;     // (F) IoU of the predicted box and the object's box
 };
 
-/// Each object takes as many cells as its ten best overlaps add up to, those of the least cost:
-/// classification, three times the negative logarithm of the overlap, and 1e5 for cells that are
-/// not both inside its box and near its centre; cells that are neither in a box nor near a centre
-/// take part in nothing. A cell that several objects take learns the one of the least cost. Equal
-/// costs go by place. `truths` holds the boxes (G, 4) by centre and the labels of all images,
-/// `counts` how many are each image's. Runs on the host, images in parallel; the same result for
-/// any number of threads.
+/// Assigns objects to cells. The number of cells of an object is the sum of its ten largest IoUs,
+/// rounded down, and at least 1; it gets the cells with the least cost. The cost is the
+/// classification loss, plus three times the negative logarithm of the IoU, plus 1e5 if the cell is
+/// not both inside the object's box and near its centre. Cells that are neither inside a box nor
+/// near a centre are not considered. A cell that several objects select gets the object with the
+/// least cost. Ties go to the lower index.
+///
+/// `boxes` (G, 4) as centre and sides and `labels` (G) belong to all images; `counts` has the
+/// number of objects of each image. Runs on the host, with images in parallel; the result does not
+/// depend on the number of threads.
 Assignment assign(const Outputs& outputs, const Grid& grid, const at::Tensor& boxes,
                   const at::Tensor& labels, const std::vector<std::int64_t>& counts);
 

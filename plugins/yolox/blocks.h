@@ -1,5 +1,5 @@
-// The blocks of CSPDarknet and its pyramid (Ge et al. 2021). Each is called on tensors or, to add
-// its nodes to a graph, on onnx::Values. Tensors are named as in the package `yolox`.
+// The blocks of CSPDarknet and its pyramid (Ge et al. 2021). Each can be called on tensors or, to
+// add its nodes to a graph, on onnx::Values. Tensors have the names of the package `yolox`.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,25 +12,26 @@
 
 namespace millrace::yolox {
 
-/// What all blocks of a network share.
+/// Options of all blocks of a network.
 struct BlockOptions {
   bool depthwise = false;
   NormOptions norm;
 };
 
-// What blocks do besides convolutions.
-at::Tensor joined(const std::vector<at::Tensor>& parts);  // channels after channels
+// Operations of the blocks besides convolutions.
+at::Tensor joined(const std::vector<at::Tensor>& parts);  // concatenates the channels
 onnx::Value joined(const std::vector<onnx::Value>& parts);
-at::Tensor pooled(const at::Tensor& x);  // the largest of 5 x 5, stride 1
+at::Tensor pooled(const at::Tensor& x);  // 5 x 5 max pooling with stride 1
 onnx::Value pooled(const onnx::Value& x);
-at::Tensor doubled(const at::Tensor& x);  // height and width, nearest neighbour
+at::Tensor doubled(const at::Tensor& x);  // upsamples height and width by 2, nearest neighbour
 onnx::Value doubled(const onnx::Value& x);
-/// (N, C, H, W) -> (N, 4 C, H / 2, W / 2): of each 2 x 2 the upper left, lower left, upper right,
-/// lower right pixel.
+/// Moves each 2 x 2 pixels to channels, in the order upper left, lower left, upper right, lower
+/// right: (N, C, H, W) -> (N, 4 C, H / 2, W / 2).
 at::Tensor focused(const at::Tensor& x);
 onnx::Value focused(const onnx::Value& x);
 
-/// Convolution, batch norm, SiLU; depthwise: the same by channel, then across channels by 1 x 1.
+/// Convolution, batch norm and SiLU. A depthwise one is a convolution per channel, then a 1 x 1
+/// convolution, each with batch norm and SiLU.
 class Conv {
  public:
   struct Shape {
@@ -38,9 +39,9 @@ class Conv {
     std::int64_t stride = 1;
   };
 
-  /// Plain, whatever the network is.
+  /// Creates a plain convolution, even in a depthwise network.
   static Conv plain(const Scope& scope, const Shape& shape, const BlockOptions& options);
-  /// Plain or depthwise, as the network is.
+  /// Creates a plain or depthwise convolution, as in `options`.
   Conv(const Scope& scope, const Shape& shape, const BlockOptions& options);
 
   at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
@@ -50,7 +51,7 @@ class Conv {
   std::vector<ConvNorm> convs_;
 };
 
-/// A 1x1 and a 3x3 convolution, with a shortcut where asked.
+/// A 1x1 and a 3x3 convolution, with an optional shortcut.
 class Bottleneck {
  public:
   Bottleneck(const Scope& scope, std::int64_t channels, bool shortcut, const BlockOptions& options);
@@ -66,7 +67,7 @@ class Bottleneck {
   bool shortcut_;
 };
 
-/// Bottlenecks on one half of the channels, and the other half past them (C3 of YOLOv5).
+/// Two branches of half the channels, one of them with bottlenecks (C3 of YOLOv5).
 class CspLayer {
  public:
   struct Shape {
@@ -89,8 +90,8 @@ class CspLayer {
   std::vector<Bottleneck> bottlenecks_;
 };
 
-/// Largest values of 5 x 5, 9 x 9 and 13 x 13 beside the values themselves. The larger ones are the
-/// 5 x 5 ones of those before: the same numbers.
+/// Spatial pyramid pooling: the values, concatenated with their 5 x 5, 9 x 9 and 13 x 13 max
+/// pooling. The larger poolings are repeated 5 x 5 ones, which give the same values.
 class SppBottleneck {
  public:
   SppBottleneck(const Scope& scope, std::int64_t channels, const BlockOptions& options);

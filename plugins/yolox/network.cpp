@@ -8,16 +8,16 @@
 namespace millrace::yolox {
 namespace {
 
-const double kRare = -std::log(99);  // the logit that objects and classes start at: 1 %
+const double kRare = -std::log(99);  // initial logit of objectness and classes: 1 %
 
 std::int64_t channels(const NetworkOptions& options, std::int64_t at_width_1) {
   return static_cast<std::int64_t>(options.width * static_cast<double>(at_width_1));
 }
 
-/// As Python's round: halves to even.
+/// Rounds halves to even, like Python's round.
 std::int64_t rounded(double value) { return std::lrint(value); }
 
-/// The backbone's channels: multiples of the stem's.
+/// Returns a multiple of the stem's channels.
 std::int64_t stems(const NetworkOptions& options, std::int64_t count) {
   return count * channels(options, 64);
 }

@@ -1,4 +1,4 @@
-// The layers of YOLOX: CSPDarknet, the pyramid with a way down and a way up, the decoupled head.
+// The layers of YOLOX: CSPDarknet, the top-down and bottom-up pyramid, and the decoupled head.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,7 +26,7 @@ class CspDarknet {
  public:
   CspDarknet(const Scope& scope, const NetworkOptions& options);
 
-  /// Pixels (N, 3, H, W) -> dark3, dark4, dark5.
+  /// Returns dark3, dark4 and dark5 of pixels (N, 3, H, W).
   template <class T>
   Levels<T> operator()(const T& pixels, const NormPass& pass) const {
     const auto dark3 =
@@ -54,7 +54,7 @@ class Pafpn {
 
   const CspDarknet& backbone() const { return backbone_; }
 
-  /// Pixels (N, 3, H, W) -> maps (N, C_l, H / stride, W / stride).
+  /// Returns maps (N, C_l, H / stride, W / stride) of pixels (N, 3, H, W).
   template <class T>
   Levels<T> operator()(const T& pixels, const NormPass& pass) const {
     const auto [c3, c4, c5] = backbone_(pixels, pass);
@@ -80,12 +80,13 @@ class Pafpn {
 /// The output of the head for the cells of a level.
 template <class T>
 struct Predictions {
-  T boxes;    // (N, 4, H, W): centre from the cell's corner, logarithm of the sides; in strides
+  T boxes;    // (N, 4, H, W): offset of the centre from the cell's corner, logarithm of the sides;
+              // in strides
   T objects;  // (N, 1, H, W): logits
   T classes;  // (N, K, H, W): logits
 };
 
-/// The head of one level: classes apart from boxes and objectness.
+/// The head of one level, with separate branches for classes and for boxes and objectness.
 class Head {
  public:
   Head(const Scope& scope, std::int64_t level, const NetworkOptions& options, std::int64_t classes);

@@ -10,7 +10,7 @@ struct Scale {
   bool depthwise = false;
 };
 
-constexpr Scale kScales[] = {  // of each NetworkSize
+constexpr Scale kScales[] = {  // indexed by NetworkSize
     {0.33, 0.25, true}, {0.33, 0.375}, {0.33, 0.5}, {0.67, 0.75}, {1, 1}, {1.33, 1.25}};
 
 }  // namespace

@@ -17,11 +17,11 @@ inline std::vector<std::string> value_names(NetworkSize) {
   return {"nano", "tiny", "s", "m", "l", "x"};
 }
 
-/// Defaults are YOLOX-s'; `size` sets those of the other published networks.
+/// Defaults are those of YOLOX-s; `size` sets those of the other published networks.
 struct YoloxOptions {
   NetworkSize size = NetworkSize::s;
-  double depth = 0.33;  // of the number of bottlenecks, 3, 9, 9, 3
-  double width = 0.5;   // of the channels, 64 .. 1024
+  double depth = 0.33;  // factor of the number of bottlenecks, 3, 9, 9, 3
+  double width = 0.5;   // factor of the channels, 64 .. 1024
   bool depthwise = false;
   Norm norm = Norm::sync_bn;
 
@@ -30,14 +30,14 @@ struct YoloxOptions {
 
   double score_thresh = 0.01;
   double nms_thresh = 0.65;
-  std::int64_t detections_per_img = 1000;  // COCO counts 100 of each class
+  std::int64_t detections_per_img = 1000;  // COCO evaluates up to 100 per class
   BoxScaling boxes = BoxScaling::exact;
 
   void describe(Options& o);
   /// Throws ConfigError for an invalid range of sizes.
   void check(const Config& table) const;
 
-  /// The defaults of the size that the [model] table asks for.
+  /// Returns the defaults of the `size` in the [model] table.
   template <class T>
   static T defaults_for(const Config& table) {
     T defaults;

@@ -27,15 +27,15 @@
 namespace millrace::yolox {
 namespace {
 
-constexpr double kPadding = 114;  // level around the images
-constexpr double kBoxWeight = 5;  // of the IoU loss
+constexpr double kPadding = 114;  // pixel value around the images
+constexpr double kBoxWeight = 5;  // weight of the IoU loss
 constexpr double kNormEpsilon = 1e-3, kNormMomentum = 0.03;
-constexpr std::int64_t kSizeStep = 32;   // pixels
-constexpr std::int64_t kSizeSteps = 10;  // training steps of one size
+constexpr std::int64_t kSizeStep = 32;   // in pixels
+constexpr std::int64_t kSizeSteps = 10;  // training steps per size
 constexpr std::uint64_t kSizeStream = 0x59584F;
 
-/// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
-/// is added again: exactly, as levels are whole numbers.
+/// Subtracts the padding value as the mean, so that the zeros with which `normalize` pads become
+/// this value when it is added again. This is exact, since pixels are integers.
 const PixelOptions kPixels{ChannelOrder::bgr, {kPadding, kPadding, kPadding}, {1, 1, 1}};
 
 NetworkOptions network_of(const YoloxOptions& options) {
@@ -45,7 +45,7 @@ NetworkOptions network_of(const YoloxOptions& options) {
            {.kind = options.norm, .epsilon = kNormEpsilon, .momentum = kNormMomentum}}};
 }
 
-/// (N, V, H, W) -> (N, H W, V)
+/// Reshapes (N, V, H, W) to (N, H W, V).
 at::Tensor by_cell(const at::Tensor& map) {
   return map.permute({0, 2, 3, 1}).reshape({map.size(0), -1, map.size(1)});
 }
@@ -53,13 +53,13 @@ onnx::Value by_cell(const onnx::Value& map, std::int64_t values) {
   return onnx::reshape(onnx::transpose(map, {0, 2, 3, 1}), {0, -1, values});
 }
 
-/// The height that the step's batches are resized to, of 32 pixels; the same on all ranks.
+/// Returns the height of the step's batches, in units of 32 pixels; the same on all ranks.
 std::int64_t size_of_step(const Options::Ints& range, const StepInfo& step) {
   Rng rng{step.seed, static_cast<std::uint64_t>(step.step / kSizeSteps), kSizeStream};
   return rng.between(range[0], range[1]);
 }
 
-/// Sum of 1 - IoU^2 of boxes and targets (F, 4), centre and sides.
+/// Returns the sum of 1 - IoU^2 of boxes and targets (F, 4), given as centre and sides.
 at::Tensor iou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets) {
   const auto centre = [](const at::Tensor& of) { return of.narrow(1, 0, 2); };
   const auto sides = [](const at::Tensor& of) { return of.narrow(1, 2, 2); };
@@ -74,8 +74,8 @@ at::Tensor iou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets) {
   return (1 - iou.square()).sum();
 }
 
-/// Targets of the head for boxes (F, 4), centre and sides in pixels, at cells of `corners` (F, 2)
-/// and `strides` (F): (F, 4), as Predictions::boxes.
+/// Encodes boxes (F, 4), centre and sides in pixels, as targets (F, 4) of the head in cells with
+/// `corners` (F, 2) and `strides` (F), in the format of Predictions::boxes.
 at::Tensor encoded(const at::Tensor& boxes, const at::Tensor& corners, const at::Tensor& strides) {
   const auto in_strides = boxes / strides.unsqueeze(1);
   return at::cat({in_strides.narrow(1, 0, 2) - corners, (in_strides.narrow(1, 2, 2) + 1e-8).log()},

@@ -1,6 +1,6 @@
-// YOLOX (Ge et al. 2021, "YOLOX: Exceeding YOLO Series in 2021"): one stage, no anchors. Weights,
-// losses and detections are those of the package `yolox`. Shapes: N images, P cells of all levels,
-// K classes, F cells that learn an object, D detections.
+// YOLOX (Ge et al. 2021, "YOLOX: Exceeding YOLO Series in 2021"), a one-stage detector without
+// anchors. Weights, losses and detections equal those of the package `yolox`. Shapes: N images, P
+// cells of all levels, K classes, F foreground cells, D detections.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ class Yolox final : public Detector {
   const Parameters& parameters() const override { return parameters_; }
   bool gives_masks() const override { return false; }
 
-  // For tests: pixels (N, 3, H, W), BGR 0 .. 255, whose sides are multiples of 32.
+  // For tests, with pixels (N, 3, H, W) in BGR, 0 .. 255, with sides that are multiples of 32.
   const Pafpn& pyramid() const { return pyramid_; }
-  /// Raw outputs: `boxes` as in Predictions.
+  /// Returns the raw outputs; `boxes` as in Predictions.
   Outputs outputs(const at::Tensor& pixels, const NormPass& pass) const;
-  /// Of pixels with the objects of `truths`, whose boxes are in these pixels, on the host.
+  /// Returns the losses of pixels and `truths`, whose boxes are in these pixels, on the host.
   LossSums losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
                      const StepInfo& step) const;
-  /// Best first, in these pixels.
+  /// Returns the detections of each image, best first, in these pixels.
   std::vector<Found> find(const at::Tensor& pixels) const;
 
  private:
@@ -42,10 +42,10 @@ class Yolox final : public Detector {
                                                         DetectionNotes*) override;
   onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const override;
   void on_parameters_changed() override { parameters_.mark_changed(); }
-  /// Refuses data without an object; warns of batch norm by rank.
+  /// Throws if the data has no object; warns of batch norm per rank.
   std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
 
-  /// BGR 0 .. 255 in fp32, padded with the level 114.
+  /// Returns BGR pixels, 0 .. 255, in fp32, padded with 114.
   at::Tensor pixels_of(const Batch& batch, cv::Size padded) const;
   Found best(const Outputs& outputs, const Grid& grid, std::int64_t image) const;
 
@@ -54,7 +54,7 @@ class Yolox final : public Detector {
   Parameters parameters_;
   Scope root_;
   Pafpn pyramid_;
-  std::vector<Head> heads_;  // of the levels
+  std::vector<Head> heads_;  // one per level
 };
 
 }  // namespace millrace::yolox

@@ -13,15 +13,15 @@
 namespace millrace::advice {
 namespace {
 
-constexpr std::int64_t kStep = 32;  // sides are multiples: the coarsest stride of the backbone
+constexpr std::int64_t kStep = 32;  // sides are multiples of the backbone's coarsest stride
 constexpr std::int64_t kLeastSide = 128;
 
 std::int64_t to_step(double side) {
   return std::max<std::int64_t>(kStep, std::llround(side / kStep) * kStep);
 }
 
-/// The short side that trains an image in about a quarter of a second, by what ResNet-18 took on
-/// two cores (docs/own-data.md); on a GPU what the published recipes have.
+/// Returns the short side at which a training image takes about a quarter of a second, estimated
+/// from ResNet-18 on two cores (docs/own-data.md); on a GPU, that of the published recipes.
 std::int64_t bearable_side(const Machine& machine) {
   if (machine.gpu) return 800;
   if (machine.cores >= 16) return 512;
@@ -29,15 +29,16 @@ std::int64_t bearable_side(const Machine& machine) {
   return machine.cores >= 4 ? 320 : 256;
 }
 
-constexpr double kWorthIt = .01;         // of the objects, for other anchors
-constexpr std::size_t kLookedAt = 4000;  // images of a large data set
+constexpr double kWorthIt = .01;         // minimum gain for a change of anchors, as a fraction of
+                                         // the objects
+constexpr std::size_t kLookedAt = 4000;  // images examined in a large data set
 
 CoverageSummary covered(const SeenData& data, const Anchors& anchors, const RuleOf& rule_of) {
   return summary(data, anchor_coverage(data, rule_of(anchors.sizes, anchors.ratios)));
 }
 
-/// Takes the sizes with the highest score of those that double from level to level, if it is higher
-/// than that of the sizes in use by kWorthIt. Returns whether there are such.
+/// Sets the sizes with the highest score among those that double from level to level, if they
+/// improve the current score by kWorthIt. Returns true if it changes the sizes.
 bool take_better_sizes(Anchors& anchors, const SeenData& part, const RuleOf& rule_of,
                        const std::function<double(const CoverageCounts&)>& score) {
   bool is_better = false;
@@ -75,7 +76,7 @@ Sides choose_sides(const SeenData& original, const Machine& machine) {
   sides.own_side = std::llround(quantile(shorts, .5));
   const auto own = static_cast<double>(sides.own_side),
              bearable = static_cast<double>(bearable_side(machine));
-  const double small = quantile(shares, kQuarter);  // of the short side
+  const double small = quantile(shares, kQuarter);  // as a fraction of the short side
   double side = std::min(own, bearable);
   if (small > 0 && small * side < kLeastObject)
     side = std::max(side, std::min({kLeastObject / small, kMostEnlarged * own,
@@ -122,7 +123,7 @@ std::int64_t choose_batch(std::size_t images, const Machine& machine) {
 }
 
 std::int64_t batch_in_memory(std::int64_t batch, const Machine& machine, double image_bytes) {
-  constexpr double kShare = .5;  // of the memory; the evaluation needs its own
+  constexpr double kShare = .5;  // fraction of the memory; evaluation needs the rest
   const auto most = kShare * machine.memory / std::max(1.0, image_bytes);
   return most < static_cast<double>(batch)
              ? std::max<std::int64_t>(1, std::llround(std::floor(most)))

@@ -1,5 +1,5 @@
-// The choices of a first configuration for a data set and a machine, and why. Pure: the same data
-// and machine give the same choices.
+// Chooses a first configuration for a data set and a machine, with reasons. All functions are pure:
+// the same data and machine give the same choices.
 #pragma once
 
 #include <cstdint>
@@ -13,87 +13,92 @@
 
 namespace millrace::advice {
 
-/// What trains.
+/// The machine that trains.
 struct Machine {
   std::size_t cores = 1;
-  double memory = 8e9;  // bytes that a training may take
+  double memory = 8e9;  // memory available to the training, in bytes
   bool gpu = false;
 };
 
-/// What training starts from.
+/// The initial weights of a training.
 enum class Start {
-  random,    // no weights
-  backbone,  // a network trained on ImageNet
-  detector,  // a whole detector, trained on other data
+  random,    // random initialisation
+  backbone,  // a backbone trained on ImageNet
+  detector,  // a whole detector trained on other data
 };
 
-/// How images are resized.
+/// The resize of images.
 struct Sides {
-  std::vector<std::int64_t> short_side;  // ascending; one at random in training, the last in tests
+  std::vector<std::int64_t> short_side;  // ascending; random in training, the last one in tests
   std::int64_t max_side = 0;
-  std::int64_t own_side = 0;  // the median image's short side, before
-  double small_object = 0;    // pixels: a quarter of the objects is smaller at the last short side
-  bool too_small = false;     // they are below kLeastObject: the machine cannot bear larger images
+  std::int64_t own_side = 0;  // short side of the median image before the resize
+  double small_object = 0;    // first quartile of object sizes at the last short side, in pixels
+  bool too_small = false;     // true if small_object is well below kLeastObject because the machine
+                              // limits the image size
 
   std::int64_t largest() const { return short_side.back(); }
   cv::Size of(cv::Size original) const;
 };
 
-/// The square root of a box's area, in pixels, from which objects are learned well: two cells of
-/// the finest level by two, and two anchors of it.
+/// Smallest object size (square root of the box area, in pixels) that is learned well: 2 x 2 cells
+/// of the finest level, and two of its anchors.
 inline constexpr double kLeastObject = 16;
 
-/// `original`: not resized. Images keep their own size if the machine can bear it; small objects
-/// are enlarged up to kLeastObject, and without a GPU images of large objects alone are reduced.
+/// Chooses the resize for data that is not resized yet, `original`. Images keep their size within
+/// the machine's limit. They are enlarged if objects are smaller than kLeastObject and, without a
+/// GPU, reduced if most objects are large.
 Sides choose_sides(const SeenData& original, const Machine& machine);
 
 struct Anchors {
-  std::vector<double> sizes = {32, 64, 128, 256, 512}, ratios = {.5, 1, 2};  // as published
-  CoverageSummary chosen, published;  // how many objects these reach, and those before the choice
+  std::vector<double> sizes = {32, 64, 128, 256, 512}, ratios = {.5, 1, 2};  // published values
+  CoverageSummary chosen, published;  // coverage by the chosen and by the published anchors
 
-  /// Of roi.canonical_box_size: 224 to anchors from 32 on, as published.
+  /// Returns roi.canonical_box_size: 224 for anchors from 32 on, as published, and proportional for
+  /// others.
   double canonical() const { return 7 * sizes.front(); }
 };
 
-/// The anchors of a detector with other sizes and ratios.
+/// Returns a detector's anchor rule with other sizes and ratios.
 using RuleOf =
     std::function<AnchorRule(const std::vector<double>& sizes, const std::vector<double>& ratios)>;
 
-/// Chooses anchors for a first training; `seen` has the objects after the resize. Takes the sizes,
-/// doubling from level to level, with which the most objects overlap an anchor by half, and adds
-/// the ratios 1:4 and 4:1: each only if it covers a hundredth of the objects more than the
-/// published anchors do.
+/// Chooses anchors for a first training; `seen` has the objects after the resize. Sizes double from
+/// level to level; those with the most objects that overlap an anchor by an IoU of 0.5 are chosen.
+/// Ratios 1:4 and 4:1 may be added. Each change is made only if it covers another 1 % of the
+/// objects.
 Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of);
 
-/// Other sizes than `anchors` has, each twice as large as the last, under which a hundredth of the
-/// objects more have an anchor with the foreground IoU, and no fewer one that overlaps them by
-/// half. nullopt if there are none.
+/// Searches for sizes that double from level to level and are better than those of `anchors`:
+/// another 1 % of the objects have an anchor with the foreground IoU, and no fewer have one with an
+/// IoU of 0.5. nullopt if there are none.
 std::optional<Anchors> better_sizes(const SeenData& seen, Anchors anchors, const RuleOf& rule_of);
 
-/// At most 4 images a step (8 on a GPU), and a quarter of all.
+/// Returns the batch size: up to 4 images (8 on a GPU) and up to a quarter of all images.
 std::int64_t choose_batch(std::size_t images, const Machine& machine);
 
-/// The largest batch up to `batch` that takes half of the memory, at `image_bytes` for each image.
+/// Returns the largest batch size up to `batch` that needs up to half of the memory, at
+/// `image_bytes` per image.
 std::int64_t batch_in_memory(std::int64_t batch, const Machine& machine, double image_bytes);
 
 struct Plan {
-  std::int64_t epochs = 1, steps = 1;  // steps in all
-  std::int64_t warmup = 1;             // steps
-  std::int64_t evaluate_every = 1;     // epochs
-  std::int64_t first_evaluation = 1;   // its step
-  double lr = 0;                       // at kLrBatch images a step
+  std::int64_t epochs = 1, steps = 1;  // total steps
+  std::int64_t warmup = 1;             // in steps
+  std::int64_t evaluate_every = 1;     // in epochs
+  std::int64_t first_evaluation = 1;   // step of the first evaluation
+  double lr = 0;                       // learning rate for kLrBatch images per step
 };
 inline constexpr std::int64_t kLrBatch = 4;
 
-/// `images` to train on, `batch` a step.
-/// `one_stage`: RetinaNet, whose losses are larger.
+/// Plans a training with `images` images and batch size `batch`. `one_stage`: RetinaNet, whose
+/// losses are larger, gets a lower learning rate.
 Plan choose_plan(std::size_t images, std::int64_t batch, Start start, bool one_stage);
 
-/// What to look at first, and what it means: the box AP50 of the first evaluation, on `images`.
+/// Explains the first result to check, the box AP50 of the first evaluation on `images` images, and
+/// how to read it.
 std::string first_sign(const Plan& plan, Start start, std::size_t images);
 
-/// Why images must not be mirrored, by the names of the classes: "'left' is a side"; empty: they
-/// may.
+/// Returns why images must not be flipped, judged by class names, such as "'left' names a side";
+/// empty if they may be.
 std::string reason_against_flips(const std::vector<std::string>& classes);
 
 }  // namespace millrace::advice

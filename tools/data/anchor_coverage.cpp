@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// As iou_row of millrace/models/ops/iou.h, to the bit.
+/// Returns the IoU with the same bits as iou_row of millrace/models/ops/iou.h.
 float overlap(const Box& truth, const Box& anchor, float offset) {
   const float area = (truth.x2 - truth.x1 + offset) * (truth.y2 - truth.y1 + offset);
   const float left = std::max(anchor.x1, truth.x1), top = std::max(anchor.y1, truth.y1);
@@ -22,31 +22,31 @@ float overlap(const Box& truth, const Box& anchor, float offset) {
   return ratio > 0 ? ratio : 0;
 }
 
-/// Places first .. last.
+/// Positions first .. last; empty if last < first.
 struct Places {
   std::int64_t first = 0, last = -1;
 };
 
-/// One axis of an anchor, which is at each of `count` places, and the same axis of a truth.
+/// One axis of an anchor, repeated at `count` positions, and of a ground truth box.
 struct Axis {
   double anchor1, anchor2, truth1, truth2;
-  double step;  // pixels between places
+  double step;  // pixels between positions
   std::int64_t count;
 
-  /// Length of the part that both share at a place.
+  /// Returns the length of the overlap at a position.
   double shared(std::int64_t place) const {
     const double moved = static_cast<double>(place) * step;
     return std::min(anchor2 + moved, truth2) - std::max(anchor1 + moved, truth1);
   }
 
-  /// The place where they share most: that rises, stays and falls evenly on both sides of where
-  /// their centres meet.
+  /// Returns the position with the longest overlap. The overlap decreases symmetrically on both
+  /// sides of the position where the centres coincide.
   std::int64_t nearest() const {
     const double place = std::round(((truth1 + truth2) - (anchor1 + anchor2)) / 2 / step);
     return static_cast<std::int64_t>(std::clamp(place, 0., static_cast<double>(count - 1)));
   }
 
-  /// The places around the nearest where they share at least `least`.
+  /// Returns the positions around the nearest one with an overlap of at least `least`.
   Places sharing(double least) const {
     const auto enough = [&](std::int64_t place) {
       return place >= 0 && place < count && shared(place) >= least;
@@ -59,11 +59,11 @@ struct Axis {
   }
 };
 
-/// The places of one level in one image.
+/// The positions of one level in one image.
 struct Grid {
   const AnchorLevel& level;
   std::int64_t columns = 0, rows = 0;
-  double step_x = 0, step_y = 0;  // pixels
+  double step_x = 0, step_y = 0;  // in pixels
 
   Box anchor(const Box& cell, std::int64_t column, std::int64_t row) const {
     const auto x = static_cast<float>(static_cast<double>(column) * step_x),
@@ -78,7 +78,7 @@ struct Grid {
   }
 };
 
-/// The anchors of one image and the objects that they may learn.
+/// Matches the anchors of one image to its objects.
 class ImageCoverage {
  public:
   ImageCoverage(const SeenData& data, const SeenImage& image, const AnchorRule& rule,
@@ -119,8 +119,8 @@ class ImageCoverage {
  private:
   ObjectCoverage& of(std::size_t g) { return coverage_[positions_[g]]; }
 
-  /// Calls `take` with anchors that overlap truth `g` with an IoU of at least about `least`, and
-  /// their levels, until it returns false. None that does is left out.
+  /// Calls `take` with every anchor that overlaps ground truth `g` with an IoU of at least about
+  /// `least`, and its level, until it returns false.
   template <class Take>
   void each_anchor(std::size_t g, double least, Take take) const {
     const Box& truth = truths_[g];
@@ -130,7 +130,7 @@ class ImageCoverage {
       const auto& grid = grids_[l];
       for (const Box& cell : grid.level.cells) {
         const double cell_area = (cell.width() + offset) * (cell.height() + offset);
-        // common / (area + cell_area - common) >= least, solved for what both sides share
+        // the condition common / (area + cell_area - common) >= least, solved for common
         const double common = least * (area + cell_area) / (1 + least);
         const auto x = grid.across(cell, truth), y = grid.down(cell, truth);
         const double most_x = x.shared(x.nearest()) + offset,
@@ -145,7 +145,8 @@ class ImageCoverage {
     }
   }
 
-  /// The highest IoU, to the bit: of what is about as good as the best nearest place, all.
+  /// Finds the highest IoU, with exact bits: evaluates the nearest positions, then all anchors with
+  /// about the best IoU of these.
   void find_best(std::size_t g) {
     const Box& truth = truths_[g];
     float near = 0;
@@ -166,10 +167,10 @@ class ImageCoverage {
     });
   }
 
-  /// Below what float arithmetic may make of this IoU.
+  /// Returns a lower bound of the IoU that allows for float rounding.
   static double about(float iou) { return iou * (1 - 1e-5); }
 
-  /// The first of the truths that an anchor overlaps most.
+  /// Returns the first of the ground truth boxes with the highest IoU with an anchor.
   std::size_t owner(const Box& anchor) const {
     std::size_t best = 0;
     float highest = 0;
@@ -186,9 +187,9 @@ class ImageCoverage {
                                   anchor.y2 < static_cast<float>(size_.height) + margin);
   }
 
-  /// Whether an anchor of enough IoU is the truth's own.
+  /// Searches an anchor with the foreground IoU that overlaps no other object more.
   void find_foreground(std::size_t g) {
-    // Mostly the best one is.
+    // The best anchor usually qualifies.
     for (const double least : {about(of(g).best_iou), about(foreground_)}) {
       each_anchor(g, least, [&](const Box& anchor, std::size_t) {
         const bool found = overlap(truths_[g], anchor, offset_) >= foreground_ && is_used(anchor) &&
@@ -200,7 +201,8 @@ class ImageCoverage {
     }
   }
 
-  /// Gives the truth's best anchors to those that they overlap most: itself, mostly.
+  /// Matches the object's best anchors to the objects that they overlap most, usually the object
+  /// itself.
   void give_best(std::size_t g) {
     each_anchor(g, about(of(g).best_iou), [&](const Box& anchor, std::size_t) {
       if (overlap(truths_[g], anchor, offset_) == of(g).best_iou && is_used(anchor))
@@ -215,7 +217,7 @@ class ImageCoverage {
   const float offset_, foreground_;
   const std::span<ObjectCoverage> coverage_;
   std::vector<Box> truths_;
-  std::vector<std::size_t> positions_;  // of the truths among the image's objects
+  std::vector<std::size_t> positions_;  // indices among the image's objects
   std::vector<Grid> grids_;
 };
 

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// An object, and the box with which a perfect detector answers.
+/// An object and its perfect box prediction.
 struct Answer {
   const coco::Annotation* object = nullptr;
   Box box;
@@ -20,7 +20,7 @@ struct Answer {
   coco::Xywh xywh() const { return {box.x1, box.y1, box.width(), box.height()}; }
 };
 
-using Answers = std::vector<std::vector<Answer>>;  // of each image, in the order of the file
+using Answers = std::vector<std::vector<Answer>>;  // by image, in the order of the file
 
 Answers answers_of(const DataSplit& split) {
   const auto& data = *split.annotations;
@@ -37,12 +37,12 @@ Answers answers_of(const DataSplit& split) {
   return answers;
 }
 
-/// How many detections NMS and the limit remove.
+/// Number of removed detections.
 struct Removed {
   std::size_t by_nms = 0, by_limit = 0;
 };
 
-/// Removes them from an image's answers.
+/// Applies NMS and the limit to an image's predictions.
 Removed thin_out(std::vector<Answer>& answers, const CeilingRule& rule) {
   Removed removed;
   std::vector<Answer> kept;
@@ -65,10 +65,10 @@ Removed thin_out(std::vector<Answer>& answers, const CeilingRule& rule) {
   return removed;
 }
 
-/// An object's shape as the mask head learns it, pasted as it detects.
+/// Rasterises an object's mask to the mask head's target and pastes it like a detection.
 coco::Rle through_cells(const coco::Segmentation& shape, const Box& box,
                         const CeilingRule::Masks& rule, const coco::Image& image) {
-  constexpr int kFiner = 4;  // points of a cell along a side, if it has a share
+  constexpr int kFiner = 4;  // sample points per cell side, for soft cells
   const int points = rule.soft ? kFiner : 1, fine = rule.cells * points;
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(fine) * static_cast<std::size_t>(fine));
   if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape))
@@ -86,7 +86,7 @@ coco::Rle through_cells(const coco::Segmentation& shape, const Box& box,
                static_cast<std::uint32_t>(image.width), 0.5F);
 }
 
-/// Scores answers on a split.
+/// Evaluates predictions on a split.
 class Judge {
  public:
   Judge(const DataSplit& split, std::uint32_t max_detections)
@@ -99,7 +99,7 @@ class Judge {
     return ap(found, coco::IouType::box);
   }
 
-  /// Objects without a shape are not found.
+  /// Returns the mask AP; objects without a shape have no prediction.
   double mask_ap(const Answers& answers, const CeilingRule::Masks& rule) const {
     const auto& data = *split_.annotations;
     std::vector<std::vector<coco::Rle>> masks(answers.size());
@@ -142,7 +142,7 @@ class Judge {
   std::uint32_t max_detections_;
 };
 
-/// Removes what no anchor reaches. Returns how many.
+/// Removes predictions for objects that no anchor matches. Returns their number.
 std::size_t remove_unreached(Answers& answers, const DataSplit& split, const AnchorRule& anchors,
                              const ResizeRule& resize) {
   const auto& data = *split.annotations;

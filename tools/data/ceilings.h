@@ -1,5 +1,6 @@
-// What perfect answers would score on a data set: what NMS, limits, anchors and the cells of masks
-// cost whatever is learned. Pure; by all threads of the caller's arena; the same for any number.
+// Computes the scores of perfect predictions on a data set, which bound those of any model: the
+// losses due to NMS, limits of detections, anchors and mask resolution. The functions are pure and
+// use all threads of the caller's arena; the result does not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -11,38 +12,41 @@
 
 namespace millrace {
 
-/// What lies between the answers of a model and its detections.
+/// The steps between a model's predictions and its detections.
 struct CeilingRule {
-  /// NMS threshold: of two overlapping boxes of a class the later is removed. nullopt = no NMS.
+  /// NMS threshold: the later of two overlapping boxes of a class is removed. nullopt = no NMS.
   std::optional<double> nms = 0.5;
   std::size_t detections_per_image = 100;
-  std::uint32_t max_detections = 0;  // that AP counts, as coco::options_for
+  std::uint32_t max_detections = 0;  // limit of AP, as in coco::options_for
 
   std::optional<AnchorRule> anchors;  // nullopt = none, or not considered
-  ResizeRule resize;                  // of the images that anchors lie over; empty: none
+  ResizeRule resize;                  // resize of the images before anchors are placed; empty =
+                                      // none
 
   struct Masks {
-    int cells = 28;       // a side
-    bool soft = false;    // each cell has its share of the shape instead of 0 or 1
-    bool padded = false;  // coco::paste_framed instead of coco::paste
+    int cells = 28;       // per side
+    bool soft = false;    // true: a cell's value is the covered fraction of its area instead of 0
+                          // or 1
+    bool padded = false;  // true: coco::paste_framed instead of coco::paste
   };
   std::optional<Masks> masks;  // nullopt = no masks
 };
 
-/// AP over all thresholds, 0 .. 1; -1 if there are no objects.
+/// Results; AP is averaged over all IoU thresholds, 0 .. 1; -1 if there are no objects.
 struct Ceilings {
-  std::size_t objects = 0;        // no crowds
-  double boxes = -1;              // the true boxes, cut to their images, after NMS and the limit
-  std::size_t suppressed = 0;     // objects whose box NMS removes
-  std::size_t beyond_limit = 0;   // and those that the limit leaves out
-  std::optional<double> reached;  // as `boxes`, without objects that no anchor reaches
-  std::size_t unreached = 0;      // their number
-  std::optional<double> masks;  // all true shapes, rasterised to cells and pasted into their boxes
+  std::size_t objects = 0;        // without crowds
+  double boxes = -1;              // AP of the ground truth boxes, clipped to their images, after
+                                  // NMS and the limit
+  std::size_t suppressed = 0;     // objects that NMS removes
+  std::size_t beyond_limit = 0;   // objects that the limit removes
+  std::optional<double> reached;  // like `boxes`, without objects that no anchor matches
+  std::size_t unreached = 0;      // number of objects that no anchor matches
+  std::optional<double> masks;  // AP of all masks, rasterised to cells and pasted into their boxes
 };
 
-/// Of the objects of the split's classes, as COCO's evaluator scores them (of a federated data set
-/// LVIS's). Equal scores: NMS and the limit keep what is first in the file. Throws
-/// std::invalid_argument as anchor_coverage.
+/// Evaluates perfect predictions for the objects of the split's classes with COCO's evaluator
+/// (LVIS's for a federated data set). Scores are equal, so NMS and the limit keep the first objects
+/// of the file. Throws std::invalid_argument under the conditions of anchor_coverage.
 Ceilings ceilings(const DataSplit& split, const CeilingRule& rule);
 
 }  // namespace millrace

@@ -15,11 +15,12 @@ constexpr coco::FindingKind kAlike{
     "classes with nearly the name of another that has many more objects",
     "if it is a slip of the pen, its objects are learned and scored as another class"};
 
-constexpr double kRare = 0.05;         // of the other's objects
-constexpr std::uint64_t kSeveral = 5;  // beside this many, a single object is rare, too
-constexpr std::size_t kShortest = 4;   // of names that may differ by a letter
+constexpr double kRare = 0.05;         // maximum fraction of the other class's objects
+constexpr std::uint64_t kSeveral = 5;  // number beside which a single object is rare
+constexpr std::size_t kShortest = 4;   // minimum length of names compared with one letter's
+                                       // difference
 
-/// Without case, spaces and signs.
+/// Returns a name in lower case without spaces and punctuation.
 std::string bare(std::string_view name) {
   std::string letters;
   for (const char c : name)
@@ -29,7 +30,7 @@ std::string bare(std::string_view name) {
   return letters;
 }
 
-/// Whether one letter more, less or other, or two in each other's place, makes one of the other.
+/// Returns true if the names differ by one inserted, deleted, replaced or transposed letter.
 bool are_one_slip_apart(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > 1) return false;

@@ -49,7 +49,7 @@ std::string text(const DataSplit& split, coco::TextRef name) {
   return std::string(split.annotations->text(name));
 }
 
-/// What the categories of an evaluation have that those of training do not.
+/// Reports categories of an evaluation split that the training split does not have.
 void compare_categories(const NamedSplit& train, const NamedSplit& other,
                         coco::Findings& findings) {
   const auto& known = train.data.annotations->categories;
@@ -78,7 +78,7 @@ ClassTable count_classes(std::span<const NamedSplit> splits) {
     const auto& ids = splits[s].data.category_ids;
     std::map<std::int64_t, std::size_t> class_of;
     for (std::size_t k = 0; k < ids.size(); ++k) class_of.try_emplace(ids[k], k);
-    std::vector<const coco::Image*> last(table.size());  // in which the class was seen
+    std::vector<const coco::Image*> last(table.size());  // last image with the class
     for (const auto& image : data.images)
       for (const auto& object : data.objects(image)) {
         const auto found = class_of.find(object.category_id);
@@ -93,7 +93,7 @@ ClassTable count_classes(std::span<const NamedSplit> splits) {
 
 void check_categories(const NamedSplit& split, coco::Findings& findings) {
   const auto& categories = split.data.annotations->categories;
-  std::map<std::string, std::int64_t> named;  // the first id of each name
+  std::map<std::string, std::int64_t> named;  // names and their first id
   for (const auto& category : categories) {
     const auto name = text(split.data, category.name);
     const auto [first, is_new] = named.try_emplace(name, category.id);
@@ -128,7 +128,7 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
   std::vector<std::uint64_t> trained;
   for (const auto& row : table) trained.push_back(row[0].objects);
   check_class_names(classes, trained, findings);
-  for (const bool missed : {true, false})  // what costs scores comes first
+  for (const bool missed : {true, false})  // classes that lower the score come first
     for (std::size_t k = 0; k < classes.size(); ++k)
       if (table[k][0].objects == 0 && (evaluated(k) > 0) == missed)
         findings.add(kNothingToLearn, {.what = fmt::format("'{}', with {} to evaluate on",
@@ -136,7 +136,7 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
   for (std::size_t s = 1; s < splits.size(); ++s)
     for (std::size_t k = 0; k < classes.size(); ++k)
       if (table[k][s].objects == 0) findings.add(kNothingToScore, {.what = classes[k]});
-  std::vector<std::size_t> learned;  // classes with an object
+  std::vector<std::size_t> learned;  // classes with a training object
   for (std::size_t k = 0; k < trained.size(); ++k)
     if (trained[k] > 0) learned.push_back(k);
   if (learned.empty()) return;

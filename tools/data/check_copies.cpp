@@ -20,17 +20,17 @@ constexpr FindingKind kLeak{
 constexpr FindingKind kCopy{"photo-twice", warning, "photos that are in a split twice",
                             "they count twice in training and in scoring"};
 
-/// One file, by its place in the splits.
+/// A file, identified by its index in the splits.
 struct Entry {
   std::uint64_t bytes;
-  WideDigest digest;  // first that of the head, then that of the whole
+  WideDigest digest;  // digest of the first bytes, later of the whole file
   std::size_t split, image;
 
   auto content() const { return std::tuple(bytes, digest.high, digest.low); }
   auto key() const { return std::tuple(bytes, digest.high, digest.low, split, image); }
 };
 
-/// Keeps those with the content of another, sorted by content, split and image.
+/// Keeps entries with equal content, sorted by content, split and image.
 void keep_alike(std::vector<Entry>& entries) {
   std::ranges::sort(entries, {}, &Entry::key);
   std::vector<Entry> alike;
@@ -65,20 +65,20 @@ void check_copies(std::span<const NamedSplit> splits, coco::Findings& findings) 
     try {
       const auto bytes = read_file(path(entries[i]));
       entries[i].digest = wide_digest(bytes.data(), bytes.size());
-    } catch (const Error&) {  // gone since its mark was taken
+    } catch (const Error&) {  // the file was removed meanwhile
       entries[i].bytes = 0;
     }
   });
   std::erase_if(entries, [](const Entry& one) { return one.bytes == 0; });
   keep_alike(entries);
 
-  // The first of each content is the original; then by split and image, as people look for them.
-  std::vector<std::pair<Entry, Entry>> pairs;  // copy, original
+  // The first entry of each content is the original; findings are then sorted by split and image.
+  std::vector<std::pair<Entry, Entry>> pairs;  // copy and original
   for (std::size_t i = 1, first = 0; i < entries.size(); ++i) {
     if (entries[i].content() != entries[first].content())
       first = i;
     else if (path(entries[i]) !=
-             path(entries[first]))  // else it is a shared file: check_file_names
+             path(entries[first]))  // otherwise a shared file, reported by check_file_names
       pairs.emplace_back(entries[i], entries[first]);
   }
   std::ranges::sort(pairs, {},

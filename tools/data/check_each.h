@@ -1,4 +1,4 @@
-// Checks by all threads of the caller's arena.
+// Runs checks on all threads of the caller's arena.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -10,7 +10,8 @@
 
 namespace millrace::coco {
 
-/// Calls `check(i, Findings&)` for each i below `count`; `findings` gets the same as in a loop.
+/// Calls `check(i, Findings&)` for each i below `count`. The order of `findings` is that of a
+/// sequential loop.
 template <typename F>
 void check_each(std::size_t count, Findings& findings, const F& check) {
   using Range = tbb::blocked_range<std::size_t>;

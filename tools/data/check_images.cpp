@@ -46,9 +46,9 @@ constexpr FindingKind kOrphan{"file-orphan", note, "image files that no image na
                               "none: they are not used"};
 constexpr FindingKind kUnusable{"sample-unusable", error, "samples that cannot be used", kSkipped};
 
-constexpr std::uint64_t kHead = 64 << 10;  // bytes before the pixels of nearly any JPEG
+constexpr std::uint64_t kHead = 64 << 10;  // bytes that contain the header of nearly any JPEG
 
-/// The format of a file by its first bytes; empty if unknown.
+/// Returns the format of a file from its first bytes; empty if unknown.
 std::string_view format_of_content(std::string_view bytes) {
   if (bytes.starts_with("\xFF\xD8")) return "JPEG";
   if (bytes.starts_with("\x89PNG")) return "PNG";
@@ -61,7 +61,7 @@ std::string_view format_of_content(std::string_view bytes) {
   return {};
 }
 
-/// The format of a file by its extension; empty if unknown.
+/// Returns the format of a file from its extension; empty if unknown.
 std::string_view format_of_name(const fs::path& file) {
   static const std::map<std::string, std::string_view> kKnown = {
       {".jpg", "JPEG"}, {".jpeg", "JPEG"}, {".png", "PNG"},  {".bmp", "BMP"},
@@ -73,7 +73,7 @@ std::string_view format_of_name(const fs::path& file) {
   return found == kKnown.end() ? std::string_view{} : found->second;
 }
 
-/// The file of one image, and what is found of it.
+/// Checks the file of one image and reports findings.
 struct ImageFile {
   const coco::Image& image;
   std::string name;
@@ -114,7 +114,7 @@ struct ImageFile {
     bytes.resize(file.size());
     file.read(head, std::span(bytes).subspan(head));
     const auto turn = check_head(bytes, name, annotated(), options.max_pixels);
-    // The smallest size that the decoder can give: it reads all data just the same
+    // The smallest size that the decoder supports; it still reads all data.
     if (how == ImageCheck::decode || !turn)
       decode_rgb(bytes, name, annotated(), options.strict_decoding, /*enough=*/{1, 1},
                  options.max_pixels);
@@ -122,7 +122,7 @@ struct ImageFile {
     return mark;
   }
 
-  /// Whether the first bytes suffice to find the file sound.
+  /// Returns true if the first bytes are enough to accept the file.
   bool check_beginning(std::string_view head) {
     try {
       const auto turn = check_head(head, name, annotated(), options.max_pixels);
@@ -164,7 +164,7 @@ std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco:
 
 void check_file_names(const DataSplit& split, coco::Findings& findings) {
   const auto& data = *split.annotations;
-  std::map<std::string, std::int64_t> named;  // path, id of the first image of that name
+  std::map<std::string, std::int64_t> named;  // path, and id of its first image
   std::set<fs::path> folders = {split.images};
   for (const auto& image : data.images) {
     const std::string name(data.text(image.file_name));
@@ -200,7 +200,7 @@ void check_samples(const Source<Sample>& source, bool decode, coco::Findings& fi
                    const std::function<void()>& on_sample, const ImageOptions& options) {
   const Decode decoder{.strict = options.strict_decoding,
                        .max_pixels = options.max_pixels,
-                       .short_side = 1};  // the smallest: it reads all data just the same
+                       .short_side = 1};  // the smallest size; the decoder still reads all data
   const auto count = static_cast<std::size_t>(source.size());
   coco::check_each(count, findings, [&](std::size_t i, coco::Findings& part) {
     try {

@@ -70,12 +70,13 @@ constexpr FindingKind kEmptyImage{
     "image-empty", note, "images without a usable object that is no crowd",
     "with data.filter_empty they stay out of training; in evaluation, all found there is wrong"};
 
-constexpr double kFar = 1;          // pixels beyond the border: further than rounding explains
-constexpr double kOffset = 3;       // pixels between box and shape
-constexpr double kLeastIou = 0.5;   // below, box and shape are not of one object
-constexpr double kElongated = 10;   // long to short side
-constexpr double kAreaShare = 0.1;  // as a share of the shape's area
-constexpr double kAreaLeast = 4;    // pixels; the area of a tiny shape is a matter of taste
+constexpr double kFar = 1;          // pixels beyond the border that rounding does not explain
+constexpr double kOffset = 3;       // maximum distance between box and shape, in pixels
+constexpr double kLeastIou = 0.5;   // minimum IoU of a box and its shape
+constexpr double kElongated = 10;   // ratio of long to short side
+constexpr double kAreaShare = 0.1;  // tolerance of `area`, as a fraction of the shape's area
+constexpr double kAreaLeast = 4;    // tolerance in pixels, since areas of tiny shapes are not well
+                                    // defined
 
 Bounds box_of(const Annotation& object) {
   const auto [x, y, width, height] = object.bbox;
@@ -87,7 +88,7 @@ double iou(const Bounds& a, const Bounds& b) {
   return shared > 0 ? shared / (a.area() + b.area() - shared) : 0;
 }
 
-/// The objects of one image, and what is found of them.
+/// Checks the objects of one image and reports findings.
 struct ImageObjects {
   const Dataset& data;
   const Image& image;
@@ -102,7 +103,8 @@ struct ImageObjects {
         {.annotation = object.id, .image = image.id, .file = file(), .what = std::move(what)});
   }
 
-  /// Where, and how far, bounds reach beyond the image; "" if nowhere.
+  /// Describes on which side, and by how many pixels, bounds extend beyond the image; empty if they
+  /// do not.
   std::string overhang(const Bounds& bounds) const {
     const auto [far, side] = std::max({std::pair{-bounds.x1, "left"sv},
                                        {-bounds.y1, "top"sv},
@@ -135,7 +137,7 @@ struct ImageObjects {
     if (const auto where = overhang(around); !where.empty()) tell(kShapeOutside, object, where);
     const bool is_empty = area(mask_of(shape, static_cast<std::uint32_t>(image.height),
                                        static_cast<std::uint32_t>(image.width))) == 0;
-    if (object.crowd) {  // its shape is only scored on
+    if (object.crowd) {  // shapes of crowds are used only in evaluation
       if (is_empty) tell(kCrowdEmpty, object);
       return;
     }
@@ -175,7 +177,7 @@ std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> cat
                           bool with_shapes, Findings& findings) {
   const bool has_shapes = std::ranges::any_of(
       data.annotations, [](const Annotation& one) { return one.shape.kind != ShapeKind::none; });
-  std::vector<bool> counts;  // by Dataset::category_index
+  std::vector<bool> counts;  // indexed by Dataset::category_index
   for (const Category& category : data.categories)
     counts.push_back(std::ranges::count(category_ids, category.id) > 0);
   std::atomic<std::size_t> images = 0;

@@ -22,7 +22,7 @@ std::string class_count(std::size_t count) {
   return count == 1 ? "1 class" : fmt::format("{} classes", count);
 }
 
-/// How many detections an image needs, in hundreds.
+/// Returns the number of detections that an image needs, in hundreds.
 std::string enough_detections(const Draft& draft) {
   return fmt::format("{}", (draft.most_objects * 5 / 4 + 99) / 100 * 100);
 }
@@ -31,7 +31,7 @@ bool is_small_two_stage(const Draft& draft) {
   return !draft.machine.gpu && !draft.network.is_given && draft.type != "retinanet";
 }
 
-/// Gathers the choices, and what they need to know of each other.
+/// Collects the choices and their dependencies.
 class Choices {
  public:
   explicit Choices(const Draft& draft) : draft_(draft) {}
@@ -65,7 +65,7 @@ class Choices {
   }
 
   void add_data() {
-    constexpr std::size_t kMostNames = 24;  // of classes that are listed
+    constexpr std::size_t kMostNames = 24;  // maximum number of classes to list
     add("data.root", toml_text(draft_.root), draft_.about_root + "; relative to this file");
     add_split("data.train", draft_.train);
     add_split("data.val", draft_.val);

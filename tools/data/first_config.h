@@ -1,4 +1,4 @@
-// A first configuration: a base for its kind of detector, and what was chosen for the data, each
+// Writes a first configuration: a base for the kind of detector, and the choices for the data, each
 // with its reason.
 #pragma once
 
@@ -13,25 +13,26 @@
 
 namespace millrace::advice {
 
-/// A split in comments.
+/// Description of a split for comments.
 struct SplitText {
-  std::string name;  // in [data]
+  std::string name;  // as in [data]
   std::size_t images = 0, objects = 0;
-  std::string about;  // "3 without an object stay out"; may be empty
+  std::string about;  // remark such as "3 without an object stay out"; may be empty
 };
 
-/// All that a configuration is written from.
+/// The input of a configuration.
 struct Draft {
-  std::string command;  // "trainer init cats --data photos"
-  std::string file;     // "cats/config.toml"; the base is base.toml beside it
-  std::string root;     // absolute, or relative to the file
+  std::string command;  // such as "trainer init cats --data photos"
+  std::string file;     // such as "cats/config.toml"; the base is base.toml in the same folder
+  std::string root;     // absolute, or relative to `file`
   std::string output;
-  std::string about_root;  // the folder of the images
+  std::string about_root;  // folder of the images
   SplitText train, val;
-  std::vector<std::pair<std::string, std::uint64_t>> classes;  // names, objects to train on
-  std::string type;                                            // of the detector
-  std::size_t most_objects = 0;                                // in an image to train on
-  std::string limited;  // the cost of COCO's limit of detections; empty = none
+  std::vector<std::pair<std::string, std::uint64_t>> classes;  // name, training objects
+  std::string type;                                            // detector type
+  std::size_t most_objects = 0;                                // largest number of objects in a
+                                                               // training image
+  std::string limited;  // effect of COCO's limit of detections on the score; empty = none
   Network network;
   Machine machine;
   Sides sides;
@@ -40,16 +41,16 @@ struct Draft {
   Plan plan;
 };
 
-/// What was chosen, in the order of the file.
+/// Returns the choices in the order of the file.
 std::vector<Choice> choices(const Draft& draft);
 
-/// base.toml: what does not depend on the data.
+/// Returns the text of base.toml, which does not depend on the data.
 std::string base_text(const Draft& draft);
 
-/// config.toml: the choices that the base does not have, each below its reason.
+/// Returns the text of config.toml: the choices that differ from the base, each below its reason.
 std::string config_text(const Draft& draft);
 
-/// Both together, as reading config.toml gives them.
+/// Returns the merged configuration of config.toml and its base.
 Config first_config(const Draft& draft);
 
 }  // namespace millrace::advice

@@ -19,13 +19,14 @@ namespace millrace::advice {
 namespace {
 
 constexpr double kSameProportions = 1.03;
-constexpr double kLeastDeviation = 2;  // of 255; less is of one tone
-constexpr double kSequence = 0.25;     // of the neighbours by name, for names to number frames
-constexpr std::size_t kWindow = 64;    // images with equal bits that one is compared with
-constexpr std::size_t kParts = 10;     // that a group is cut into
+constexpr double kLeastDeviation = 2;  // of 255; below, an image counts as uniform
+constexpr double kSequence = 0.25;     // minimum fraction of similar neighbours for names that
+                                       // number frames
+constexpr std::size_t kWindow = 64;    // compared images per entry among those with equal bits
+constexpr std::size_t kParts = 10;     // number of parts of a cut group
 
-/// One bit for each of 8 x 8 cells: whether it is darker than the next of its row. Copies differ
-/// in few.
+/// Returns a perceptual hash: a bit for each of 8 x 8 cells, set if it is darker than the next cell
+/// of its row. Hashes of copies differ in few bits.
 std::uint64_t bits_of(const Sketch& sketch) {
   constexpr std::size_t kCells = 8, kBlock = Sketch::kSide / kCells;
   std::array<int, kCells * kCells> sums{};
@@ -40,7 +41,7 @@ std::uint64_t bits_of(const Sketch& sketch) {
   return bits;
 }
 
-/// Sets of images that are joined pair by pair.
+/// Disjoint sets of images (union-find).
 class Joined {
  public:
   explicit Joined(std::size_t count) : above_(count) {
@@ -50,7 +51,7 @@ class Joined {
     while (above_[i] != i) i = above_[i] = above_[above_[i]];
     return i;
   }
-  /// Whether they were apart. The earlier image stays the root.
+  /// Joins two sets; the earlier image becomes the root. Returns false if they were already joined.
   bool join(std::size_t a, std::size_t b) {
     const auto [first, second] = std::minmax({root(a), root(b)});
     above_[second] = first;
@@ -61,7 +62,7 @@ class Joined {
   std::vector<std::size_t> above_;
 };
 
-/// Joins copies: compares images of which eight bits in a row are equal.
+/// Joins copies, by comparing images whose hashes have eight consecutive bits in common.
 std::size_t join_copies(std::span<const Sketch> sketches, Joined& joined) {
   struct Entry {
     std::uint64_t bits;
@@ -85,7 +86,7 @@ std::size_t join_copies(std::span<const Sketch> sketches, Joined& joined) {
       for (std::size_t j = i;
            j-- > 0 && i - j <= kWindow && part(entries[j]) == part(entries[i]);) {
         const auto &a = entries[i], &b = entries[j];
-        constexpr int kNear = 12;  // bits of 64
+        constexpr int kNear = 12;  // maximum number of different bits, of 64
         if ((a.mirrored && b.mirrored) || std::popcount(a.bits ^ b.bits) > kNear ||
             joined.root(a.image) == joined.root(b.image))
           continue;
@@ -99,12 +100,12 @@ std::size_t join_copies(std::span<const Sketch> sketches, Joined& joined) {
   return copies;
 }
 
-/// A name without its last number, and the number.
+/// A name split into its last number and the rest.
 struct NumberedName {
   std::string family;
-  std::string number;  // without leading zeros; empty if there is none
+  std::string number;  // without leading zeros; empty if the name has no number
 
-  /// As numbers are compared.
+  /// Returns a key that sorts like the numeric value.
   auto order() const { return std::pair(number.size(), number); }
 };
 
@@ -121,7 +122,7 @@ NumberedName numbered(const std::string& name) {
   return {name.substr(0, begin) + '#' + name.substr(end), number};
 }
 
-/// Joins neighbours by number that show one scene.
+/// Joins images with consecutive numbers that show one scene.
 std::size_t join_scenes(std::span<const std::string> names, std::span<const Sketch> sketches,
                         Joined& joined) {
   std::map<std::string, std::vector<std::pair<NumberedName, std::size_t>>> families;
@@ -143,7 +144,7 @@ std::size_t join_scenes(std::span<const std::string> names, std::span<const Sket
   return scenes;
 }
 
-/// Joins what Roboflow exports of one photo: turned, blurred, cut.
+/// Joins the images that Roboflow exports from one photo: rotated, blurred or cropped.
 std::size_t join_exports(std::span<const std::string> names, Joined& joined) {
   std::map<std::string, std::size_t> first;
   std::size_t copies = 0;
@@ -156,8 +157,8 @@ std::size_t join_exports(std::span<const std::string> names, Joined& joined) {
   return copies;
 }
 
-/// Cuts a group of more than half of the images, if they are the frames of one video, into parts by
-/// the order of names. Copies under other names stay together.
+/// Cuts a group of more than half of the images into parts by name order, if its images are the
+/// frames of one video. Does not cut groups with copies under other names.
 std::size_t cut_largest(std::span<const std::string> names, std::vector<std::size_t>& group) {
   std::map<std::size_t, std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < group.size(); ++i) members[group[i]].push_back(i);
@@ -193,7 +194,7 @@ std::vector<Sketch> sketch_images(const DataSplit& split, const std::function<vo
   const auto& data = *split.annotations;
   std::vector<Sketch> sketches(data.images.size());
   tbb::parallel_for(std::size_t{0}, sketches.size(), [&](std::size_t i) {
-    constexpr int kEnough = 4 * Sketch::kSide;  // pixels
+    constexpr int kEnough = 4 * Sketch::kSide;  // in pixels
     constexpr int kSide = Sketch::kSide;
     const auto file = (split.images / data.text(data.images[i].file_name)).string();
     try {
@@ -203,7 +204,7 @@ std::vector<Sketch> sketch_images(const DataSplit& split, const std::function<vo
       cv::cvtColor(image, grey, cv::COLOR_RGB2GRAY);
       cv::resize(grey, cells, cells.size(), 0, 0, cv::INTER_AREA);
       sketches[i].aspect = static_cast<float>(image.cols) / static_cast<float>(image.rows);
-    } catch (const Error&) {  // the doctor reports it
+    } catch (const Error&) {  // reported by `trainer doctor`
     }
     on_image();
   });

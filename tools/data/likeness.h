@@ -1,5 +1,5 @@
-// Which images show nearly the same: copies, mirrored or saved again, and frames of one scene. A
-// model that trains on one of them has seen the others.
+// Finds images with nearly the same content: copies, mirrored or saved again, and frames of one
+// scene. A model trained on one of them has in effect seen the others.
 #pragma once
 
 #include <array>
@@ -14,44 +14,44 @@
 
 namespace millrace::advice {
 
-/// An image in 16 x 16 grey cells.
+/// An image reduced to 16 x 16 grey cells.
 struct Sketch {
   static constexpr std::size_t kSide = 16;
   std::array<std::uint8_t, kSide * kSide> cells{};
-  float aspect = 0;  // width / height; 0: there is no image
+  float aspect = 0;  // width / height; 0 = no image
 
   Sketch mirrored() const;
 };
 
-/// Of each image; of a file that cannot be read one without cells. Decodes on all threads of the
-/// caller's arena. Calls `on_image` after each, from any thread.
+/// Returns the sketch of each image, with aspect 0 for unreadable files. Decodes on all threads of
+/// the caller's arena. Calls `on_image` after each one, on any thread.
 std::vector<Sketch> sketch_images(const DataSplit& split, const std::function<void()>& on_image);
 
-/// How well the cells of two sketches agree: their correlation, -1 .. 1; 0 if one of them has
-/// one tone or the proportions differ.
+/// Returns the correlation of two sketches' cells, -1 .. 1; 0 if one of them is nearly uniform or
+/// the aspect ratios differ.
 double likeness(const Sketch& a, const Sketch& b);
-/// From here on two images are copies, whatever their names are.
+/// Minimum likeness of copies, whatever their names.
 inline constexpr double kCopy = 0.99;
-/// From here on two images whose names follow each other are of one scene.
+/// Minimum likeness of images of one scene, for images with consecutive names.
 inline constexpr double kScene = 0.9;
 
-/// Copies, mirrored or not: the same number for each of them, that of the first.
+/// Returns the group of each image: copies, mirrored or not, have the index of the first one.
 std::vector<std::size_t> copy_groups(std::span<const Sketch> sketches);
 
 struct ImageGroups {
   std::vector<std::size_t> group;  // of each image, numbered from 0 in the order of first images
   std::size_t groups = 0;
-  std::size_t copies = 0;  // images that are a copy of an earlier one
-  std::size_t scenes = 0;  // images that belong to the scene of an earlier one, but are no copies
-  /// The images of a video with more than half of all, which was cut into parts by the order of
-  /// its frames; 0: there was none.
+  std::size_t copies = 0;  // images that are copies of an earlier one
+  std::size_t scenes = 0;  // images of an earlier image's scene, without copies
+  /// Number of images of the video that made up more than half of all images and was cut into parts
+  /// in frame order; 0 = none.
   std::size_t cut = 0;
 };
 
-/// Joins what must not be on both sides of a split: copies; neighbours among the names that differ
-/// by a number alone ("clip3_0012.jpg", "clip3_0013.jpg"), where at least a quarter of such
-/// neighbours show one scene, and these two do; files that an export tool made of one photo
-/// ("photo_jpg.rf.0123abcd.jpg"). `names` are paths within the data set. Pure.
+/// Groups images that must be on the same side of a split. These are copies; consecutive images
+/// among names that differ only by a number ("clip3_0012.jpg", "clip3_0013.jpg"), if they show one
+/// scene and at least a quarter of such pairs do; and files that an export tool made from one photo
+/// ("photo_jpg.rf.0123abcd.jpg"). `names` are paths within the data set. This function is pure.
 ImageGroups group_images(std::span<const std::string> names, std::span<const Sketch> sketches);
 
 }  // namespace millrace::advice

@@ -15,12 +15,12 @@ std::string lower_case_of(std::string text) {
   return text;
 }
 
-/// "ResNet-18" of "resnet18".
+/// Returns "ResNet-18" for "resnet18".
 std::string title_of(const std::string& backbone) {
   return backbone.starts_with("resnet") ? "ResNet-" + backbone.substr(6) : backbone;
 }
 
-/// How the code base of the weights prepares pixels.
+/// Adds the pixel preprocessing of the weights' code base.
 void add_pixels(const WeightFacts& weights, std::vector<Choice>& choices) {
   if (weights.scheme == "tensorpack") {
     choices.push_back({"model.pixel_order", toml_text("bgr"), "pixels as tensorpack's weights"});
@@ -35,7 +35,7 @@ void add_pixels(const WeightFacts& weights, std::vector<Choice>& choices) {
     choices.push_back({"model.norm_eps", "0", "as the detectors published in 2019 were trained"});
 }
 
-/// Adds where the bottlenecks stride, if these weights differ from the style.
+/// Adds the position of the bottlenecks' stride, if these weights differ from the style.
 void add_stride(const WeightFacts& weights, std::vector<Choice>& choices) {
   if (weights.backbone == "resnet18" || weights.backbone == "resnet34") return;
   const bool msra = lower_case_of(weights.file).find("msra") != std::string::npos;

@@ -1,5 +1,5 @@
-// The network of a first configuration: from the weights that it starts from, or small enough to
-// learn without any.
+// Chooses the network of a first configuration, from the initial weights, or small enough to train
+// from random values.
 #pragma once
 
 #include <cstdint>
@@ -11,45 +11,46 @@
 
 namespace millrace::advice {
 
-/// One key of a configuration, "data.short_side", its TOML and why it has this value.
+/// A key of a configuration, such as "data.short_side", its TOML value, and the reason.
 struct Choice {
   std::string key, value, why;
-  std::string topic = {};  // `trainer init` prints the reason as this, "sizes"; empty: it does not
+  std::string topic = {};  // label in `trainer init`, such as "sizes"; empty = not printed
 };
 
-/// TOML of a text, whatever is in it.
+/// Returns a text as a TOML string, with escapes.
 std::string toml_text(const std::string& text);
 
-/// What the tensors of a file of weights show.
+/// Facts derived from the tensors of a weights file.
 struct WeightFacts {
-  std::string file;      // as the configuration names it
-  std::string scheme;    // whose names (weights/schemes.h)
-  std::string backbone;  // "resnet18" ...
+  std::string file;      // path in the configuration
+  std::string scheme;    // naming scheme (weights/schemes.h)
+  std::string backbone;  // such as "resnet18"
   std::int64_t width = 64;
   bool group_norm = false;
-  std::int64_t pyramid = 0;  // channels of its feature pyramid; 0: it has none
-  bool detects = false;      // it has the heads of a detector
-  /// Of weights that record how they were trained (weights/model_card.h): the detector, and what of
-  /// [model] is not as by default, "anchors.sizes" and its TOML.
+  std::int64_t pyramid = 0;  // channels of its feature pyramid; 0 = none
+  bool detects = false;      // true if it has the heads of a detector
+  /// The training's detector type, and the options of [model] that are not defaults, such as
+  /// "anchors.sizes" with its TOML value. Only for weights that record them (weights/model_card.h);
+  /// empty otherwise.
   std::string type;
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-/// The keys of [model] that weights decide.
+/// The keys of [model] that the weights determine.
 struct Network {
   Start start = Start::random;
-  std::string what;  // "ResNet-18"
+  std::string what;  // such as "ResNet-18"
   std::vector<Choice> choices;
-  bool is_given = false;  // all of [model] is as the weights were trained
+  bool is_given = false;  // true if all of [model] is the weights' training configuration
 };
 
-/// From weights. Pixels as the code base that the names are of prepares them.
+/// Returns the network for weights. Pixels are preprocessed like in the weights' code base.
 Network network_from(const WeightFacts& weights, const Machine& machine);
 
-/// From random values: what differs from the base for these (base/scratch.toml).
+/// Returns the network for random initialisation, as differences from base/scratch.toml.
 Network network_from_nothing(const Machine& machine);
 
-/// The names of weight files that suit a machine, of those in a folder; the best first.
+/// Returns the file names of weights that suit a machine, best first.
 std::vector<std::string> suitable_weights(std::vector<std::string> names, const Machine& machine);
 
 }  // namespace millrace::advice

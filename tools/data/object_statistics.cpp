@@ -46,7 +46,7 @@ void add_image(SeenData& data, SeenImage image, const Instances& objects, float 
 
 SeenData seen_data(const Source<Sample>& source, std::vector<std::string> classes,
                    const ResizeRule& resize) {
-  constexpr std::int64_t kPart = 1024;  // samples; the same parts for any number of threads
+  constexpr std::int64_t kPart = 1024;  // samples per part, independent of the number of threads
   std::vector<SeenData> parts(static_cast<std::size_t>((source.size() + kPart - 1) / kPart));
   tbb::parallel_for(std::size_t{0}, parts.size(), [&](std::size_t p) {
     auto& part = parts[p];
@@ -63,7 +63,7 @@ SeenData seen_data(const Source<Sample>& source, std::vector<std::string> classe
             part, {.image_id = sample.image_id, .sample = i, .original = original, .seen = seen},
             sample.objects, static_cast<float>(seen.width) / static_cast<float>(original.width),
             static_cast<float>(seen.height) / static_cast<float>(original.height));
-      } catch (const DataError&) {  // the flow reports it, as data.on_error asks
+      } catch (const DataError&) {  // reported by the flow, according to data.on_error
         ++part.unreadable;
       }
   });
@@ -102,7 +102,7 @@ std::vector<double> objects_per_image(const SeenData& data) {
 
 std::vector<ClassCount> class_counts(const SeenData& data) {
   std::vector<ClassCount> counts(data.classes.size());
-  std::vector<const SeenImage*> last(counts.size());  // in which the class was seen
+  std::vector<const SeenImage*> last(counts.size());  // last image with the class
   for (const auto& image : data.images)
     for (const auto& object : data.objects_of(image)) {
       const auto k = static_cast<std::size_t>(object.label);

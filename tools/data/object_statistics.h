@@ -1,5 +1,6 @@
-// What there is to learn, as numbers: every object at the size at which a detector sees it, and
-// what follows from that. Pure; by all threads of the caller's arena; the same for any number.
+// Statistics of the objects of a data set at the size that the detector processes. The functions
+// are pure and use all threads of the caller's arena; the results do not depend on the number of
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -20,76 +21,77 @@ namespace millrace {
 
 /// One object, or a crowd region.
 struct SeenObject {
-  Box box;  // pixels of the image as the detector sees it
+  Box box;  // in pixels of the resized image
   std::int32_t label = 0;
-  bool crowd = false;      // not learned
-  bool has_shape = false;  // polygons or a mask
+  bool crowd = false;      // true for a crowd region, which is not learned
+  bool has_shape = false;  // true if it has polygons or a mask
 
-  /// The square root of the box's area.
+  /// Returns the square root of the box area.
   double size() const;
   double short_side() const { return std::min(box.width(), box.height()); }
   double long_side() const { return std::max(box.width(), box.height()); }
-  /// Height / width, as anchors have it.
+  /// Returns height / width, like the ratios of anchors.
   double ratio() const { return double{box.height()} / box.width(); }
 };
 
 struct SeenImage {
   std::int64_t image_id = 0;
-  std::int64_t sample = 0;             // its number in the source
-  cv::Size original, seen;             // pixels, before and after the resize
-  std::uint32_t first = 0, count = 0;  // its objects in SeenData::objects, crowds among them
+  std::int64_t sample = 0;             // index in the source
+  cv::Size original, seen;             // size in pixels before and after the resize
+  std::uint32_t first = 0, count = 0;  // objects in SeenData::objects, including crowds
 };
 
 struct SeenData {
   std::vector<std::string> classes;
   std::vector<SeenImage> images;
-  std::vector<SeenObject> objects;  // image after image
-  std::int64_t without_size = 0;    // images left out: their size is known once they are decoded
-  std::int64_t unreadable = 0;      // images left out: the source could not read them
+  std::vector<SeenObject> objects;  // ordered by image
+  std::int64_t without_size = 0;    // skipped images whose size is unknown before decoding
+  std::int64_t unreadable = 0;      // skipped images that the source could not read
 
   std::span<const SeenObject> objects_of(const SeenImage& image) const {
     return std::span(objects).subspan(image.first, image.count);
   }
 };
 
-/// The size at which a detector sees an image of this one.
+/// Returns the resized size of an image.
 using ResizeRule = std::function<cv::Size(cv::Size original)>;
 
-/// All samples of a source, which are not decoded; each once, whatever its repeats. Objects that
-/// training leaves out (DetectionSource) are left out here. `resize`: empty for none.
+/// Collects all samples of a source, each once and without decoding. Objects that training leaves
+/// out (DetectionSource) are not included. Empty `resize` = no resize.
 SeenData seen_data(const Source<Sample>& source, std::vector<std::string> classes,
                    const ResizeRule& resize);
 
-/// Appends an image and its objects, whose boxes times `x` and `y` are in pixels of `image.seen`.
+/// Appends an image and its objects. `x` and `y` scale their boxes to pixels of `image.seen`.
 void add_image(SeenData& data, SeenImage image, const Instances& objects, float x = 1, float y = 1);
 
-/// About `most` of the images, evenly over all; all if there are no more.
+/// Returns up to `most` images, evenly spaced.
 SeenData thinned(const SeenData& data, std::size_t most);
 
-/// One number of each object that is no crowd: `values(data, &SeenObject::size)`.
+/// Returns a number for each object except crowds, such as `values(data, &SeenObject::size)`.
 std::vector<double> values(const SeenData& data, double (SeenObject::*of)() const);
-/// Objects of each image, crowds not counted.
+/// Returns the number of objects of each image, without crowds.
 std::vector<double> objects_per_image(const SeenData& data);
-/// Objects and images of each class; crowds do not count.
+/// Returns the objects and images of each class, without crowds.
 std::vector<ClassCount> class_counts(const SeenData& data);
-/// Crowd regions.
+/// Returns the number of crowd regions.
 std::size_t crowd_count(const SeenData& data);
 
-/// "under 16", "16 to 32", ... as kSizeBounds parts them.
+/// Returns names of the size kinds of kSizeBounds: "under 16", "16 to 32", ...
 std::vector<std::string> size_names();
-/// The place of a size, in pixels, among the kinds that kSizeBounds parts.
+/// Returns the index of the size kind of a size in pixels.
 std::size_t size_kind(double size);
 
-/// Counts of values below edges[0], from each edge to the next, and from the last one on.
+/// Number of values below edges[0], between successive edges, and from the last edge on.
 struct Histogram {
   std::vector<double> edges;          // (E) ascending
   std::vector<std::uint64_t> counts;  // (E + 1)
   std::uint64_t total() const;
 };
-/// Throws std::invalid_argument for edges that do not ascend.
+/// Counts values. Throws std::invalid_argument unless the edges are ascending.
 Histogram histogram(std::span<const double> values, std::vector<double> edges);
 
-/// The value that a share `q`, 0 .. 1, of the values do not exceed; of none 0.
+/// Returns the smallest value that is not exceeded by a fraction `q`, 0 .. 1, of the values; 0 if
+/// there are none.
 double quantile(std::span<const double> values, double q);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Shares as sentences about data name them.
+// Formats fractions for sentences about data.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// "3.1 %", "42 %"
+/// Returns a text such as "3.1 %" or "42 %".
 inline std::string percent_text(double share) {
   const double value = 100 * share;
   return fmt::format("{:.{}f} %", value, value > 0 && value < 10 ? 1 : 0);

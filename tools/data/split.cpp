@@ -8,18 +8,18 @@
 namespace millrace::advice {
 namespace {
 
-constexpr double kBroken = 1e6;  // the cost of a rule that is broken, above all unevenness
-constexpr int kPasses = 20;      // over all groups; two or three are the rule
+constexpr double kBroken = 1e6;  // cost of a violated rule, above any unevenness
+constexpr int kPasses = 20;      // maximum passes over all groups; two or three are usual
 
-/// A group as a whole: what moves.
+/// A group of images that move together.
 struct Group {
   double images = 0;
-  std::vector<std::pair<std::size_t, double>> classes;  // and the images that have them
+  std::vector<std::pair<std::size_t, double>> classes;  // classes, and images with each
   bool validates = false;
 };
 
-/// Moves groups between the sides while that lowers a cost: the sum over classes of squared
-/// differences from what is wanted, and of broken rules.
+/// Moves groups between the two sides while this lowers the cost: the sum over classes of squared
+/// differences from the wanted share, plus penalties for violated rules.
 class Division {
  public:
   Division(std::vector<Group> groups, std::size_t classes, double share)
@@ -35,7 +35,8 @@ class Division {
         std::ranges::count_if(all_, [](const Count& one) { return one.groups > 0; }));
   }
 
-  /// First a group for each class, rarest first, then as many passes as help.
+  /// Moves a group for each class first, rarest classes first, then runs passes over all groups
+  /// while they lower the cost.
   void settle(const std::vector<std::size_t>& order) {
     std::vector<std::vector<std::size_t>> of_class(all_.size());
     for (const auto g : order)
@@ -72,16 +73,16 @@ class Division {
     return wanted > 0 ? (has - wanted) * (has - wanted) / wanted : 0;
   }
 
-  /// Of a class, given its counts on the side of validation.
+  /// Returns the cost of a class for its counts on the validation side.
   double cost_of(std::size_t label, const Count& validating) const {
     const auto& all = all_[label];
     double cost = unevenness(validating.images, share_ * all.images) / labels_;
     if (all.groups < 2) return cost + (validating.groups > 0 ? 2 * kBroken : 0);
     if (validating.groups == 0) cost += kBroken;
-    if (validating.groups == all.groups) cost += 2 * kBroken;  // not learned at all: worse
+    if (validating.groups == all.groups) cost += 2 * kBroken;  // no training images, which is worse
     return cost;
   }
-  /// Of the number of images there.
+  /// Returns the cost of the number of validation images.
   double cost_of(double validating) const {
     double cost = unevenness(validating, share_ * images_);
     if (validating == 0 || validating == images_) cost += 1e3 * kBroken * images_;
@@ -89,7 +90,7 @@ class Division {
     return cost;
   }
 
-  /// What moving a group to the other side adds to the cost.
+  /// Returns the change of the cost if a group moves to the other side.
   double gain(std::size_t g) const {
     const auto& group = groups_[g];
     const double sign = group.validates ? -1 : 1;

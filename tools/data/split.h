@@ -1,5 +1,5 @@
-// The images that a training is scored on if the data have no split: a share of them that holds
-// every class, and no image beside its own copy.
+// Chooses validation images for data without a split: a fraction that includes every class, without
+// copies of training images.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,31 @@
 
 namespace millrace::advice {
 
-/// One image: those of one group stay together (see groups_of_images).
+/// An image. Images of one group stay together (see group_images).
 struct SplitImage {
   std::size_t group = 0;
-  std::vector<std::size_t> classes;  // of its objects, each once
+  std::vector<std::size_t> classes;  // classes of its objects, without duplicates
 };
 
 struct SplitChoice {
-  std::vector<bool> validates;  // of each image
-  // Classes with two groups or more, all of them on one side
+  std::vector<bool> validates;  // true for validation images
+  // Classes with two or more groups that are all on one side.
   std::vector<std::size_t> unvalidated, untrained;
 
   std::size_t validation_images() const;
 };
 
-/// The share of the images that is wanted for validation: a fifth, at most 5,000, which is what
-/// COCO has.
+/// Returns the fraction of validation images: a fifth, but up to 5,000 images, as in COCO.
 double validation_share(std::size_t images);
-/// The most of it that is taken for classes that would have no object there otherwise.
+/// Maximum fraction of validation images, used for classes that would have no validation object
+/// otherwise.
 inline constexpr double kMostValidation = 1. / 3;
 
-/// Chooses whole groups: about `share` of the images and of the images of each class; a class with
-/// two groups or more on both sides, unless that takes more than kMostValidation of the images or
-/// classes contradict each other; a class with one group to train on. The same for the same
-/// arguments. One group alone cannot be divided: no image validates then.
+/// Chooses whole groups for validation: about `share` of the images and of each class's images. A
+/// class with two or more groups has some on both sides, unless this needs more than
+/// kMostValidation of the images or classes conflict; a class with a single group is used for
+/// training. The same arguments give the same result. A single group cannot be divided, so no image
+/// is chosen then.
 SplitChoice choose_split(std::span<const SplitImage> images, std::size_t classes, double share,
                          std::uint64_t seed);
 

@@ -1,4 +1,4 @@
-// The functions of each format: see Format.
+// The functions of each format; see Format.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ constexpr coco::FindingKind kCocoImageMissing{"image-missing", coco::Severity::e
                                               "they are left out with their objects"};
 constexpr std::string_view kInstances = "instances_", kKeypoints = "person_keypoints_";
 
-/// Whether a file begins as an object with COCO's sections.
+/// Returns true if a file begins like a JSON object with COCO's sections.
 bool begins_as_coco(const std::filesystem::path& file) {
   const auto head = beginning_of(file, 16384);
   const auto first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
@@ -30,9 +30,9 @@ bool begins_as_coco(const std::filesystem::path& file) {
          has("\"licenses\"");
 }
 
-/// The annotation files of a folder: those of instances, without captions and the like.
+/// Returns the annotation files of a folder: those of instances, without captions and similar.
 std::vector<Place> annotation_files(const Listing& folder) {
-  constexpr std::size_t kMostFiles = 50;  // a folder with more has a file per image
+  constexpr std::size_t kMostFiles = 50;  // a folder with more files has one per image
   std::vector<Place> files;
   for (const auto& place : folder.folders()) {
     const auto names = folder.files(place, ".json");
@@ -51,7 +51,8 @@ std::vector<Place> annotation_files(const Listing& folder) {
   return files;
 }
 
-/// The part after instances_; else the split that the name or a folder names; else the stem.
+/// Returns the split of a file: the part after "instances_", otherwise the split named by the file
+/// or a folder, otherwise the stem.
 std::string split_of_file(const Place& file, bool is_only) {
   const auto stem = stem_of(file);
   for (const auto start : {kInstances, kKeypoints})
@@ -61,7 +62,8 @@ std::string split_of_file(const Place& file, bool is_only) {
   return is_only ? kWhole : stem;
 }
 
-/// The folder below which the most of the first images are; of equals the one most like the name.
+/// Returns the folder that contains the most of the first images; among equal ones, the first of
+/// the usual places.
 Place image_folder(const Listing& folder, const coco::Dataset& data, const Place& file,
                    const std::string& split) {
   constexpr std::size_t kLookedAt = 50;
@@ -119,7 +121,7 @@ std::vector<Split> read_coco(const Listing& folder, coco::Findings& findings) {
                      {.image = image.id, .file = named, .what = "named in " + file});
     }
     if (there.size() < data->images.size()) {
-      std::map<std::int64_t, std::int64_t> categories;  // all of them, as they are
+      std::map<std::int64_t, std::int64_t> categories;  // all categories, unchanged
       for (const auto& category : data->categories) categories[category.id] = category.id;
       data = coco::subset(*data, there, categories);
     }

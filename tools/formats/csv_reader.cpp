@@ -16,7 +16,7 @@
 namespace millrace::formats {
 namespace {
 
-/// The columns of a file that is a table of boxes.
+/// Returns the columns of a file; nullopt if it is not a table of boxes.
 std::optional<CsvColumns> columns_in(const std::filesystem::path& file) {
   const auto head = beginning_of(file, 65536);
   const auto rows = csv_rows(head.substr(0, head.find('\n')));
@@ -32,19 +32,20 @@ std::vector<CsvFile> csv_files(const Listing& folder) {
   std::vector<CsvFile> files;
   for (const auto& place : folder.all_files(".csv"))
     if (columns_in(folder.path(place)))
-      // train of train_labels.csv, val of validation-annotations-bbox.csv; else by the folders
+      // The file's name determines the split, such as train for train_labels.csv or val for
+      // validation-annotations-bbox.csv; otherwise the folders do.
       files.push_back({place, split_in_words(stem_of(place)).value_or(split_of_path(place))});
   return files;
 }
 
-/// Rows of two fields, such as class,number or code,name.
+/// Returns the rows with two fields, such as class,number or code,name.
 std::vector<CsvRow> pairs_in(const std::filesystem::path& file) {
   auto rows = csv_rows(read_file(file));
   std::erase_if(rows, [](const CsvRow& row) { return row.fields.size() != 2; });
   return rows;
 }
 
-/// Places of the CSV files whose names begin like this.
+/// Returns the CSV files whose names begin with `beginning`.
 std::vector<Place> csv_named(const Listing& folder, std::string_view beginning) {
   auto places = folder.all_files(".csv");
   std::erase_if(places, [&](const Place& place) {
@@ -57,9 +58,9 @@ class CsvReader {
  public:
   CsvReader(const Listing& folder, coco::Findings& findings)
       : folder_(folder), images_(folder), builder_(folder, findings) {
-    for (const auto& place : csv_named(folder, "class-descriptions"))  // of Open Images
+    for (const auto& place : csv_named(folder, "class-descriptions"))  // Open Images
       for (const auto& row : pairs_in(folder.path(place))) names_[row.fields[0]] = row.fields[1];
-    std::map<long long, std::string> ordered;  // of keras-retinanet: name,number
+    std::map<long long, std::string> ordered;  // keras-retinanet: name,number
     for (const auto& place : csv_named(folder, "class"))
       for (const auto& row : pairs_in(folder.path(place)))
         if (const auto number = integer_in(row.fields[1])) ordered[*number] = row.fields[0];
@@ -124,7 +125,7 @@ class CsvReader {
   const Listing& folder_;
   const ImageFinder images_;
   SetBuilder builder_;
-  std::map<std::string, std::string, std::less<>> names_;  // of what the tables call classes
+  std::map<std::string, std::string, std::less<>> names_;  // class names by code
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What can be wrong with labels, as readers report it.
+// Findings that readers of labels report.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace millrace::formats {
 using coco::FindingKind;
 using coco::Severity;
 
-// Kept as written: `trainer doctor` shows what training makes of it.
+// Labels kept as written; `trainer doctor` reports how training handles them.
 inline constexpr FindingKind kBoxOutside{"label-outside", Severity::warning,
                                          "boxes that reach more than a pixel beyond their image",
                                          "kept as written; training clips them"};
@@ -30,7 +30,7 @@ inline constexpr FindingKind kImageUnlabelled{
     "image-unlabelled", Severity::warning, "images without a label file",
     "taken as images without objects, as the format says: is their labelling still to be done?"};
 
-// Left out.
+// Labels and images that are left out.
 inline constexpr FindingKind kLabelUnreadable{
     "label-unreadable", Severity::error, "labels that cannot be read", "the object is left out"};
 inline constexpr FindingKind kFileUnreadable{
@@ -59,7 +59,7 @@ inline constexpr FindingKind kMaskUnmatched{"mask-unmatched", Severity::warning,
 inline constexpr FindingKind kMaskUnreadable{"mask-unreadable", Severity::error,
                                              "masks that cannot be used", "they are left out"};
 
-/// Adds a finding at "labels/a.txt:3"; `line` 0: of the whole file.
+/// Adds a finding at a place such as "labels/a.txt:3"; `line` 0 = the whole file.
 inline void tell(coco::Findings& findings, const FindingKind& kind, std::string_view file, int line,
                  std::string what = {}) {
   findings.add(kind, {.file = line > 0 ? fmt::format("{}:{}", file, line) : std::string(file),

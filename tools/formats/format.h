@@ -1,4 +1,4 @@
-// Annotation formats of other tools: which one a folder has, and reading it into COCO's structures
+// Detects the annotation format of other tools in a folder, and reads it into COCO's structures
 // (docs/formats.md).
 #pragma once
 
@@ -16,42 +16,44 @@
 
 namespace millrace::formats {
 
-/// One split of a data set that was read. Every image's file is `images` / its file name and is
-/// there; its size is the one annotated, or the upright one if no label has any.
+/// One split of a data set that was read. Every image's file exists as `images` / its file name.
+/// Its size is the annotated one, or the upright size (after EXIF rotation) if no label has a size.
 struct Split {
-  std::string name;              // "train", "val", "test", kWhole; of COCO as its file is named
-  std::filesystem::path images;  // folder
+  std::string name;              // "train", "val", "test" or kWhole; for COCO, derived from the
+                                 // file name
+  std::filesystem::path images;  // folder of the images
   std::shared_ptr<const coco::Dataset> data;
 };
 
 /// A format. Both functions may be called from any thread; `read` uses the threads of the caller's
 /// arena.
 struct Format {
-  std::string_view name;   // as `--format` takes it: "voc"
-  std::string_view title;  // one line: "Pascal VOC: an XML file per image"
-  /// Why a folder looks like this format, "3 XML files in Annotations"; nullopt: it does not. Goes
-  /// by names and by the first bytes of a few files.
+  std::string_view name;   // value of `--format`, such as "voc"
+  std::string_view title;  // one line, such as "Pascal VOC: an XML file per image"
+  /// Returns why a folder may have this format, such as "3 XML files in Annotations"; nullopt if it
+  /// does not. Examines names and the first bytes of a few files.
   std::optional<std::string> (*look)(const Listing& folder);
-  /// Reads all splits; their categories are the same. What is wrong with a label is added to
-  /// `findings`: the object is kept as written if COCO can hold it, else left out. Throws Error
-  /// if the folder as a whole cannot be read.
+  /// Reads all splits; their categories are the same. Adds problems of labels to `findings`. An
+  /// object with a problem is kept as written if COCO can represent it, otherwise left out. Throws
+  /// Error if the whole folder is unreadable.
   std::vector<Split> (*read)(const Listing& folder, coco::Findings& findings);
 };
 
-/// All of them, by name.
+/// Returns all formats, sorted by name.
 std::span<const Format> formats();
 
-/// Throws ConfigError with the known names.
+/// Returns the format with this name. If it is unknown, throws ConfigError with a similar name or
+/// all known ones.
 const Format& find_format(std::string_view name);
 
-/// What a folder was found to be.
+/// The format detected in a folder, and the reason.
 struct Detected {
   const Format* format;
   std::string why;
 };
 
-/// Throws ConfigError if no format fits, with what was looked for and what is there, or if several
-/// do, with the reasons for each.
+/// Returns the format of a folder. Throws ConfigError if no format fits, with the formats that were
+/// tried and the files found, or if several fit, with the reason for each.
 Detected detect_format(const Listing& folder);
 
 }  // namespace millrace::formats

@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A hard link if the file system can, else a copy.
+/// Creates a hard link if the file system supports it, otherwise a copy.
 void place_image(const fs::path& from, const fs::path& to) {
   try {
     fs::create_directories(to.parent_path());
-    const auto source = fs::canonical(from);  // a link to a link would break with its place
+    const auto source = fs::canonical(from);  // a link to a link breaks if its target moves
     std::error_code cannot_link;
     fs::create_hard_link(source, to, cannot_link);
     if (cannot_link) fs::copy_file(source, to);
@@ -35,7 +35,7 @@ void write_split(const Split& split, const fs::path& out) {
   }
   const auto file = out / "annotations" / ("instances_" + split.name + ".json");
   std::error_code unknown;
-  fs::create_directories(file.parent_path(), unknown);  // write_dataset reports it
+  fs::create_directories(file.parent_path(), unknown);  // write_dataset reports the failure
   coco::write_dataset(file, *split.data);
 }
 

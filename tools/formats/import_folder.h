@@ -1,4 +1,4 @@
-// From an annotation format of another tool into COCO's.
+// Converts annotations of other tools to COCO's format.
 #pragma once
 
 #include <filesystem>
@@ -10,17 +10,17 @@
 
 namespace millrace::formats {
 
-/// What was read and written.
+/// The result of an import.
 struct Imported {
-  Detected from;              // `why` is empty if the format was given
-  std::vector<Split> splits;  // as read, from the source
+  Detected from;              // `why` is empty if the caller gave the format
+  std::vector<Split> splits;  // as read from the source
 };
 
-/// Reads `source`, as `from` or, if that is empty, as what it looks like, and writes it in COCO's
-/// layout into the new folder `out`, whole or not at all; the same input gives the same bytes.
-/// Images become hard links if the file system can, else copies; `source` does not change.
-/// Throws ConfigError for an unknown or unclear format or if `out` exists, Error for what cannot be
-/// read or written.
+/// Reads `source` in the format `from`, or in the detected format if `from` is empty, and writes it
+/// in COCO's layout to the new folder `out`. `out` appears only when it is complete. The same input
+/// gives the same bytes. Images become hard links if the file system supports it, otherwise copies;
+/// `source` does not change. Throws ConfigError for an unknown or ambiguous format or if `out`
+/// exists, and Error for files that cannot be read or written.
 Imported import_folder(const std::filesystem::path& source, const std::filesystem::path& out,
                        std::string_view from, coco::Findings& findings);
 

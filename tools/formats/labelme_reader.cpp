@@ -28,7 +28,7 @@ std::vector<Place> json_files(const Listing& folder) {
   return files;
 }
 
-/// Whether a file has keys of LabelMe's at its beginning.
+/// Returns true if a file begins with keys of LabelMe.
 bool begins_as_labelme(const std::filesystem::path& file) {
   const auto head = beginning_of(file, 16384);
   return head.find("\"shapes\"") != head.npos || head.find("\"imageData\"") != head.npos;
@@ -87,7 +87,7 @@ class LabelMeReader {
   std::vector<Split> finish() && { return std::move(builder_).finish(images_); }
 
  private:
-  /// LabelMe 5's masks are bitmaps of the box alone.
+  /// Places a mask of LabelMe 5, a bitmap of the box, in its image.
   static coco::Rle placed_mask(const LabelMeObject& object, ImageSize size) {
     return coco::window(*object.mask, -std::lround(object.box[0]), -std::lround(object.box[1]),
                         static_cast<std::uint32_t>(size.height),

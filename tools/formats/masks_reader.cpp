@@ -21,20 +21,20 @@
 namespace millrace::formats {
 namespace {
 
-constexpr std::size_t kMostColours = 4096;  // more are a photo, or a mask that was smoothed
+constexpr std::size_t kMostColours = 4096;  // an image with more is a photo or a smoothed mask
 
-/// Cityscapes' classes with instances, from 24 on; "" has none.
+/// Cityscapes' classes with instances, from class 24 on.
 constexpr std::array<std::string_view, 10> kCityscapes = {
     "person",  "rider",   "car",   "truck",      "bus",
     "caravan", "trailer", "train", "motorcycle", "bicycle"};
 constexpr std::uint32_t kFirstCity = 24, kCityFactor = 1000;
 
-/// A mask file that was read.
+/// A mask file, decoded.
 struct ReadMask {
   Place place;
   ImageSize size;
   std::map<std::uint32_t, coco::Rle> values;
-  std::string fault;  // why it cannot be used
+  std::string fault;  // reason why the mask is unusable; empty = none
 };
 
 ReadMask read_mask(const Listing& folder, const Place& place) {
@@ -55,7 +55,7 @@ ReadMask read_mask(const Listing& folder, const Place& place) {
   return mask;
 }
 
-/// One value of one mask in instances.csv.
+/// The class of one value of one mask in instances.csv.
 struct NamedValue {
   std::string category;
   bool crowd = false;
@@ -86,7 +86,7 @@ coco::Rle joined_mask(const std::map<std::uint32_t, coco::Rle>& values) {
   return coco::merge(all);
 }
 
-/// "Maine_Coon" of "Maine_Coon_12"
+/// Returns "Maine_Coon" for "Maine_Coon_12".
 std::string breed_of(const Place& image) {
   auto name = stem_of(image);
   while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())) != 0)
@@ -141,12 +141,12 @@ class MasksReader {
     const bool has_cities = files_.kind == MaskKind::cityscapes;
     const auto split =
         builder_.split(name, has_cities ? folder_of(folder_of(image)) : folder_of(image));
-    for (const auto& mask : masks)  // objects that are not known would be learned as background
+    for (const auto& mask : masks)  // unknown objects would be learned as background
       if (!mask.fault.empty() && files_.kind != MaskKind::objects) {
         tell(findings, kFileUnreadable, mask.place, 0, mask.fault);
         return;
       }
-    // The image's size as stored or as EXIF turns it, whichever the mask has.
+    // The image's stored size or its size after EXIF rotation, depending on the mask.
     std::optional<ImageSize> size;
     if (!masks.empty() && masks[0].fault.empty()) size = masks[0].size;
     const auto open =
@@ -228,7 +228,7 @@ class MasksReader {
   const MaskFiles files_;
   const NamedValues named_;
   std::vector<std::string> classes_;
-  bool is_binary_ = false;  // one value in all masks: its connected parts are objects
+  bool is_binary_ = false;  // true if all masks have one value, whose components are objects
   SetBuilder builder_;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kFar = 1;  // pixels beyond the border: further than rounding explains
+constexpr double kFar = 1;  // pixels beyond the border that rounding does not explain
 
 bool are_finite(std::span<const double> values) {
   return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
@@ -31,7 +31,7 @@ bool is_sound(const coco::Segmentation& shape) {
   }));
 }
 
-/// Whether `file` lies below `folder`; both normal.
+/// Returns true if `file` is below `folder`; both paths must be normalised.
 bool lies_in(const fs::path& file, const fs::path& folder) {
   const auto relative = file.lexically_relative(folder);
   return !relative.empty() && *relative.begin() != "..";
@@ -77,7 +77,7 @@ std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Place& f
          fmt::format("says {} x {} pixels, but {} is {} x {}", annotated->width, annotated->height,
                      file, size.width, size.height));
   const auto id = ++last_image_;
-  part.records.add_image(id, "", size.width, size.height);  // its name is known at the end
+  part.records.add_image(id, "", size.width, size.height);  // file names are set by name_files()
   part.files.push_back(folder_.path(file).lexically_normal());
   known->second = OpenImage{split, id, size};
   return known->second;
@@ -140,7 +140,7 @@ std::vector<Split> SetBuilder::finish(const ImageFinder& images) && {
 }
 
 std::vector<Split> SetBuilder::finish() && {
-  std::vector<int> order(categories_.size());  // position of the k-th category
+  std::vector<int> order(categories_.size());  // index of the k-th category
   std::iota(order.begin(), order.end(), 0);
   if (sorts_categories_)
     std::ranges::sort(order, {}, [&](int k) { return categories_[static_cast<std::size_t>(k)]; });

@@ -1,4 +1,4 @@
-// Gathers the splits of a data set while a reader goes through its labels.
+// Collects the splits of a data set while a reader processes its labels.
 #pragma once
 
 #include <cstddef>
@@ -19,30 +19,30 @@
 
 namespace millrace::formats {
 
-/// The place of a label, for findings.
+/// The file and line of a label, for findings; line 0 = the whole file.
 struct LabelPlace {
   std::string_view file;
   int line = 0;
 };
 
-/// An object as a label describes it.
+/// An object described by a label.
 struct ReadObject {
-  int category = 0;                       // position among the builder's categories
-  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;  // pixels; not read if `box_of_shape`
+  int category = 0;                       // index among the builder's categories
+  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;  // in pixels; ignored if `box_of_shape`
   coco::Segmentation shape = {};
-  bool box_of_shape = false;  // the box is the one around the shape
+  bool box_of_shape = false;  // true if the box is the bounding box of the shape
   bool crowd = false, ignored = false;
 };
 
-/// One image of a split. `split` and `image` are positions.
+/// An image of a split; `split` is its index.
 struct OpenImage {
   std::size_t split = 0;
   std::int64_t id = 0;
   ImageSize size;
 };
 
-/// Not for several threads. Ids of images and annotations count from 1 over all splits, in the
-/// order in which they are added; ids of categories from 1.
+/// Builds the splits of a data set. Not thread-safe. Ids of images and annotations count from 1
+/// over all splits, in the order of addition; ids of categories count from 1.
 class SetBuilder {
  public:
   SetBuilder(const Listing& folder, coco::Findings& findings)
@@ -50,30 +50,31 @@ class SetBuilder {
 
   coco::Findings& findings() { return findings_; }
 
-  /// The position of a category, which is added if it is new.
+  /// Returns the index of a category; adds it if it is new.
   int category(std::string_view name);
   std::size_t category_count() const { return categories_.size(); }
-  /// From now on by name instead of by first use.
+  /// Orders categories by name instead of by first use.
   void sort_categories() { sorts_categories_ = true; }
 
-  /// The position of a split, which is added if it is new. File names are relative to `images`,
-  /// or to a folder above it if some lie elsewhere.
+  /// Returns the index of a split; adds it if it is new. File names are relative to `images`, or to
+  /// a parent of it if some files are elsewhere.
   std::size_t split(std::string_view name, const Place& images);
 
-  /// Marks an image that has a label, also one that is left out.
+  /// Marks an image that has a label, even if the image is left out.
   void mark(const Place& image) { marked_.insert(image); }
 
-  /// Marks an image and adds it to a split, once. `annotated`: the size in its label; `label`: for
-  /// findings. nullopt, and a finding, if the size of the file cannot be read.
+  /// Marks an image and adds it to a split, once. `annotated` is the size in its label; `label` is
+  /// used in findings. Returns nullopt and adds a finding if the file's size cannot be read.
   std::optional<OpenImage> add_image(std::size_t split, const Place& file,
                                      std::optional<ImageSize> annotated, LabelPlace label);
 
-  /// Adds an object and a finding for what is odd about it; leaves out what COCO cannot hold.
+  /// Adds an object, and findings for its problems. Leaves out objects that COCO cannot represent.
   void add(const OpenImage& image, ReadObject object, LabelPlace label);
 
-  /// REQUIRES: called once. Throws Error if there is no image.
+  /// Returns the splits; call it once. Throws Error if no image was added.
   std::vector<Split> finish() &&;
-  /// The same, with a finding for each image that lies beside a marked one and is not marked.
+  /// Returns the splits as above; first adds a finding for each unmarked image in the folder of a
+  /// marked one.
   std::vector<Split> finish(const ImageFinder& images) &&;
 
  private:
@@ -81,7 +82,7 @@ class SetBuilder {
     std::string name;
     std::filesystem::path images;
     coco::Records records = {};
-    std::vector<std::filesystem::path> files = {};  // of records.images
+    std::vector<std::filesystem::path> files = {};  // file of each of records.images
     std::map<Place, std::optional<OpenImage>> seen = {};
   };
 

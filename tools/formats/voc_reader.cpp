@@ -30,7 +30,7 @@ constexpr FindingKind kDifficult{"label-difficult", coco::Severity::note,
 constexpr FindingKind kUnlisted{"label-unlisted", coco::Severity::note,
                                 "labels that no list in ImageSets names", "they are left out"};
 
-/// Whether a file begins as VOC's annotations do.
+/// Returns true if a file begins like a VOC annotation file.
 bool begins_as_voc(const std::filesystem::path& file) {
   return beginning_of(file, 4096).find("<annotation") != std::string::npos;
 }
@@ -41,15 +41,15 @@ std::vector<Place> xml_files(const Listing& folder) {
   return files;
 }
 
-/// A list of images in ImageSets.
+/// An entry of an image list in ImageSets.
 struct ListedId {
   std::string id, split;
   Place list;
   int line = 0;
 };
 
-/// The lists of train, val and test; of those of one split, trainval counts only without them.
-/// Lists of one class ("aeroplane_train", with a second column) are no splits.
+/// Returns the entries of the lists of train, val and test; trainval is used only without train and
+/// val. Lists of one class ("aeroplane_train", with a second column) are not splits.
 std::vector<ListedId> listed_ids(const Listing& folder, const Place& sets) {
   std::map<std::string, Place> files;
   for (const auto& name : folder.files(sets, ".txt")) {
@@ -79,12 +79,13 @@ std::vector<ListedId> listed_ids(const Listing& folder) {
   return {};
 }
 
-/// From before the first pixel to after the last; of swapped ones the other way round.
+/// Converts 1-based inclusive pixel coordinates to the interval that covers the pixels; the order
+/// of swapped coordinates is kept.
 std::pair<double, double> side_of(double first, double last) {
   return last < first - 1 ? std::pair(first, last - 1) : std::pair(first - 1, last);
 }
 
-/// The area that the box of an object shares with another.
+/// Returns the intersection area of an object's box and another box.
 double shared_area(const VocObject& object, const Box& box) {
   const double width =
                    std::min<double>(object.x2, box.x2) - std::max<double>(object.x1 - 1, box.x1),
@@ -93,7 +94,7 @@ double shared_area(const VocObject& object, const Box& box) {
   return width <= 0 || height <= 0 ? 0 : width * height;
 }
 
-/// The share of a mask's box that is in an object's box.
+/// Returns the fraction of a mask's box that is inside an object's box.
 double share_inside(const VocObject& object, const coco::Rle& mask) {
   const Box box = coco::bounding_box(mask);
   const double shared = shared_area(object, box);
@@ -120,7 +121,7 @@ class VocReader {
   }
 
   void read_listed(const std::vector<ListedId>& ids, const std::vector<Place>& files) {
-    std::map<std::string, Place> by_name;  // "a" and "x/a" of "Annotations/x/a.xml"
+    std::map<std::string, Place> by_name;  // "Annotations/x/a.xml" has the keys "a" and "x/a"
     for (const auto& file : files) {
       auto name = file.substr(0, file.size() - extension_of(file).size());
       for (;;) {
@@ -182,7 +183,7 @@ class VocReader {
  private:
   coco::Findings& findings() { return builder_.findings(); }
 
-  /// xmin ymin xmax ymax are numbers of pixels, counted from 1, that belong to the object.
+  /// Adds an object; xmin, ymin, xmax, ymax are 1-based inclusive pixel coordinates.
   void add(const OpenImage& image, const VocObject& object, coco::Rle mask, const Place& label) {
     if (object.difficult) tell(findings(), kDifficult, label, object.line);
     ReadObject read{.category = builder_.category(object.name)};
@@ -195,7 +196,8 @@ class VocReader {
     builder_.add(image, std::move(read), {label, object.line});
   }
 
-  /// The object without a mask yet whose box fits a mask best; their number if none does.
+  /// Returns the index of the object without a mask whose box fits a mask best; the number of masks
+  /// if none fits.
   static std::size_t best_fitting(const VocFile& file, const std::vector<coco::Rle>& masks,
                                   const coco::Rle& mask) {
     constexpr double kLeastOverlap = 0.5;
@@ -209,17 +211,18 @@ class VocReader {
     return best;
   }
 
-  /// The masks of the objects in SegmentationObject, none for those without; empty: there is no
-  /// such file. Value k is the k-th object's if that holds of all, else of the best fitting box.
+  /// Returns the mask of each object from SegmentationObject, empty for an object without one; an
+  /// empty vector if the file does not exist. Value k is the mask of the k-th object if this fits
+  /// all boxes, otherwise each mask goes to the best fitting box.
   std::vector<coco::Rle> masks_of(const VocFile& file, const OpenImage& image, const Place& label) {
     if (!masks_) return {};
-    // SegmentationObject/x/a.png for Annotations/x/a.xml
+    // For example SegmentationObject/x/a.png for Annotations/x/a.xml.
     const auto below = label.substr(label.find('/') + 1);
     const auto place =
         joined_place(*masks_, below.substr(0, below.size() - extension_of(below).size()) + ".png");
     if (!folder_.has_file(place)) return {};
     std::vector<coco::Rle> masks(file.objects.size());
-    constexpr std::uint32_t kVoid = 255;  // borders and what is not to be judged
+    constexpr std::uint32_t kVoid = 255;  // borders and regions that are not evaluated
     constexpr std::size_t kMostObjects = 65535;
     constexpr double kLeastInside = 0.5;
     try {
@@ -250,7 +253,7 @@ class VocReader {
   const ImageFinder images_;
   SetBuilder builder_;
   const std::optional<Place> masks_;
-  std::set<Place> read_;  // labels
+  std::set<Place> read_;  // labels that were read
 };
 
 }  // namespace

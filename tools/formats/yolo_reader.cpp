@@ -22,8 +22,8 @@ constexpr coco::FindingKind kNamesMissing{
     "class-names-missing", coco::Severity::warning, "YOLO folders that do not name their classes",
     "classes are called 'class 0', 'class 1' ...: name them in classes.txt or data.yaml"};
 
-/// Where the labels of an image are: the last folder `images` becomes `labels`, as in ultralytics;
-/// without one they lie beside the image.
+/// Returns the label file of an image: the last folder `images` becomes `labels`, as in
+/// ultralytics; without such a folder, the label is in the image's folder.
 Place label_place(const Place& image) {
   constexpr std::string_view kFrom = "/images/", kTo = "/labels/";
   auto place = "/" + image;
@@ -41,11 +41,11 @@ bool is_list_of_names(std::string_view name) {
 
 struct YoloSplit {
   std::string name;
-  Place images;              // the folder that file names count from
-  std::vector<Place> files;  // images
+  Place images;              // folder that file names are relative to
+  std::vector<Place> files;  // image files
 };
 
-/// The images of a list: one path a line, relative to the list or to the root.
+/// Returns the images of a list with one path per line, relative to the list or to the root.
 std::vector<Place> listed_images(const Listing& folder, const Place& list,
                                  coco::Findings& findings) {
   std::vector<Place> files;
@@ -86,7 +86,8 @@ YoloSplit declared_split(const Listing& folder, const std::string& name,
   return split;
 }
 
-/// Splits by the names of folders: images/train, train/images, train, obj_train_data; else all.
+/// Returns the splits named by folders (images/train, train/images, train, obj_train_data),
+/// otherwise a single one.
 std::vector<YoloSplit> found_splits(const Listing& folder) {
   std::vector<YoloSplit> splits;
   const auto add = [&](const std::string& name, const Place& place) {
@@ -222,11 +223,11 @@ class YoloReader {
   const Listing& folder_;
   const YoloData data_;
   SetBuilder builder_;
-  int most_ = 0;  // the largest class, where they have no names
+  int most_ = 0;  // largest class, if classes have no names
   std::set<Place> label_folders_, taken_;
 };
 
-/// Whether a text file's first lines are labels.
+/// Returns true if most lines of a text file are labels.
 bool reads_as_labels(const std::filesystem::path& file) {
   constexpr std::uint64_t kMost = 16 << 20;
   try {
@@ -248,7 +249,7 @@ std::optional<std::string> look_yolo(const Listing& folder) {
     if (!folder.has_file(label)) continue;
     ++labels;
     if (first.empty()) first = label;
-    constexpr std::size_t kMostLookedAt = 20;  // the first may be empty
+    constexpr std::size_t kMostLookedAt = 20;  // more than one, since labels may be empty
     if (sound == 0 && looked_at < kMostLookedAt) {
       ++looked_at;
       sound += reads_as_labels(folder.path(label)) ? 1 : 0;

@@ -11,15 +11,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMatrixCategories = 120;  // of more, cells are too small to see
+constexpr std::size_t kMatrixCategories = 120;  // with more, cells are too small to see
 constexpr std::size_t kMostPairs = 50;
-constexpr std::size_t kClassRecalls = 4;  // the step along a class's curve
+constexpr std::size_t kClassRecalls = 4;  // step along a class's curve
 
 std::string name_of(coco::IouType iou) {
   return iou == coco::IouType::box ? "bbox" : iou == coco::IouType::mask ? "segm" : "boundary";
 }
 
-/// Precision over recall at IoU .5.
+/// Returns precision over recall at an IoU of 0.5.
 ordered_json class_curve(const coco::CategoryReport& category) {
   auto curve = ordered_json::array();
   for (std::size_t r = 0; r < coco::kRecalls; r += kClassRecalls)

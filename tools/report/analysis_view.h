@@ -1,4 +1,4 @@
-// An evaluation's analysis as the viewer's JSON (tools/report/README.md). Pure; any thread.
+// An evaluation's analysis as the viewer's JSON (tools/report/README.md). Pure and thread-safe.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,9 @@
 
 namespace millrace::report {
 
-/// What `trainer coco-eval --analyze --json` prints of it, and its curves over scores and of each
-/// class. Of many categories the most frequent confusions take the place of the matrix.
+/// Returns the analysis like `trainer coco-eval --analyze --json`, with added curves over scores
+/// and curves of each class. With more than 120 categories, the most frequent confusions replace
+/// the matrix.
 nlohmann::ordered_json analysis_view(const coco::Analysis& analysis, coco::IouType iou);
 
 }  // namespace millrace::report

@@ -12,7 +12,7 @@ double number(const nlohmann::json& object, const char* key) {
   return at != object.end() && at->is_number() ? at->get<double>() : 0;
 }
 
-/// False for what is no line of metrics.
+/// Returns false for an invalid line.
 bool add_line(std::string_view text, MetricsLog& log) {
   const auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer())
@@ -52,7 +52,7 @@ MetricsLog read_metrics(std::string_view text) {
     else
       log.is_cut = true;
   }
-  // Scores of an evaluation in the background come after later steps
+  // Scores of a background evaluation are logged after later steps.
   for (auto& [name, values] : log.by_name) std::ranges::stable_sort(values, {}, &MetricValue::step);
   return log;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLeastSide = 64;
 
-/// The picture with a longer side of at most `side` pixels.
+/// Returns the image with a longer side of up to `side` pixels.
 cv::Mat shrunk(const cv::Mat& rgb, int side) {
   const double scale = static_cast<double>(side) / std::max(rgb.cols, rgb.rows);
   if (scale >= 1) return rgb;
@@ -25,7 +25,7 @@ cv::Mat shrunk(const cv::Mat& rgb, int side) {
   return small;
 }
 
-/// Adds a ring with fewer corners, if three or more are left.
+/// Adds a simplified ring if it has three or more corners.
 void add_ring(Rings& rings, const std::vector<cv::Point>& ring, double tolerance) {
   if (ring.size() < 3) return;
   std::vector<cv::Point> few;
@@ -84,7 +84,7 @@ Rings outline_of(const coco::Segmentation& shape, double tolerance) {
 }
 
 double outline_tolerance(cv::Size image, int side) {
-  constexpr double kSeen = 0.7;  // pixels of the thumbnail
+  constexpr double kSeen = 0.7;  // visible difference in pixels of the thumbnail
   return kSeen * std::max(1., static_cast<double>(std::max(image.width, image.height)) / side);
 }
 

@@ -1,4 +1,4 @@
-// What a page needs of pictures and masks: small JPEGs, and edges as polygons. Any thread.
+// Thumbnails of images, and edges of masks as polygons, for pages. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,21 @@
 
 namespace millrace::report {
 
-/// Closed rings of whole pixels: x0 y0 x1 y1 ...; those of holes turn the other way.
+/// Closed rings of integer pixels: x0, y0, x1, y1, ...; rings of holes have the opposite
+/// orientation.
 using Rings = std::vector<std::vector<int>>;
 
-/// A JPEG of at most `most_bytes` of a (H, W, 3) 8-bit RGB picture: as large as they allow, its
-/// longer side at most `most_side` pixels and, whatever the bytes, at least 64. Throws Error.
+/// Encodes an 8-bit RGB image (H, W, 3) as a JPEG of up to `most_bytes`, as large as possible with
+/// a longer side of up to `most_side` pixels. The longer side is at least 64 pixels, even if the
+/// JPEG is then larger. Throws Error.
 std::string thumbnail(const cv::Mat& rgb, std::size_t most_bytes, int most_side = 640);
 
-/// The edges of a shape in pixels of its image, off by at most about `tolerance` pixels; none of an
-/// empty one.
+/// Returns the edges of a shape in pixels of its image, within about `tolerance` pixels; empty for
+/// an empty shape.
 Rings outline_of(const coco::Segmentation& shape, double tolerance = 1);
 
-/// How far outlines may be off, in pixels of an image of this size, so that nobody sees it on a
-/// thumbnail of `side` pixels.
+/// Returns the outline tolerance, in pixels of the image, that is invisible on a thumbnail of
+/// `side` pixels.
 double outline_tolerance(cv::Size image, int side);
 
 }  // namespace millrace::report

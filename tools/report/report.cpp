@@ -18,10 +18,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostPoints = 1000, kLeastPoints = 200;  // of a curve, by the number of runs
-constexpr std::size_t kMostBytes = 4'850'000;                  // of the whole JSON
+constexpr std::size_t kMostPoints = 1000, kLeastPoints = 200;  // limits of the points per curve
+constexpr std::size_t kMostBytes = 4'850'000;                  // maximum of the whole JSON
 
-/// The scores of a run, or why there are none.
+/// The scores of a run, or the reason why there are none.
 struct Scored {
   std::optional<RunScores> scores;
   std::string why_not;  // a sentence without its full stop
@@ -48,7 +48,7 @@ Scored scored(const RunFiles& run, const ReportOptions& options, const Scored* r
   return result;
 }
 
-/// What the run wrote when it was evaluated, if that is something else.
+/// Returns the AP that the run logged and the AP now, if they differ; otherwise null.
 ordered_json contradiction(const RunFiles& run, const RunScores& scores) {
   const std::string prefix = scores.results.weights.empty() ? "" : scores.results.weights + "/";
   for (const MetricValue& one : run.metrics.of(prefix + "bbox/AP")) {
@@ -59,7 +59,7 @@ ordered_json contradiction(const RunFiles& run, const RunScores& scores) {
   return nullptr;
 }
 
-/// All but the pictures.
+/// Returns the scores without pictures.
 ordered_json scores_json(const RunFiles& run, const RunScores& scores) {
   return {{"step", scores.results.step},
           {"weights", scores.results.weights},
@@ -76,7 +76,7 @@ ordered_json class_names(const RunScores& scores) {
   return names;
 }
 
-/// The verdicts on what a run's boxes and masks differ in from the first run's.
+/// Returns the verdicts on the difference of a run's boxes and masks from the first run's.
 ordered_json verdicts(const RunScores& scores, const std::string& run,
                       const std::string& reference) {
   auto all = ordered_json::array();
@@ -148,7 +148,7 @@ std::string verdict(const coco::Comparison& comparison, const std::string& run,
 }
 
 ordered_json runs_view(std::span<const RunFiles> runs, const ReportOptions& options) {
-  // Reading, too, keeps to the threads
+  // Reading files uses the same threads.
   return coco::in_arena(options.threads, [&] { return view_of(runs, options); });
 }
 

@@ -1,4 +1,4 @@
-// `trainer report`: one or several runs for the viewer, to draw conclusions from.
+// `trainer report`: compares runs in the viewer.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,20 @@
 namespace millrace::report {
 
 struct ReportOptions {
-  std::size_t draws = 1000;  // of the bootstrap; 0: no intervals and no verdict on differences
-  int threads = 0;           // 0: all cores
-  PictureLimits pictures;    // of all runs together; their bytes leave room for the other figures
-  /// Where a run's annotations and images are.
+  std::size_t draws = 1000;  // bootstrap samples; 0 = no intervals and no verdict on differences
+  int threads = 0;           // 0 = all cores
+  PictureLimits pictures;    // for all runs together; may be lowered to fit the size of the page
+  /// Returns a run's annotations and image folder.
   std::function<Truth(const RunFiles&)> truth = find_truth;
 };
 
-/// The view of kind "runs" (tools/report/README.md). Each run is compared with the first: what
-/// differs in scores, and whether that is more than the choice of images explains. What is missing
-/// or cannot be read is a sentence in it. Equal input gives equal JSON. REQUIRES: a run.
+/// Returns the view of kind "runs" (tools/report/README.md). Each run's scores are compared with
+/// those of the first run, and tested for whether the choice of images explains the difference.
+/// Missing or unreadable parts are described by sentences in it. Equal input gives equal JSON.
+/// Requires at least one run.
 nlohmann::ordered_json runs_view(std::span<const RunFiles> runs, const ReportOptions& options = {});
 
-/// What may be concluded from two results over the same images, in plain words. Text.
+/// Returns the conclusion of comparing two results on the same images, as plain text.
 std::string verdict(const coco::Comparison& comparison, const std::string& run,
                     const std::string& reference);
 

@@ -23,7 +23,7 @@ std::string joined_text(const ordered_json& array) {
   return joined(words, " ");
 }
 
-/// "4 x cuda (NVIDIA H100)"
+/// Returns a text such as "4 x cuda (NVIDIA H100)".
 std::string devices_text(const ordered_json& ranks) {
   std::map<std::string, int> kinds;
   if (ranks.is_array())
@@ -37,7 +37,8 @@ std::string devices_text(const ordered_json& ranks) {
   return joined(words);
 }
 
-/// "2:03 on 4 x cuda (NVIDIA H100), 0.14 device-hours, price 0.45"; "" if not recorded.
+/// Returns a text such as "2:03 on 4 x cuda (NVIDIA H100), 0.14 device-hours, price 0.45"; empty if
+/// not recorded.
 std::string cost_text(const RunFiles& run) {
   const double hours = device_hours(run);
   if (!(hours > 0)) return "";

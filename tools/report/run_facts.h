@@ -1,4 +1,4 @@
-// What runs were configured with and ran on, as the viewer's JSON. Pure; any thread.
+// A run's configuration and environment as the viewer's JSON. Pure and thread-safe.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,15 +7,15 @@
 
 namespace millrace::report {
 
-/// Every value of a run's configuration, by key: [key, value as TOML, from]. `from` is a file and
-/// line, "--set" or "default"; empty if not recorded.
+/// Returns all values of a run's configuration, sorted by key: [key, value as TOML, from]. `from`
+/// is a file and line, "--set" or "default"; empty if not recorded.
 nlohmann::ordered_json config_json(const RunFiles& run);
 
-/// Programs, machines, the command of the last start, and how long and on how many devices the run
-/// trained: [name, value].
+/// Returns programs, machines, the command of the last start, and the duration and devices of the
+/// training: [name, value].
 nlohmann::ordered_json facts_json(const RunFiles& run);
 
-/// Time of training times devices, in hours; 0 if not recorded.
+/// Returns the training time multiplied by the number of devices, in hours; 0 if not recorded.
 double device_hours(const RunFiles& run);
 
 }  // namespace millrace::report

@@ -22,20 +22,20 @@ using nlohmann::ordered_json;
 
 const ordered_json kNull;
 
-/// Seconds since 1970 of 2026-01-31T23:59:59Z; 0 for other text.
+/// Returns the seconds since 1970 of a time such as 2026-01-31T23:59:59Z; 0 for other text.
 double seconds_of(const std::string& text) {
   std::tm time{};
   if (!strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) return 0;
   return static_cast<double>(timegm(&time));
 }
 
-/// Absolute, without a slash at its end.
+/// Returns the absolute path without a slash at its end.
 fs::path whole_path(const fs::path& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   return whole.has_filename() ? whole : whole.parent_path();
 }
 
-/// The number of "step-000492.json"; nullopt for another name.
+/// Returns the step of a name such as "step-000492.json"; nullopt for other names.
 std::optional<std::int64_t> step_of(const fs::path& file) {
   const std::string name = file.stem().string();
   if (file.extension() != ".json" || !name.starts_with("step-")) return std::nullopt;
@@ -96,7 +96,7 @@ void read_class_scores(RunFiles& run) {
   }
 }
 
-/// The last lines of the log.
+/// Returns the last lines of the log.
 std::string end_of_log(const fs::path& file) {
   constexpr std::size_t kMost = 2000, kLines = 8;
   std::string text = read_file(file);
@@ -238,7 +238,7 @@ double peak_memory_mib(const RunFiles& run) {
   };
   const auto& used = member(member(run.record, "used"), "peak_memory_mib");
   for (const auto& of_rank : used) add(of_rank);
-  if (used.is_null())  // an earlier version
+  if (used.is_null())  // written by an earlier version
     add(member(member(run.last_start(), "ended"), "peak_memory_mib"));
   return most;
 }
@@ -253,7 +253,8 @@ double trained_seconds(const RunFiles& run, double time) {
     if (began <= 0) continue;
     if (time < began - 1) break;  // times of starts are whole seconds
     seconds = before + std::max(0., time - began);
-    // What this start trained: to its recorded end, else to its last line before the next start
+    // Training time of this start: until its recorded end, otherwise until its last metrics line
+    // before the next start.
     const double next = i + 1 < starts.size() ? seconds_of(text_of(starts[i + 1], "time")) : 0;
     double ended = seconds_of(text_of(member(starts[i], "ended"), "time"));
     if (ended <= 0 && next > 0) {

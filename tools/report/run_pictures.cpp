@@ -18,13 +18,14 @@ namespace millrace::report {
 namespace {
 
 constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-constexpr double kLeastScore = .05;  // of detections that are drawn; less where F1 is best at less
-constexpr std::size_t kMostFound = 30;  // of an image, the best scores
+constexpr double kLeastScore = .05;     // minimum score of drawn detections, unless F1 is best at a
+                                        // lower one
+constexpr std::size_t kMostFound = 30;  // per image, those with the best scores
 constexpr std::size_t kMostObjects = 60;
-constexpr int kMostSide = 640;                                          // pixels of a picture
-constexpr std::size_t kMostPictureBytes = 60'000, kLeastBytes = 4'000;  // of a picture
+constexpr int kMostSide = 640;                                          // in pixels
+constexpr std::size_t kMostPictureBytes = 60'000, kLeastBytes = 4'000;  // per picture
 
-/// The positions of each image's detections, by falling score.
+/// Returns the indices of each image's detections, in descending order of score.
 std::vector<std::vector<std::size_t>> detections_by_image(const RunScores& scores) {
   const auto& images = scores.truth.annotations->images;
   std::vector<std::vector<std::size_t>> all(images.size());
@@ -74,7 +75,7 @@ Shape annotated_shape(const RunScores& scores, std::size_t a, double tolerance) 
   return shape;
 }
 
-/// What of an image is not drawn; "" if all is.
+/// Describes the detections and objects that are not drawn; empty if all are.
 std::string cut_text(std::size_t found, std::size_t objects) {
   std::vector<std::string> words;
   if (found > kMostFound)
@@ -84,7 +85,7 @@ std::string cut_text(std::size_t found, std::size_t objects) {
   return words.empty() ? "" : "drawn: " + joined(words);
 }
 
-/// All but the pixels.
+/// Returns the picture without its pixels.
 Picture picture_of(const RunScores& scores, std::size_t i, const ImageTally& tally,
                    const std::vector<std::size_t>& found, double score) {
   const auto& truth = *scores.truth.annotations;
@@ -131,7 +132,7 @@ std::vector<ImageTally> tallies(const RunScores& scores, double score) {
       const double found_at = verdicts.found_at[a];
       if (found_at == -1) continue;
       ++all[i].objects;
-      all[i].hits += found_at >= score;  // NaN: not found
+      all[i].hits += found_at >= score;  // NaN = not found
     }
   const auto found = detections_by_image(scores);
   for (std::size_t i = 0; i < found.size(); ++i)
@@ -172,7 +173,8 @@ std::vector<std::size_t> chosen_images(const RunScores& scores, double score, st
 RunPictures run_pictures(const RunScores& scores, const PictureLimits& limits) {
   const auto& truth = *scores.truth.annotations;
   Gallery gallery;
-  // As the viewer's slider has it, so that the figures below a picture are of what it shows
+  // Rounded like the viewer's slider, so that the metrics below a picture match the shown
+  // detections.
   gallery.score = std::round(scores.boxes.operating.best.score * 100) / 100;
   for (const auto& category : truth.categories)
     gallery.categories.emplace_back(truth.text(category.name));

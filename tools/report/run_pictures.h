@@ -1,4 +1,4 @@
-// The best and the worst images of an evaluation: what was found beside what is there.
+// Selects the best and worst images of an evaluation, with detections and annotations.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace millrace::report {
 
-/// Maximum images and bytes of JSON; pictures are as large as these allow.
+/// Limits on the number of images and on the bytes of JSON; pictures are as large as these allow.
 struct PictureLimits {
   std::size_t images = 200;
   std::size_t bytes = 4'400'000;
@@ -18,27 +18,28 @@ struct PictureLimits {
 
 struct RunPictures {
   Gallery gallery;
-  std::string problem;  // which images cannot be shown, and why: a sentence; empty: all can
+  std::string problem;  // which images cannot be shown, and why, as a sentence; empty = none
 };
 
-/// Images are ordered worst first. By all threads of the caller's arena; the same for any number.
+/// Returns images ordered worst first. Uses all threads of the caller's arena; the result does not
+/// depend on their number.
 RunPictures run_pictures(const RunScores& scores, const PictureLimits& limits);
 
-/// Positions in Dataset::images of those to show, worst first: all of few; of many the lowest F1,
-/// the most errors, and the best that have objects.
+/// Returns up to `most` indices in Dataset::images, worst first. If there are more images, it
+/// selects those with the lowest F1, those with the most errors, and the best ones with objects.
 std::vector<std::size_t> chosen_images(const RunScores& scores, double score, std::size_t most);
 
-/// What is right and wrong in an image among detections with at least a score.
+/// Counts of correct and wrong detections in an image, above a score threshold.
 struct ImageTally {
   int objects = 0, hits = 0, wrong = 0;
   int missed() const { return objects - hits; }
-  /// Of precision and recall; 1 if there are no objects and no detections.
+  /// Returns the F1 score; 1 if there are no objects and no detections.
   double f1() const {
     return objects + hits + wrong == 0 ? 1 : 2. * hits / (objects + hits + wrong);
   }
 };
 
-/// (images) of each. An object counts as found by its detection's score.
+/// Returns the tally of each image. An object is a hit if its detection has at least `score`.
 std::vector<ImageTally> tallies(const RunScores& scores, double score);
 
 }  // namespace millrace::report

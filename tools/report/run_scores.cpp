@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A value of the configuration, or `other` if it has none of this type.
+/// Returns a value of the configuration; `other` if it does not have one of this type.
 template <class Value>
 Value value_of(const Config& config, std::string_view path, Value other) {
   const Config* at = config.is_table() ? config.find_path(path) : nullptr;
@@ -32,7 +32,7 @@ std::vector<std::string> class_names(const Config& config) {
   return names;
 }
 
-/// The limits of [callbacks.evaluate].
+/// Returns the limits of [callbacks.evaluate].
 coco::EvaluateOptions evaluate_options(const RunFiles& run) {
   coco::EvaluateOptions options;
   const auto most = value_of(run.config, "callbacks.evaluate.max_detections", std::int64_t{0});
@@ -71,7 +71,7 @@ Truth find_truth(const RunFiles& run) {
   options.val = name;
   options.classes = class_names(run.config);
   const fs::path started_in = text_of(run.last_start(), "directory");
-  options.root = (started_in / root).string();  // `root` alone if that is absolute
+  options.root = (started_in / root).string();  // only `root` if it is absolute
   if (!fs::exists(options.root)) options.root = root.string();
   auto split = open_split(options, name);
   return {evaluated_part(split.annotations, split.category_ids, evaluated_images(run)),
@@ -87,7 +87,7 @@ RunScores score(const RunFiles& run, Truth truth, std::size_t draws, int threads
   const auto& annotations = *scores.truth.annotations;
   auto options = evaluate_options(run);
   options.threads = threads;
-  // As the evaluation of a training, which takes areas from boxes
+  // Takes areas from boxes, like the evaluation of a training.
   const auto analyzed = [&](coco::IouType iou) {
     options.iou = iou;
     return coco::analyze(annotations, scores.found, options, draws,

@@ -1,4 +1,4 @@
-// A run's latest detections, scored again and analyzed.
+// A run's latest detections, evaluated again and analyzed.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,22 @@
 
 namespace millrace::report {
 
-/// What an evaluation of a run was measured on.
+/// The ground truth of a run's evaluation.
 struct Truth {
-  std::shared_ptr<const coco::Dataset> annotations;  // of the evaluated classes and images alone
-  std::filesystem::path images;                      // folder
+  std::shared_ptr<const coco::Dataset> annotations;  // only the evaluated classes and images
+  std::filesystem::path images;                      // folder of the images
 };
 
-/// The validation split of a run's configuration, looked for from the folder that it was started
-/// in. Throws Error saying what is missing.
+/// Returns the validation split of a run's configuration; relative paths start at the folder in
+/// which the run was started. Throws Error with what is missing.
 Truth find_truth(const RunFiles& run);
 
-/// The part of a data set with these categories and the first `most_images` images; 0 = all.
+/// Returns the part of a data set with these categories and the first `most_images` images; 0 =
+/// all.
 std::shared_ptr<const coco::Dataset> evaluated_part(std::shared_ptr<const coco::Dataset> all,
                                                     const std::vector<std::int64_t>& category_ids,
                                                     std::int64_t most_images);
-/// callbacks.evaluate.images; 0 if not given.
+/// Returns callbacks.evaluate.images; 0 if not set.
 std::int64_t evaluated_images(const RunFiles& run);
 
 struct RunScores {
@@ -35,15 +36,15 @@ struct RunScores {
   ResultsFile results;
   coco::Detections found;
   coco::Analysis boxes;
-  std::optional<coco::Analysis> masks;  // if the detections have any
+  std::optional<coco::Analysis> masks;  // nullopt unless all detections have masks
 };
 
-/// Scores the newest detections of a run; with `draws` also intervals, and with `reference`, of the
-/// same images and categories, what differs from it. `threads`: 0, all.
+/// Evaluates the newest detections of a run. With `draws`, bootstraps intervals; with `reference`,
+/// which must have the same images and categories, also compares with it. `threads` 0 = all.
 RunScores score(const RunFiles& run, Truth truth, std::size_t draws, int threads,
                 const RunScores* reference = nullptr);
 
-/// Whether two runs were evaluated on the same objects.
+/// Returns true if two runs were evaluated on the same objects.
 bool same_truth(const coco::Dataset& a, const coco::Dataset& b);
 
 }  // namespace millrace::report

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kDigits = 5;  // of values in curves
+constexpr int kDigits = 5;  // digits of values in curves
 
 std::string_view name_of(Standing standing) {
   switch (standing) {
@@ -36,8 +36,8 @@ std::string_view name_of(Standing standing) {
   return "unknown";
 }
 
-/// Positions of the least and the largest value of each part of a long series, and of one that is
-/// not finite; all positions of a short one.
+/// Returns the indices of the minimum, the maximum and one value that is not finite, for each part
+/// of a long series; all indices of a short one.
 std::vector<std::size_t> thinned(const std::vector<MetricValue>& values, std::size_t most) {
   std::vector<std::size_t> all;
   const std::size_t parts =
@@ -52,7 +52,7 @@ std::vector<std::size_t> thinned(const std::vector<MetricValue>& values, std::si
         broken = i;
         continue;
       }
-      if (!(values[low].value <= values[i].value)) low = i;  // also if that one is not finite
+      if (!(values[low].value <= values[i].value)) low = i;  // also if values[low] is not finite
       if (!(values[high].value >= values[i].value)) high = i;
     }
     std::vector<std::size_t> kept{low, high};
@@ -64,7 +64,7 @@ std::vector<std::size_t> thinned(const std::vector<MetricValue>& values, std::si
   return all;
 }
 
-/// Pairs of step and value; null if it is not finite.
+/// Returns pairs of step and value; null if the value is not finite.
 ordered_json metrics_json(const MetricsLog& metrics, std::size_t most_points) {
   auto json = ordered_json::object();
   for (const auto& [name, values] : metrics.by_name) {
@@ -75,7 +75,7 @@ ordered_json metrics_json(const MetricsLog& metrics, std::size_t most_points) {
   return json;
 }
 
-/// What a run had cost when the scores of a step became known; null: no rate was given.
+/// Returns the price of the run when the scores of a step became known; null if no rate was set.
 ordered_json price_at(const RunFiles& run, std::int64_t step) {
   for (const auto& evaluation : member(run.record, "evaluations"))
     if (const auto& price = member(evaluation, "price");
@@ -86,7 +86,7 @@ ordered_json price_at(const RunFiles& run, std::int64_t step) {
 
 bool is_ap(std::string_view name) { return name.ends_with("bbox/AP") || name.ends_with("segm/AP"); }
 
-/// AP at each evaluation, and what it took until then.
+/// Returns the AP of each evaluation, with the time and price until then.
 ordered_json evaluations_json(const RunFiles& run) {
   std::map<std::int64_t, std::pair<MetricValue, ordered_json>> by_step;
   for (const auto& [name, values] : run.metrics.by_name)
@@ -117,9 +117,9 @@ ordered_json class_scores_json(const RunFiles& run) {
   return json;
 }
 
-/// Names and seconds of the parts of a training's steps, by windows of the metrics.
+/// Returns names and seconds of the parts of the training steps, summed over the logging windows.
 ordered_json time_parts(const RunFiles& run) {
-  std::map<std::int64_t, double> steps;  // of the window that ends with a step
+  std::map<std::int64_t, double> steps;  // number of steps in the window that ends at a step
   std::int64_t before = 0;
   for (const MetricValue& one : run.metrics.of("time/step_s")) {
     steps[one.step] += static_cast<double>(one.step - before);

@@ -1,4 +1,4 @@
-// A run's folder as the viewer's JSON (tools/report/README.md). Pure; any thread.
+// A run's folder as the viewer's JSON (tools/report/README.md). Pure and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace millrace::report {
 
-/// The state of a run, its metrics over steps, configuration and machines: all but its scores. A
-/// longer metric has about `most_points` of its values, the extremes of each part among them.
+/// Returns the state of a run, its metrics by step, configuration and machines, without scores.
+/// Longer metrics are reduced to about `most_points` values, including the extremes of each part.
 nlohmann::ordered_json run_view(const RunFiles& run, std::size_t most_points);
 
 }  // namespace millrace::report

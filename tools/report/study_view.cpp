@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 
 constexpr auto kStudyFile = "study.json";
 
-/// "VARIANT-seed-1/NAME-1" of a run's folder, as it is named from the study's.
+/// Returns the name "VARIANT-seed-1/NAME-1" of a run folder, relative to the study's folder.
 std::string name_in_study(const fs::path& run) {
   return (run.parent_path().filename() / run.filename()).string();
 }

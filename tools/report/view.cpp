@@ -6,7 +6,8 @@
 namespace millrace::report {
 namespace {
 
-/// JSON that cannot end the element around it: '<' is in strings alone.
+/// Returns JSON that cannot close its HTML element; '<' occurs only in strings, where it is
+/// escaped.
 std::string inlined(const nlohmann::ordered_json& json) {
   std::string text;
   for (const char c : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {

@@ -1,4 +1,4 @@
-// A page: the viewer of tools/report with its JSON in it, one file that loads no other.
+// Builds pages: the viewer of tools/report with its JSON inlined, as one self-contained file.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,13 @@
 
 namespace millrace::report {
 
-/// The page of a kind (tools/report/README.md lists them, and what each has in `view`). `made_by`
-/// is the command, for the foot of the page. What is not UTF-8 is replaced. Equal input gives equal
-/// bytes. Pure; any thread.
+/// Returns the page of a kind (tools/report/README.md lists the kinds and the contents of `view`).
+/// `made_by` is the command, for the footer. Invalid UTF-8 is replaced. Equal input gives equal
+/// bytes. Pure and thread-safe.
 std::string view_page(std::string_view kind, std::string_view made_by,
                       const nlohmann::ordered_json& view);
 
-/// Writes that page whole or not at all. Throws Error.
+/// Writes the page atomically. Throws Error.
 void write_view(const std::filesystem::path& file, std::string_view kind, std::string_view made_by,
                 const nlohmann::ordered_json& view);
 

@@ -1,4 +1,4 @@
-// Shows the JSON of its page, by its kind (README.md).
+// Renders the JSON of the page according to its kind (README.md).
 
 import {analysisPage} from "./viewer/analysis.js";
 import {h} from "./viewer/dom.js";
@@ -7,7 +7,7 @@ import {predictionsPage} from "./viewer/predictions.js";
 import {runsPage} from "./viewer/runs.js";
 import {studyPage} from "./viewer/study.js";
 
-const LISTED_FROM = 3;  // sections: fewer need no list
+const LISTED_FROM = 3;  // minimum number of sections for a list
 const KINDS = {
   analysis: analysisPage,
   inspection: inspectionPage,

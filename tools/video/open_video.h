@@ -1,4 +1,4 @@
-// Video files, by a shared object that is opened on first use.
+// Reads and writes video files with a shared object that is opened on first use.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +7,11 @@
 
 namespace millrace {
 
-/// Whether a file is a video by its extension.
+/// Returns true if the file has a video's extension.
 bool is_video(const std::filesystem::path& file);
 
-/// The reader and writer in lib/millrace/video_files.so beside the program's folder. The first call
-/// opens it, with FFmpeg's libraries. Throws Error if that cannot be done.
+/// Returns the reader and writer of lib/millrace/video_files.so beside the program's folder. The
+/// first call opens it and FFmpeg's libraries. Throws Error if it cannot be opened.
 const VideoFiles& video_files();
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ std::string bare_name(std::string_view name) {
   return bare;
 }
 
-/// The first of these names that the header has.
+/// Returns the first of these names that the header has.
 template <std::size_t N>
 Column find_column(const std::vector<std::string>& header, const char* const (&names)[N]) {
   for (const std::string_view name : names) {
@@ -31,7 +31,7 @@ Column find_column(const std::vector<std::string>& header, const char* const (&n
   return {};
 }
 
-/// path,x1,y1,x2,y2,class, the last five empty for an image without objects.
+/// Matches the row path,x1,y1,x2,y2,class; the last five are empty for an image without objects.
 bool is_retinanet_row(const std::vector<std::string>& row) {
   if (row.size() != 6 || !is_image_name(row[0])) return false;
   const bool is_empty = std::ranges::all_of(row.begin() + 1, row.end(),
@@ -65,7 +65,7 @@ std::optional<CsvColumns> header_columns(const std::vector<std::string>& first_r
     found.width = w ? w : width;
     found.height = h ? h : height;
   }
-  // width and height are the image's if the box has other columns.
+  // Columns width and height are the image's size if the box has other columns.
   if ((has_corners || w) && !found.image_width) found.image_width = width;
   if ((has_corners || h) && !found.image_height) found.image_height = height;
   if (has_corners || (found.x1 && found.y1 && found.width && found.height)) return found;
@@ -99,7 +99,7 @@ std::string read_csv_box(const CsvRow& row, const CsvColumns& columns, CsvBox& b
   std::array<std::string_view, 4> texts = {field(columns.x1), field(columns.y1),
                                            field(columns.width ? columns.width : columns.x2),
                                            field(columns.height ? columns.height : columns.y2)};
-  std::string spaced;  // the fields of one column
+  std::string spaced;  // the single column's text without brackets and separators
   if (columns.box) {
     for (const char one : field(columns.box))
       spaced += one == '[' || one == ']' || one == '(' || one == ')' || one == ',' || one == ';'

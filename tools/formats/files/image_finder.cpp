@@ -5,7 +5,8 @@
 namespace millrace::formats {
 namespace {
 
-/// How much two paths have in common: folders at their beginning, then names of splits.
+/// Returns the number of common folder names of two paths, then the number of equal parts at their
+/// beginning.
 std::pair<std::size_t, std::size_t> likeness(const Place& one, const Place& other) {
   const auto a = parts_of(one), b = parts_of(other);
   const auto same = std::ranges::mismatch(a, b).in1 - a.begin();
@@ -47,7 +48,7 @@ std::optional<Place> ImageFinder::by_name(std::string_view name, const Place& la
   std::ranges::replace(path, '\\', '/');
   const auto found = by_name_.find(name_of(path));
   if (found == by_name_.end()) return {};
-  // As much of the path as the label has.
+  // Finds the paths with the most parts at the end in common with the label's path.
   std::vector<Place> best;
   std::size_t most = 0;
   const auto wanted = parts_of(path);

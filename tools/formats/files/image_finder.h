@@ -1,4 +1,4 @@
-// The image that a label belongs to, found by its name.
+// Finds the image of a label by name.
 #pragma once
 
 #include <map>
@@ -12,17 +12,20 @@
 
 namespace millrace::formats {
 
-/// Const once made.
+/// Immutable after construction.
 class ImageFinder {
  public:
-  /// Images in folders of these names (in lower case), or below them, are masks and do not count.
+  /// Indexes the images of a folder, except those below folders with one of these lower-case names,
+  /// which contain masks.
   ImageFinder(const Listing& folder, const std::set<std::string>& mask_folders = {});
 
-  /// The image with a stem: beside the label, else the one whose path begins most like the label's.
+  /// Returns the image with a stem: one in the label's folder, otherwise the one with the most
+  /// folder names in common with the label's path.
   std::optional<Place> by_stem(const std::string& stem, const Place& label) const;
-  /// The image with a file name or path of a label, whose folders may be another machine's.
+  /// Returns the image with the file name or path in a label, whose folders may be those of another
+  /// machine.
   std::optional<Place> by_name(std::string_view name, const Place& label) const;
-  /// The other images in the folders of `some`.
+  /// Returns the images in the folders of `some` that are not among these.
   std::vector<Place> others_beside(const std::set<Place>& some) const;
 
  private:

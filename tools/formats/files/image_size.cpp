@@ -16,7 +16,7 @@ std::uint32_t byte_at(std::string_view bytes, std::size_t at) {
   return static_cast<unsigned char>(bytes[at]);
 }
 
-/// The frame header of a JPEG: FF, C0 .. CF but for tables, length, precision, height, width.
+/// Reads the frame header of a JPEG: FF, C0 .. CF except tables, length, precision, height, width.
 std::optional<ImageSize> jpeg_size(std::string_view bytes) {
   for (std::size_t at = 2; at + 9 < bytes.size();) {
     if (byte_at(bytes, at) != 0xFF) return {};
@@ -37,7 +37,7 @@ std::optional<ImageSize> jpeg_size(std::string_view bytes) {
   return {};
 }
 
-/// The head of a WebP: RIFF, length, WEBP, then a chunk of one of three kinds.
+/// Reads the header of a WebP: RIFF, length, WEBP, then a chunk of one of three kinds.
 std::optional<ImageSize> webp_size(std::string_view bytes) {
   if (bytes.size() < 30) return {};
   const auto number = [&](std::size_t at, std::size_t count) {
@@ -91,7 +91,7 @@ ImageSizes sizes_of_image(const std::filesystem::path& path) {
   std::string bytes(std::min(file.size(), kHead), '\0');
   file.read(0, bytes);
   if (const auto sizes = read_sizes(bytes)) return *sizes;
-  if (file.size() > kHead && file.size() < kMost) {  // a long head, or a directory at the end
+  if (file.size() > kHead && file.size() < kMost) {  // long header, or directory at the end
     bytes.resize(file.size());
     file.read(0, bytes);
     if (const auto sizes = read_sizes(bytes)) return *sizes;

@@ -9,22 +9,23 @@
 namespace millrace::formats {
 
 struct ImageSize {
-  std::int32_t width = 0, height = 0;  // pixels
+  std::int32_t width = 0, height = 0;  // in pixels
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
-/// The size that a label gives; nullopt unless both sides are given and can be those of an image.
+/// Returns the size in a label; nullopt unless both sides are present and valid.
 std::optional<ImageSize> given_size(std::optional<double> width, std::optional<double> height);
 
-/// The size of the stored pixels, and of the picture turned by EXIF.
+/// The size of the stored pixels, and of the image after EXIF rotation.
 struct ImageSizes {
   ImageSize stored, upright;
 };
 
-/// Throws Error naming the file: it cannot be read, or is not a JPEG, PNG, WebP or TIFF.
+/// Returns the sizes of an image file. Throws Error with the file's name if it cannot be read or is
+/// not a JPEG, PNG, WebP or TIFF.
 ImageSizes sizes_of_image(const std::filesystem::path& file);
 
-/// The same from the first bytes of a file; nullopt if they do not suffice. Any thread.
+/// Returns the sizes from the first bytes of a file; nullopt if they are not enough. Thread-safe.
 std::optional<ImageSizes> read_sizes(std::string_view bytes);
 
 }  // namespace millrace::formats

@@ -19,10 +19,10 @@ namespace {
 using coco::JsonReader;
 using coco::Wrong;
 
-/// One entry of `shapes`.
+/// An entry of `shapes`.
 struct LabelMeShape {
   std::string label, type = "polygon", mask;
-  std::vector<double> points;  // x y of each
+  std::vector<double> points;  // x, y of each point
   std::optional<std::int64_t> group;
 };
 
@@ -60,7 +60,7 @@ void expect_points(const LabelMeShape& shape, std::size_t count, const char* at)
         at, fmt::format("a {} has {} points, not {}", shape.type, count, shape.points.size() / 2)};
 }
 
-/// A circle as a polygon that is nowhere a quarter of a pixel off.
+/// Returns a polygon whose distance from the circle is up to a quarter of a pixel.
 coco::Polygon polygon_of_circle(const std::vector<double>& points) {
   constexpr double kOff = 0.25;
   constexpr int kFewest = 12, kMost = 4096;
@@ -88,7 +88,7 @@ coco::Rle mask_of_png(const std::string& encoded, const char* at) {
   }
 }
 
-/// Adds a shape to its object. False for one without an area.
+/// Adds a shape to its object. Returns false for a shape without an area.
 bool add_shape(const LabelMeShape& shape, const char* at, LabelMeObject& object) {
   const auto& points = shape.points;
   const bool is_polygon = shape.type == "polygon" || shape.type == "oriented_rectangle";
@@ -120,7 +120,7 @@ bool add_shape(const LabelMeShape& shape, const char* at, LabelMeObject& object)
   return true;
 }
 
-/// Puts a part of a group into its object: all parts become polygons, or masks stay apart.
+/// Merges a shape of a group into its object as polygons. Returns false if one of them is a mask.
 bool joins(LabelMeObject& object, LabelMeObject& part) {
   if (object.mask || part.mask) return false;
   for (auto* one : {&object, &part})
@@ -135,7 +135,7 @@ bool joins(LabelMeObject& object, LabelMeObject& part) {
 }  // namespace
 
 LabelMeFile parse_labelme(std::string text, const std::string& source) {
-  std::vector<std::size_t> ends;  // of lines
+  std::vector<std::size_t> ends;  // offsets of line ends
   for (std::size_t i = 0; i < text.size(); ++i)
     if (text[i] == '\n') ends.push_back(i);
   const auto line_of = [&](std::size_t byte) {

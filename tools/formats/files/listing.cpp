@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder's identity, so that links in a circle end.
+/// Returns a folder's device and inode, which detect cycles of links.
 std::pair<std::uint64_t, std::uint64_t> identity(const fs::path& folder) {
   struct stat facts = {};
   if (::stat(folder.c_str(), &facts) != 0) return {};
@@ -54,7 +54,7 @@ std::string stem_of(std::string_view place) {
 }
 
 std::optional<std::string> split_name(std::string_view name) {
-  constexpr std::size_t kYear = 4;  // digits
+  constexpr std::size_t kYear = 4;  // number of digits
   const auto letters = name.find_last_not_of("0123456789") + 1;
   const bool has_year = name.size() - letters == kYear;
   const auto lower = lower_case(has_year ? name.substr(0, letters) : name);

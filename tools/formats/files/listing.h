@@ -1,4 +1,4 @@
-// The files below a folder, by name. Const, so any thread may read.
+// The files below a folder, by name. Immutable, so any thread may read it.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,20 @@
 
 namespace millrace::formats {
 
-/// A path relative to the root of a Listing, parts divided by /; "" is the root.
+/// A path relative to the root of a Listing, with parts separated by "/"; "" = the root.
 using Place = std::string;
 
-/// "a/b"; if one is empty, the other.
+/// Returns "a/b" for "a" and "b"; if one of them is empty, the other.
 Place joined_place(const Place& folder, std::string_view name);
-/// "a/b" of "a/b/c.txt"
+/// Returns "a/b" for "a/b/c.txt".
 Place folder_of(const Place& place);
-/// "c.txt" of "a/b/c.txt"
+/// Returns "c.txt" for "a/b/c.txt".
 std::string name_of(std::string_view place);
 
 class Listing {
  public:
-  /// Lists files and folders, follows links, leaves out hidden ones. Throws ConfigError if `root`
-  /// is no folder, Error if something below it cannot be listed.
+  /// Lists files and folders, follows links, and skips hidden ones. Throws ConfigError if `root` is
+  /// not a folder, and Error if a folder below it cannot be listed.
   explicit Listing(std::filesystem::path root);
 
   const std::filesystem::path& root() const { return root_; }
@@ -32,53 +32,55 @@ class Listing {
     return place.empty() ? root_ : root_ / place;
   }
 
-  /// All folders, the root first, sorted.
+  /// Returns all folders, sorted, the root first.
   std::vector<Place> folders() const;
   bool has_folder(const Place& folder) const { return folders_.contains(folder); }
   bool has_file(const Place& file) const;
-  /// The names of the files of a folder, not below it, sorted; none if it is not there.
+  /// Returns the sorted names of the files directly in a folder; empty if it does not exist.
   std::span<const std::string> files(const Place& folder) const;
-  /// Those with one of these extensions, ".txt", in any case.
+  /// Returns the files with one of these lower-case extensions, such as ".txt".
   std::vector<std::string> files(const Place& folder,
                                  std::span<const std::string_view> extensions) const;
   std::vector<std::string> files(const Place& folder, std::string_view extension) const {
     return files(folder, std::span(&extension, 1));
   }
-  /// Places of all files with an extension, folder by folder.
+  /// Returns all files with an extension, folder by folder.
   std::vector<Place> all_files(std::string_view extension) const;
-  /// Places of the image files below a folder.
+  /// Returns the image files below a folder.
   std::vector<Place> images_below(const Place& folder) const;
-  /// Names of the folders of a folder, sorted.
+  /// Returns the sorted names of a folder's subfolders.
   std::vector<std::string> folders(const Place& folder) const;
-  /// The folder of the root with this name, in any case.
+  /// Returns the folder in the root with this name, ignoring case.
   std::optional<Place> find_folder(std::string_view name) const;
 
-  /// "40 .jpg, 40 .xml, 2 .txt": files by extension, the most first.
+  /// Returns the number of files by extension, most frequent first, such as "40 .jpg, 40 .xml, 2
+  /// .txt".
   std::string counts() const;
 
  private:
   std::filesystem::path root_;
-  std::map<Place, std::vector<std::string>> folders_;  // and the files of each
+  std::map<Place, std::vector<std::string>> folders_;  // folders and the names of their files
 };
 
-/// ".jpg" of "A.JPG"; "" without one.
+/// Returns ".jpg" for "A.JPG"; "" if there is no extension.
 std::string extension_of(std::string_view name);
-/// "A" of "b/A.JPG".
+/// Returns "A" for "b/A.JPG".
 std::string stem_of(std::string_view place);
 std::string lower_case(std::string_view text);
 
-/// The name of the only split of a folder that is not divided.
+/// Name of the only split of a folder without splits.
 inline constexpr const char* kWhole = "all";
 
-/// What a split is called, whatever a folder or file calls it ("valid", "val2017"): train, val or
-/// test; nullopt for other names.
+/// Returns the split (train, val or test) that a folder or file name such as "valid" or "val2017"
+/// means; nullopt for other names.
 std::optional<std::string> split_name(std::string_view name);
-/// The same for the first word of a name that names a split: train of "train_labels".
+/// Returns the split of the first word that is a split's name, such as train for "train_labels";
+/// nullopt if there is none.
 std::optional<std::string> split_in_words(std::string_view name);
-/// The split that a part of a path names; kWhole for none.
+/// Returns the split that a folder of a path names; kWhole if none does.
 std::string split_of_path(const Place& place);
 
-/// The parts between the slashes.
+/// Returns the parts between slashes.
 std::vector<std::string> parts_of(const Place& place);
 
 }  // namespace millrace::formats

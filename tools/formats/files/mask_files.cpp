@@ -7,7 +7,7 @@
 namespace millrace::formats {
 namespace {
 
-/// Lower-case names of folders that hold masks.
+/// Returns the lower-case names of folders that contain masks.
 const std::set<std::string>& folders_of_masks() {
   static const std::set<std::string> names = {
       "masks",  "mask",     "pedmasks",           "instance_masks", "instances", "trimaps",
@@ -15,7 +15,7 @@ const std::set<std::string>& folders_of_masks() {
   return names;
 }
 
-/// The name of the nearest folder of masks that a file lies in; "" for none.
+/// Returns the name of the nearest mask folder above a file; empty if there is none.
 std::string mask_folder_of(const Place& place) {
   for (auto folder = folder_of(place); !folder.empty(); folder = folder_of(folder)) {
     const auto name = lower_case(name_of(folder));
@@ -24,7 +24,7 @@ std::string mask_folder_of(const Place& place) {
   return "";
 }
 
-/// The image of a mask that is named like it.
+/// Returns the image of a mask with a similar name.
 std::optional<Place> image_by_name(const ImageFinder& images, const Place& mask) {
   const auto stem = stem_of(mask);
   if (auto image = images.by_stem(stem, mask)) return image;
@@ -39,7 +39,7 @@ std::optional<Place> image_by_name(const ImageFinder& images, const Place& mask)
   return {};
 }
 
-/// The image of a mask of one object: masks/NAME/x.png or NAME/masks/x.png.
+/// Returns the image of a mask of one object, in masks/NAME/x.png or NAME/masks/x.png.
 std::optional<Place> image_by_folder(const ImageFinder& images, const Place& mask) {
   const auto folder = folder_of(mask), above = folder_of(folder);
   if (!folders_of_masks().contains(lower_case(name_of(folder))))
@@ -64,7 +64,7 @@ std::vector<Place> mask_places(const Listing& folder) {
 
 MaskFiles find_masks(const Listing& folder) {
   auto others = folders_of_masks();
-  others.insert("segmentationclass");  // classes without objects
+  others.insert("segmentationclass");  // masks of classes without objects
   const ImageFinder images(folder, others);
   const auto places = mask_places(folder);
   std::vector<std::optional<Place>> by_name, by_folder;
@@ -83,7 +83,7 @@ MaskFiles find_masks(const Listing& folder) {
       files.masks[*chosen[i]].push_back(places[i]);
     else
       files.without_image.push_back(places[i]);
-  if (are_objects)  // an empty folder: the image has no objects
+  if (are_objects)  // an empty folder means that the image has no objects
     for (const auto& place : folder.folders())
       if (!mask_folder_of(place).empty())
         if (const auto image = images.by_stem(name_of(place), place))

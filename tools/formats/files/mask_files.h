@@ -1,4 +1,4 @@
-// PNG masks in a folder, and the images that they belong to.
+// Finds PNG masks in a folder and their images.
 #pragma once
 
 #include <map>
@@ -9,26 +9,26 @@
 
 namespace millrace::formats {
 
-/// What the values of masks mean.
+/// The meaning of the values of masks.
 enum class MaskKind {
-  instances,   // each value an object
-  cityscapes,  // class * 1000 + number
-  voc,         // each palette position an object, 255 none
-  trimaps,     // Oxford-IIIT pets: 1 the object, 2 background, 3 unknown
-  objects,     // one file for each object, anything but 0 is inside
+  instances,   // one value per object
+  cityscapes,  // class * 1000 + number of the object
+  voc,         // one palette index per object, 255 for none
+  trimaps,     // Oxford-IIIT pets: 1 object, 2 background, 3 unknown
+  objects,     // one file per object; nonzero values are inside
 };
 
 struct MaskFiles {
   MaskKind kind = MaskKind::instances;
-  std::map<Place, std::vector<Place>> masks;  // of each image; in order
+  std::map<Place, std::vector<Place>> masks;  // masks of each image, in order
   std::vector<Place> without_image;
-  std::vector<Place> unmasked;  // images beside others that have masks
+  std::vector<Place> unmasked;  // images without a mask in folders of images with masks
 };
 
-/// The PNG files in folders that are named as masks are.
+/// Returns the PNG files in folders whose names denote masks.
 std::vector<Place> mask_places(const Listing& folder);
 
-/// Assigns masks to images by name: masks/NAME.png, masks/NAME_mask.png and their like, or
+/// Assigns masks to images by name: masks/NAME.png, masks/NAME_mask.png and similar, or
 /// masks/NAME/*.png, NAME/masks/*.png.
 MaskFiles find_masks(const Listing& folder);
 

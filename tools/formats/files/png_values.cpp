@@ -14,7 +14,7 @@
 namespace millrace::formats {
 namespace {
 
-/// libpng leaves its functions by longjmp to `place`, after `why` is set.
+/// Error handler of libpng, whose functions return through longjmp to `place` after setting `why`.
 struct PngFault {
   std::jmp_buf place;
   char why[128] = {};
@@ -26,7 +26,7 @@ struct PngFault {
   }
   static void ignore(png_structp, png_const_charp) {}
 
-  /// Calls `work`, which holds nothing that has a destructor when libpng leaves it.
+  /// Calls `work`, in which no object with a destructor may exist when libpng jumps out.
   template <class Work>
   void run(const Work& work) {
     if (setjmp(place) == 0)
@@ -71,7 +71,7 @@ PngValues parse_png_values(std::string_view bytes) {
   auto* info = reader.info;
   reader.fault.run([&] {
     png_read_info(png, info);
-    png_set_packing(png);  // values of 1, 2 and 4 bits as they are
+    png_set_packing(png);  // unpacks values of 1, 2 and 4 bits without scaling
     png_set_strip_alpha(png);
     if ((png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) != 0 &&
         png_get_color_type(png, info) != PNG_COLOR_TYPE_PALETTE)

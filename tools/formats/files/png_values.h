@@ -1,4 +1,4 @@
-// PNG files as masks: the numbers that they hold, not their colours.
+// Reads PNG files as masks: their stored values instead of colours.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace millrace::formats {
 
-/// A PNG's pixels, row by row: grey values as they are stored (1 to 16 bits), positions in the
-/// palette, or of a coloured one red << 16 | green << 8 | blue. Alpha is left out.
+/// The pixels of a PNG, row by row: stored grey values (1 to 16 bits), palette indices, or for a
+/// colour PNG red << 16 | green << 8 | blue. Alpha is discarded.
 struct PngValues {
   std::uint32_t width = 0, height = 0;
   bool coloured = false;
@@ -22,9 +22,10 @@ struct PngValues {
   }
 };
 
-/// Throws Error naming the file: it cannot be read, is no PNG, is broken or too large.
+/// Reads a PNG file. Throws Error with the file's name if it cannot be read, is not a PNG, is
+/// damaged or is too large.
 PngValues read_png_values(const std::filesystem::path& file);
-/// The same from bytes; the Error does not name a file.
+/// Parses the bytes of a PNG file. The Error does not contain a file name.
 PngValues parse_png_values(std::string_view bytes);
 
 }  // namespace millrace::formats

@@ -27,7 +27,7 @@ std::optional<Number> whole_word(std::string_view word) {
   return value;
 }
 
-/// Of , ; and tab the one that the first row has most of, outside of quotes.
+/// Returns the most frequent separator (comma, semicolon or tab) of the first row, outside quotes.
 char divider_of(std::string_view text) {
   constexpr std::string_view kDividers = ",;\t";
   std::size_t counts[kDividers.size()] = {};

@@ -9,7 +9,7 @@
 namespace millrace::formats {
 namespace {
 
-/// A run of inside pixels within one column.
+/// A run of foreground pixels within one column.
 struct ColumnRun {
   std::uint32_t column, begin, end;  // rows [begin, end)
 };
@@ -62,7 +62,7 @@ std::vector<coco::Rle> connected_parts(const coco::Rle& mask) {
   const auto runs = column_runs(mask);
   std::vector<std::size_t> parents(runs.size());
   std::iota(parents.begin(), parents.end(), std::size_t{0});
-  std::size_t left = 0;  // the first run of the column before that may touch
+  std::size_t left = 0;  // first run of the previous column that may touch
   for (std::size_t i = 0; i < runs.size(); ++i) {
     while (left < i &&
            (runs[left].column + 1 < runs[i].column ||

@@ -1,4 +1,4 @@
-// Masks of the values in a picture, and connected parts of a mask.
+// Masks of the values of an image, and connected components of a mask.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,12 @@
 
 namespace millrace::formats {
 
-/// The mask of each value but 0; nullopt if there are more than `most` of them.
+/// Returns the mask of each value except 0; nullopt if there are more than `most` values.
 std::optional<std::map<std::uint32_t, coco::Rle>> masks_of_values(const PngValues& picture,
                                                                   std::size_t most);
 
-/// The parts of a mask whose pixels touch, also at corners, by their first pixel down the columns.
+/// Returns the 8-connected components of a mask, ordered by their first pixel in column-major
+/// order.
 std::vector<coco::Rle> connected_parts(const coco::Rle& mask);
 
 }  // namespace millrace::formats

@@ -15,7 +15,8 @@ std::string text_in(const pugi::xml_node& node, const char* name) {
   return std::string(trimmed(node.child_value(name)));
 }
 
-/// The polygon as <pt><x/><y/></pt>, or as <x1/><y1/><x2/><y2/>; empty unless it is whole.
+/// Reads a polygon with corners <pt><x/><y/></pt> or <x1/><y1/><x2/><y2/>. Returns an empty one if
+/// it is incomplete.
 coco::Polygon polygon_in(const pugi::xml_node& node) {
   coco::Polygon polygon;
   const auto add = [&](const std::string& x, const std::string& y) {
@@ -39,7 +40,7 @@ coco::Polygon polygon_in(const pugi::xml_node& node) {
   return polygon;
 }
 
-/// Reads an object. Returns why it cannot be read; empty if it can.
+/// Reads an object. Returns why it is invalid; empty if it is valid.
 std::string read_object(const pugi::xml_node& node, VocObject& object) {
   object.name = text_in(node, "name");
   if (object.name.empty()) return "an <object> without a <name>";

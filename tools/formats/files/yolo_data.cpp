@@ -25,7 +25,7 @@ std::string at(const fs::path& file, const YAML::Mark& mark) {
   return mark.is_null() ? file.string() : fmt::format("{}:{}", file.string(), mark.line + 1);
 }
 
-/// A YAML file's nodes read into YoloData.
+/// Reads the nodes of a YAML file into YoloData.
 class DataFile {
  public:
   DataFile(const Listing& folder, const Place& place)
@@ -102,7 +102,7 @@ class DataFile {
       if (wanted.empty()) return;
       if (const auto place = find(wanted, base))
         places.push_back(*place);
-      else if (split != "test")  // often named and left out
+      else if (split != "test")  // often listed although it does not exist
         fail(one, fmt::format("'{}' is '{}', which is not in {}", split, wanted,
                               folder_.root().string()));
     };
@@ -113,8 +113,8 @@ class DataFile {
     return places;
   }
 
-  /// Where a path of the file lies. Ultralytics counts from `path`; Roboflow writes "../train/..."
-  /// for a folder beside the file.
+  /// Finds a path of the file in the folder; nullopt if it does not exist. Ultralytics' paths are
+  /// relative to `path`; Roboflow writes "../train/..." for a folder beside the file.
   std::optional<Place> find(const std::string& wanted, const std::string& base) const {
     const auto beside = fs::path(place_).parent_path();
     auto bare = fs::path(wanted).lexically_normal();
@@ -138,7 +138,7 @@ class DataFile {
   const fs::path file_;
 };
 
-/// Whether the file has a line that begins with names: or nc:, as data.yaml does.
+/// Returns true if a line of the file begins with "names:" or "nc:", as in data.yaml.
 bool looks_like_data(const fs::path& file) {
   constexpr std::uint64_t kMost = 1 << 20;
   try {

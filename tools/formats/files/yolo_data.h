@@ -1,4 +1,4 @@
-// What describes a YOLO folder: data.yaml, or lists of class names.
+// Reads the description of a YOLO folder: data.yaml, or lists of class names.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,18 @@
 namespace millrace::formats {
 
 struct YoloData {
-  Place file;                                        // that has the names; "" if none has
-  std::vector<std::string> names;                    // class k is the k-th; empty if not recorded
-  std::map<std::string, std::vector<Place>> splits;  // folders, lists or images, by split
-  std::size_t keypoint_numbers = 0;                  // after each box
+  Place file;                                        // file with the names; empty if there is none
+  std::vector<std::string> names;                    // by class; empty if not recorded
+  std::map<std::string, std::vector<Place>> splits;  // folders, lists or images of each split
+  std::size_t keypoint_numbers = 0;                  // count of keypoint numbers after each box
 };
 
-/// The folder's YAML file with `names` or `nc`; else classes.txt, obj.names and their like. Throws
-/// Error, with file and line, for YAML that cannot be read or names what is not in the folder.
+/// Reads the folder's YAML file with `names` or `nc`, otherwise classes.txt, obj.names or a similar
+/// file. Throws Error, with file and line, for invalid YAML or YAML that refers to files not in the
+/// folder.
 YoloData read_yolo_data(const Listing& folder);
 
-/// The YAML files of the folder that describe a YOLO data set; unreadable ones are not among them.
+/// Returns the folder's YAML files that describe a YOLO data set, without unreadable ones.
 std::vector<Place> yolo_yaml_files(const Listing& folder);
 
 }  // namespace millrace::formats

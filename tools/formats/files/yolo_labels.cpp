@@ -8,9 +8,9 @@
 namespace millrace::formats {
 namespace {
 
-constexpr double kMostShare = 2;  // beyond, a number is no share of a side but most likely pixels
+constexpr double kMostShare = 2;  // larger values are not fractions but probably pixels
 
-/// Reads a line into `label`. Returns why it is not a label; empty if it is.
+/// Reads a line into `label`. Returns why it is not a label; empty if it is one.
 std::string read_line(std::string_view line, std::size_t keypoint_numbers, YoloLabel& label) {
   const auto words = words_of(line);
   const auto category = number_in(words[0]);

@@ -1,4 +1,4 @@
-// The text of one YOLO label file.
+// Parser of YOLO label files.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,13 @@
 
 namespace millrace::formats {
 
-/// A line: a class and the numbers after it, shares of the image's width and height by turns.
+/// A label line: a class and its numbers, alternating fractions of the image's width and height.
 struct YoloLabel {
   int line = 0;
-  long long category = 0;      // from 0
-  bool polygon = false;        // x y of each corner; else centre x, centre y, width, height
-  bool has_keypoints = false;  // after the box; left out of `numbers`
+  long long category = 0;      // class, from 0
+  bool polygon = false;        // true: x, y of each corner; false: centre x, centre y, width,
+                               // height
+  bool has_keypoints = false;  // true if keypoints follow the box; they are not in `numbers`
   std::vector<double> numbers;
 };
 
@@ -23,7 +24,8 @@ struct YoloFile {
   std::vector<LineFault> faults;
 };
 
-/// `keypoint_numbers`: how many numbers follow a box (`kpt_shape` of data.yaml). Any text.
+/// Parses a label file; accepts any text. `keypoint_numbers` is the count of numbers after each box
+/// (`kpt_shape` of data.yaml).
 YoloFile parse_yolo(std::string_view text, std::size_t keypoint_numbers = 0);
 
 }  // namespace millrace::formats

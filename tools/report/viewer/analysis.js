@@ -1,4 +1,4 @@
-// An evaluation's analysis: what `trainer coco-eval --analyze --json` prints (docs/analysis.md).
+// An evaluation's analysis, from `trainer coco-eval --analyze --json` (docs/analysis.md).
 
 import {bars, heatMap, intervals, leaning, shareBar, spark} from "./bars.js";
 import {details, h, section, soft, tiles, verdict} from "./dom.js";
@@ -8,7 +8,7 @@ import {BACKGROUND, confusions} from "./matching.js";
 import {table} from "./table.js";
 
 const KINDS = ["class", "location", "both", "duplicate", "background", "missed"];
-// Positions in COCO's figures.
+// Indices in COCO's stats.
 const TILES = {
   1: "AP50",
   2: "AP75",
@@ -18,7 +18,7 @@ const TILES = {
   8: "AR"
 };
 const NAMED_PAIRS = 12, DRAWN_CLASSES = 30;
-const SCORE_DIGITS = 4;  // of scores in pictures
+const SCORE_DIGITS = 4;  // digits of scores in pictures
 
 export function scoreTiles(analysis) {
   const ap = analysis.bootstrap?.AP;
@@ -150,7 +150,7 @@ function dearest(errors) {
   return errors[kind].cost > 0 ? {kind, cost: errors[kind].cost} : null;
 }
 
-/** AP of each class and size. `show(class)` opens its images, if there are any. */
+/** Shows AP of each class and size. `show(class)` opens its images; null = no images. */
 export function classParts({per_class: classes, bootstrap}, show = null) {
   const share = (name) => (one) => (one.stats[name] < 0 ? null : one.stats[name]);
   const stat = (name, key) => ({name, get: share(key), show: (value) => percent(value)});
@@ -212,7 +212,7 @@ export function classParts({per_class: classes, bootstrap}, show = null) {
   ];
 }
 
-/** Which class is taken for which. A cell opens its images in the gallery, if there is one. */
+/** Shows the confusions of classes. A cell opens its images in the gallery; null = no gallery. */
 export function confusionParts({confusion, per_class: classes}, gallery = null) {
   const names = [...classes.map((one) => one.name), "background"];
   const status = h("p", {class: "soft", role: "status"});
@@ -267,7 +267,7 @@ export function confusionParts({confusion, per_class: classes}, gallery = null) 
   return parts;
 }
 
-/** Objects that were taken for another class, the most frequent first. */
+/** Returns the confused pairs of classes, most frequent first. */
 function pairsOf(matrix) {
   const pairs = [];
   matrix.slice(0, -1).forEach((row, truth) => {
@@ -303,7 +303,7 @@ const IOUS = {
   boundary: "Boundaries"
 };
 
-/** The page of kind "analysis". */
+/** Returns the page of kind "analysis". */
 export function analysisPage({analysis, truth, detections, versus}) {
   const sum = (key) => analysis.per_class.reduce((total, one) => total + one[key], 0);
   return {

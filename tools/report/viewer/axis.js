@@ -1,12 +1,12 @@
-// Ranges of axes and the places of their grid lines.
+// Ranges of axes and positions of their grid lines.
 
-/** 1, 2 or 5 times a power of ten, at least `value` > 0. */
+/** Returns 1, 2 or 5 times a power of ten that is at least `value`, which must be positive. */
 export function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return power * [1, 2, 5, 10].find((digit) => digit * power >= value * (1 - 1e-9));
 }
 
-/** A linear axis around a range, which may be empty, with lines at round values. */
+/** Returns a linear axis that contains a range, which may be empty, with ticks at round values. */
 export function linearAxis(low, high, lines = 5) {
   if (!(low < high)) high = low + (low === 0 ? 1 : Math.abs(low));
   const step = roundUp((high - low) / lines);
@@ -17,13 +17,13 @@ export function linearAxis(low, high, lines = 5) {
       Array.from({length: last - first + 1}, (_, i) => (first + i) * step));
 }
 
-/** The same with the ends as given. */
+/** Returns a linear axis from `low` to `high`, with ticks at round values. */
 export function exactAxis(low, high, lines = 5) {
   const whole = linearAxis(low, high, lines);
   return scale(low, high, whole.ticks.filter((tick) => tick >= low - 1e-9 && tick <= high + 1e-9));
 }
 
-/** A logarithmic axis, with lines at 1, 2 and 5 times powers of ten, or at the powers alone. */
+/** Returns a logarithmic axis with ticks at powers of ten, and for short ranges 2 and 5 times. */
 export function logAxis(low, high) {
   high = Math.max(high * 1.05, low * 2);
   const digits = Math.log10(high / low) > 3 ? [1] : [1, 2, 5];
@@ -52,7 +52,7 @@ function scale(low, high, ticks) {
   };
 }
 
-/** A tick as text, without the last bits of a sum. */
+/** Formats a tick, without rounding errors. */
 export function tickText(value) {
   if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3))
     return String(Number(value.toPrecision(3)).toExponential());

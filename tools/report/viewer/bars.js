@@ -4,7 +4,7 @@ import {linearAxis, roundUp, tickText} from "./axis.js";
 import {h, s} from "./dom.js";
 import {change} from "./format.js";
 
-/** Bars below each other, the longest as long as the field: { name, value, text, note, other }. */
+/** Creates a bar chart of rows { name, value, text, note, other }; the longest fills the field. */
 export function bars(rows, about) {
   if (rows.length === 0) return null;
   const most = Math.max(...rows.map((row) => row.value)) || 1;
@@ -28,7 +28,7 @@ function drawing(width, height, about, ...children) {
       ...children);
 }
 
-/** Counts of values between edges, count i from edge i to the next. */
+/** Creates a histogram; counts[i] belongs to the range from edges[i] to edges[i + 1]. */
 export function histogram({edges, counts, unit, about}) {
   const left = 46, top = 10, width = 400, height = 150;
   const axis = linearAxis(0, Math.max(1, ...counts), 2);
@@ -65,10 +65,10 @@ export function histogram({edges, counts, unit, about}) {
       s("text", {class: "name middle", x: left + width / 2, y: top + height + 34}, unit));
 }
 
-/** "better", "worse" or "unsure" of an interval of a difference. */
+/** Returns "better", "worse" or "unsure" for the interval of a difference. */
 export function leaning({low, high}) { return low > 0 ? "better" : high < 0 ? "worse" : "unsure"; }
 
-/** Differences of shares with their intervals: { name, value, low, high }. */
+/** Creates a chart of differences of fractions with intervals: { name, value, low, high }. */
 export function intervals(rows, about) {
   const label = 150, field = 430, row = 20;
   const end = roundUp(Math.max(
@@ -104,7 +104,7 @@ function shortened(name, most = 22) {
   return name.length > most ? `${name.slice(0, most - 1)}…` : name;
 }
 
-/** Rows of a dot for each value with the mean and its interval: {name, values, mean, low, high}. */
+/** Creates rows with a dot per value, and mean with interval: {name, values, mean, low, high}. */
 export function dots(rows, unit) {
   const left = 20, width = 640, row = 58, top = 8;
   const known = rows.flatMap(({values, low, high}) => [...values, low, high])
@@ -137,7 +137,7 @@ export function dots(rows, unit) {
       }));
 }
 
-/** A small curve of shares without axes, the highest value at the top. */
+/** Creates a small curve of fractions without axes, with `most` at the top. */
 export function spark(values, most = Math.max(0.01, ...values)) {
   const points = values.map((value, i) => {
     const x = values.length === 1 ? 25 : 50 * i / (values.length - 1);
@@ -148,7 +148,7 @@ export function spark(values, most = Math.max(0.01, ...values)) {
       s("polyline", {points: points.join(" ")}));
 }
 
-/** A share as a bar, with its interval if that is known. */
+/** Creates a bar of a fraction, with its interval if it is known. */
 export function shareBar(share, interval = null) {
   const whisker = interval && Number.isFinite(interval.low) ?
       s("line", {class: "whisker", x1: 100 * interval.low, x2: 100 * interval.high, y1: 6, y2: 6}) :
@@ -160,8 +160,9 @@ export function shareBar(share, interval = null) {
 }
 
 /**
- * A square of counts with named rows and columns, coloured by the share of its row, the diagonal as
- * right. Arrow keys move from cell to cell; `open(row, column)` is called for one that is chosen.
+ * Creates a square matrix of counts with named rows and columns, coloured by the fraction of the
+ * row's sum, with the diagonal as correct. Arrow keys move from cell to cell;
+ * `open(row, column)` is called for a selected cell.
  */
 export function heatMap(names, counts, open) {
   const last = names.length - 1;

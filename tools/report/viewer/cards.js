@@ -1,13 +1,13 @@
-// A grid of cards of which only those near the window exist, so that ten thousand cost no more than
-// fifty. One card can be reached by the tabulator, the others by arrow keys.
+// A grid of cards. Only those near the window exist, so that ten thousand cost no more than fifty.
+// One card can be reached by the Tab key, the others by arrow keys.
 
 import {h} from "./dom.js";
 
 const GAP = 12, PADDING = 14, TEXT = 64;  // pixels
-const ASPECT = 0.75;                      // of the field of a photo
+const ASPECT = 0.75;                      // height / width of a photo's field
 
 export class Cards {
-  /** `content(item)` gives what is in a card; `open(index)` is called for one that is chosen. */
+  /** `content(item)` returns a card's content; `open(index)` is called for a selected card. */
   constructor(content, open) {
     Object.assign(
         this, {content, open, items: [], cards: new Map(), current: 0, size: 220, panes: 1});
@@ -37,7 +37,7 @@ export class Cards {
     }).observe(this.element);
   }
 
-  /** Shows other items, or the same ones anew. */
+  /** Shows items; call it again if they change. */
   show(items, {size, panes}) {
     const kept = this.items[this.current];
     Object.assign(this, {items, size, panes});
@@ -65,7 +65,7 @@ export class Cards {
     this.cards.clear();
   }
 
-  /** Makes the cards near the window, and the current one; removes the others. */
+  /** Creates the cards near the window, and the current one; removes the others. */
   fill(all = false) {
     if (!this.width) return;
     const top = this.element.getBoundingClientRect().top;
@@ -85,7 +85,7 @@ export class Cards {
     this.hadFocus = false;
   }
 
-  /** The button of an item, made if it does not exist. */
+  /** Returns the button of an item; creates it if it does not exist. */
   card(index) {
     const made = this.cards.get(index);
     if (made) return made.firstChild;

@@ -1,4 +1,4 @@
-// Elements from code. Text is always text: nothing given here is parsed as HTML.
+// Creates elements. Text is never parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -14,12 +14,12 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** An HTML element. `on...` are listeners; what is null, undefined or false is left out. */
+/** Creates an HTML element. `on...` are listeners; null, undefined and false are skipped. */
 export function h(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
 
-/** The same of SVG. */
+/** Creates an SVG element, like `h`. */
 export function s(name, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, name), attributes, children);
 }
@@ -32,7 +32,7 @@ export function section(id, title, ...children) {
 
 export function soft(...children) { return h("p", {class: "soft"}, ...children); }
 
-/** A sentence that stands out. `kind`: "", "better", "worse" or "warning". */
+/** Creates a highlighted sentence. `kind`: "", "better", "worse" or "warning". */
 export function verdict(kind, ...children) {
   return h("p", {class: `verdict ${kind}`.trim()}, ...children);
 }
@@ -41,10 +41,10 @@ export function details(summary, open, ...children) {
   return h("details", {open}, h("summary", {}, summary), ...children);
 }
 
-/** Elements beside each other where there is room. */
+/** Places elements beside each other if there is room. */
 export function pair(...children) { return h("div", {class: "pair"}, ...children); }
 
-/** Values in large digits over their names, the first one larger. */
+/** Creates tiles of large values above their names, the first one larger. */
 export function tiles(all) {
   return h(
       "div", {class: "tiles"},
@@ -52,7 +52,7 @@ export function tiles(all) {
           ([value, name]) => h("div", {class: "tile"}, h("b", {}, value), h("span", {}, name))));
 }
 
-/** A field with its name. */
+/** Creates a label with its field. */
 export function labelled(name, field, ...more) {
   return h("label", {}, h("span", {}, name, ...more), field);
 }

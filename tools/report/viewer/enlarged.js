@@ -1,13 +1,13 @@
-// One image of a gallery as large as the window.
+// Shows one image of a gallery as large as the window.
 
 import {h, s} from "./dom.js";
 import {number} from "./format.js";
 import {colourOf, FOUND, pane, panesOf, TITLES, TRUTH, visible, wordsOf} from "./shapes.js";
 
-const LETTER = 13;  // pixels of the names beside shapes
+const LETTER = 13;  // font size of names beside shapes, in pixels
 
 export class Enlarged {
-  /** `step(by)` and `ends(last)` go to another image, the first or the last one. */
+  /** `step(by)` moves to another image, `ends(last)` to the first or last one. */
   constructor({step, ends, closed}) {
     this.title = h("b");
     this.place = h("span", {class: "soft"});
@@ -71,7 +71,7 @@ export class Enlarged {
     this.name();
   }
 
-  /** Lets one shape stand out. */
+  /** Highlights one shape; null = none. */
   point(shape) {
     for (const {svg, shapes} of this.panes) {
       const paths = svg.querySelectorAll("path:not(.casing)");
@@ -80,7 +80,7 @@ export class Enlarged {
     }
   }
 
-  /** Writes names beside shapes, as large on the screen as other text. */
+  /** Writes names beside shapes in a constant size on the screen. */
   name() {
     for (const {svg, shapes} of this.panes) {
       const box = svg.viewBox.baseVal, width = svg.getBoundingClientRect().width;

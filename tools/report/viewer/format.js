@@ -1,8 +1,8 @@
-// Numbers as text.
+// Formats numbers as text.
 
 export const DASH = "–";
 
-/** A share in per cent; a dash where it is undefined: null, NaN or negative. */
+/** Formats a fraction in per cent; a dash if it is null, undefined, NaN or negative. */
 export function percent(share, digits = 1) {
   return share === null || share === undefined || !(share >= 0) ? DASH :
                                                                   (100 * share).toFixed(digits);
@@ -10,7 +10,7 @@ export function percent(share, digits = 1) {
 
 function signed(value, digits) { return (value < 0 ? "" : "+") + value.toFixed(digits); }
 
-/** A difference of shares in per cent, with its sign. */
+/** Formats a difference of fractions in per cent, with its sign. */
 export function change(share, digits = 2) {
   return Number.isFinite(share) ? signed(100 * share, digits) : DASH;
 }
@@ -19,7 +19,7 @@ export function interval({low, high} = {}) {
   return Number.isFinite(low) ? `${change(low)} .. ${change(high)}` : DASH;
 }
 
-/** Up to `digits` significant digits. */
+/** Formats a number with up to `digits` significant digits. */
 export function number(value, digits = 4) {
   if (value === null || !Number.isFinite(value)) return "not finite";
   return String(Number(value.toPrecision(digits)));
@@ -29,7 +29,7 @@ export function counted(count, noun, plural = `${noun}s`) {
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
-/** "12.0 s", "3:05", "2:03:05". */
+/** Formats a duration as "12.0 s", "3:05" or "2:03:05". */
 export function duration(seconds) {
   if (!(seconds > 0)) return "";
   if (seconds < 60) return `${seconds.toFixed(1)} s`;

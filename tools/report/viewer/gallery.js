@@ -1,4 +1,4 @@
-// Images to look through: filtered by class, tag and name, sorted, with a threshold of score.
+// A gallery of images that can be filtered by class, tag, name and score, and sorted.
 
 import {Cards} from "./cards.js";
 import {h, labelled, select} from "./dom.js";
@@ -6,10 +6,10 @@ import {Enlarged} from "./enlarged.js";
 import {counted, number, percent} from "./format.js";
 import {FOUND, isMissed, pane, panesOf, TRUTH, visible} from "./shapes.js";
 
-const SEARCHED_FROM = 12;  // images: fewer need no search by name
+const SEARCHED_FROM = 12;  // minimum number of images for a search by name
 
 export class Gallery {
-  /** `data`: the images of a page (README.md). `noun`: what an image is called. */
+  /** `data`: the images of a page (README.md). `noun`: the word for an image. */
   constructor(id, data, noun = "image") {
     this.noun = noun;
     this.classes = data.classes;
@@ -147,7 +147,7 @@ export class Gallery {
     return h("form", {class: "tools", onsubmit: (event) => event.preventDefault()}, fields);
   }
 
-  /** How many images have each of the keys that `of` gives for them. */
+  /** Returns the number of images for each key that `of(image)` returns. */
   counts(of) {
     const all = new Map();
     for (const image of this.images)
@@ -155,7 +155,7 @@ export class Gallery {
     return all;
   }
 
-  /** Shows those images alone for which `test(image)` holds, under a title. */
+  /** Shows only the images for which `test(image)` is true, under a title. */
   only(title, test) {
     this.view.only = test;
     this.chip.replaceChildren(

@@ -1,4 +1,4 @@
-// What training sees: what `trainer inspect --json` prints, with its pictures (docs/inspect.md).
+// The input of a training, from `trainer inspect --json` and its pictures (docs/inspect.md).
 
 import {histogram} from "./bars.js";
 import {h, pair, section, tiles, verdict} from "./dom.js";
@@ -6,7 +6,7 @@ import {counted, percent} from "./format.js";
 import {Gallery} from "./gallery.js";
 import {table} from "./table.js";
 
-/** The page of kind "inspection". */
+/** Returns the page of kind "inspection". */
 export function inspectionPage(found) {
   const {batches, learned, val} = found;
   const data = found.train ?? learned;

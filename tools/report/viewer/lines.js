@@ -1,18 +1,18 @@
-// Line charts: a drag zooms, a slider smooths, arrow keys read values off.
+// Line charts. A drag zooms, a slider smooths, and arrow keys read values.
 
 import {exactAxis, linearAxis, logAxis, tickText} from "./axis.js";
 import {h, labelled, s} from "./dom.js";
 import {number} from "./format.js";
 
 const HEIGHT = 260, LEFT = 56, RIGHT = 12, TOP = 10, BOTTOM = 40;  // pixels
-const LEAST_DRAG = 8;      // pixels that a pointer moves before it is a drag
-const SMOOTHED_FROM = 12;  // points of a series: fewer have nothing to smooth
+const LEAST_DRAG = 8;      // minimum movement of a drag, in pixels
+const SMOOTHED_FROM = 12;  // minimum number of points for smoothing
 
 /**
- * Charts that share their x axis, zoom and smoothing. A chart: {title, x, y, series, zero, log,
- * marks, xRange, yRange, factor}; a series: {name, points, colour, dash, opacity} with points
- * [x, y] by ascending x, where y is null if it is not finite. `zero`: the axis begins at 0 unless
- * values are below; `log`: a logarithmic axis is offered; `factor`: of the values that are shown.
+ * Creates charts that share their x axis, zoom and smoothing. A chart is {title, x, y, series,
+ * zero, log, marks, xRange, yRange, factor}. A series is {name, points, colour, dash, opacity} with
+ * points [x, y] by ascending x; y is null if it is not finite. `zero`: unless false, the y axis
+ * includes 0; `log`: a logarithmic axis can be selected; `factor`: scale of the shown values.
  */
 export function lineCharts(charts) {
   const drawn = charts.filter((chart) => chart.series.length > 0);
@@ -71,7 +71,7 @@ class LineChart {
     this.steps =
         [...new Set(this.series.flatMap((one) => one.points.map((point) => point[0])))].sort(
             (a, b) => a - b);
-    this.cursor = null;  // a position in `steps`
+    this.cursor = null;  // an index in `steps`
     this.width = 0;
     this.svg =
         s("svg",
@@ -121,7 +121,7 @@ class LineChart {
     this.draw();
   }
 
-  /** What of a series is drawn: its smoothed points, as far as they are in the range. */
+  /** Returns the points of a series, smoothed if this is selected. */
   pointsOf(one) {
     return this.view.smoothing > 0 && !this.chart.xRange ?
         smoothed(one.points, this.view.smoothing) :
@@ -218,7 +218,7 @@ class LineChart {
     return parts;
   }
 
-  /** A line, broken where a value is not finite or not on the axis; a lone point is a dot. */
+  /** Draws a line with gaps at values that the axis cannot show; an isolated point is a dot. */
   curve(one, points, opacity) {
     const {y, px, py} = this.place;
     let path = "", length = 0;
@@ -262,7 +262,7 @@ class LineChart {
   }
 
   listen() {
-    let from = null;  // where a drag began, pixels of the field
+    let from = null;  // start of a drag, in pixels of the field
     const along = (event) => {
       const box = this.svg.getBoundingClientRect();
       return Math.min(Math.max(event.clientX - box.left - LEFT, 0), this.place.field.width);
@@ -308,7 +308,7 @@ class LineChart {
     });
   }
 
-  /** Whether it was a key of the chart. */
+  /** Handles a key. Returns false if the chart does not use it. */
   key(key) {
     const last = this.steps.length - 1, at = this.cursor ?? -1;
     const far = Math.max(1, Math.round(this.steps.length / 10));
@@ -354,7 +354,7 @@ class LineChart {
 
 function style({colour = 0, dash = 0}) { return `c${colour % 8} d${dash % 4}`; }
 
-/** Exponential moving average without the bias of its beginning. */
+/** Returns the exponential moving average, corrected for the bias of its beginning. */
 function smoothed(points, weight) {
   let sum = 0, total = 0;
   return points.map(([x, y]) => {
@@ -365,7 +365,7 @@ function smoothed(points, weight) {
   });
 }
 
-/** The position of the item nearest to a value. */
+/** Returns the index of the item nearest to a value. */
 function nearest(items, value, of) {
   let low = 0, high = items.length - 1;
   while (low < high) {

@@ -1,4 +1,4 @@
-// Which object each detection takes, by the rule of the confusion matrix (docs/analysis.md).
+// Matches detections to objects by the rule of the confusion matrix (docs/analysis.md).
 
 const LEAST_IOU = 0.5;
 export const BACKGROUND = -1;
@@ -15,10 +15,11 @@ function iou(a, b) {
 }
 
 /**
- * Pairs [class of the object, class of the detection] of an image at a threshold of score,
- * BACKGROUND where there is none. Detections come best first; each takes the free object of any
- * class that it overlaps most, of equals one of its own class. A crowd is not an object: it takes
- * in what is left of its class.
+ * Returns pairs [class of the object, class of the detection] of an image, with BACKGROUND for a
+ * missing one, for detections with at least `score`. Detections are matched best first, each to
+ * the unmatched object of any class with the highest IoU, at least 0.5; among equal ones, its own
+ * class has priority. An unmatched detection is ignored if at least half of its box is in a crowd
+ * of its class.
  */
 export function confusions(image, score) {
   const objects = image.truth.filter((one) => !one.crowd).map((one) => ({...one, taken: false}));

@@ -1,11 +1,11 @@
-// What `trainer predict` has found in photos and videos (docs/predict.md).
+// The detections of `trainer predict` in photos and videos (docs/predict.md).
 
 import {h, section, tiles, verdict} from "./dom.js";
 import {counted} from "./format.js";
 import {Gallery} from "./gallery.js";
 import {table} from "./table.js";
 
-/** The page of kind "predictions". */
+/** Returns the page of kind "predictions". */
 export function predictionsPage({score, photos, videos}) {
   const all = h("code", {}, photos ? "detections.json" : "NAME.jsonl");
   return {

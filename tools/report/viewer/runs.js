@@ -1,4 +1,4 @@
-// Runs: one, or several that are compared with the first (docs/report.md).
+// One run, or several runs that are compared with the first one (docs/report.md).
 
 import {classParts, confusionParts, curveParts, differences, errorParts, notes, scoreTiles} from "./analysis.js";
 import {bars, spark} from "./bars.js";
@@ -8,10 +8,10 @@ import {Gallery} from "./gallery.js";
 import {lineCharts} from "./lines.js";
 import {table} from "./table.js";
 
-const LEVELS = [0.5, 0.75, 0.9, 0.95, 1];  // shares of the best AP
+const LEVELS = [0.5, 0.75, 0.9, 0.95, 1];  // fractions of the best AP
 const code = (text) => h("code", {}, text);
 
-/** The page of kind "runs". */
+/** Returns the page of kind "runs". */
 export function runsPage({runs}) {
   const scored = runs.filter((run) => run.scores);
   const one = runs.length === 1 ? runs[0] : null;
@@ -56,7 +56,7 @@ function reason(run) {
   return run.no_scores ? verdict("warning", h("b", {}, run.name), `: ${run.no_scores}.`) : null;
 }
 
-/** The newest scores in large digits, and where they are from. */
+/** Shows the newest scores in large digits, with their step and weights. */
 function scoresOf({scores: {step, weights, detections, boxes, masks, contradiction}}) {
   return h(
       "div", {},
@@ -67,7 +67,7 @@ function scoresOf({scores: {step, weights, detections, boxes, masks, contradicti
       scoreTiles(boxes), masks ? scoreTiles(masks) : null, contradictionText(step, contradiction));
 }
 
-/** What a run wrote when it was evaluated, if that is something else. */
+/** Warns if a run logged another AP when it was evaluated. */
 function contradictionText(step, contradiction) {
   if (!contradiction) return null;
   const {logged, now} = contradiction;
@@ -77,7 +77,7 @@ function contradictionText(step, contradiction) {
       "be read then.");
 }
 
-/** What a run's newest detections say, as parts with a title. */
+/** Returns the analysis of a run's newest detections, as parts with a title. */
 function partsOf({scores}, id) {
   const {boxes, masks, pictures} = scores;
   const gallery = new Gallery(id, pictures);
@@ -116,7 +116,7 @@ function metricNames(runs, wanted) {
   return [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))].filter(wanted).sort();
 }
 
-/** Of one run a chart with a line a metric; of several a chart a metric with a line a run. */
+/** Returns for one run a chart with a line per metric; for several, a chart per metric. */
 function charts(runs, names, like) {
   const there = names.filter((name) => runs.some((run) => run.metrics[name]));
   if (there.length === 0) return [];
@@ -139,7 +139,7 @@ function charts(runs, names, like) {
                    }));
 }
 
-/** Charts, folded where several runs have one for each metric. */
+/** Returns charts, which are collapsed if there are several runs. */
 function folded(runs, title, all) {
   if (all.length === 0) return null;
   return runs.length === 1 ? lineCharts(all) : details(title, false, lineCharts(all));
@@ -174,7 +174,7 @@ function overTime(runs) {
       ...shown, timeToAccuracy(runs, metric), runs.map((run) => classesOverTime(runs, run)));
 }
 
-/** When levels of AP were first reached: shares of the best AP that all runs reach. */
+/** Shows when fractions of the best AP that all runs reach were first reached. */
 function timeToAccuracy(runs, metric) {
   const series =
       runs.map((run) => run.evaluations.filter((one) => one.values[metric] !== undefined));
@@ -345,7 +345,7 @@ function heads(runs) {
 
 // Several runs
 
-/** Final scores of several runs, and what differs from the first. */
+/** Shows the final scores of several runs, and differences from the first one. */
 function comparison(runs) {
   const verdicts = runs.flatMap(
       (run) =>
@@ -423,7 +423,7 @@ function comparison(runs) {
 
 // Configurations and machines
 
-/** Values that are not the same in all runs. */
+/** Shows the values that differ between runs. */
 function configurationDifferences(runs) {
   const values = runs.map((run) => new Map(run.config.map(([key, value]) => [key, value])));
   const keys = [...new Set(values.flatMap((one) => [...one.keys()]))].sort();
@@ -446,7 +446,7 @@ function configurationDifferences(runs) {
       }));
 }
 
-/** Values with where they came from: those that were set, then the defaults. */
+/** Shows values with their sources: the set ones, then the defaults. */
 function values({config}) {
   const isDefault = ([, , from]) => !from || from === "default";
   const recorded = config.some(([, , from]) => from);

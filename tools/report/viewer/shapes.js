@@ -1,4 +1,4 @@
-// Photos with the shapes of what was found and what is annotated, clipped to the photo.
+// Photos with the shapes of detections and annotations, clipped to the photo.
 
 import {h, s} from "./dom.js";
 
@@ -9,7 +9,7 @@ export const TITLES = {
   [TRUTH]: "annotated"
 };
 
-/** What of an image the view shows: shapes of its class, found ones of enough score. */
+/** Returns an image's shapes of the view's class, and detections with at least its score. */
 export function visible(image, view) {
   const wanted = (one) => view.class === null || one.class === view.class;
   return {
@@ -18,12 +18,12 @@ export function visible(image, view) {
   };
 }
 
-/** Whether no detection of enough score finds an object; of what is not known false. */
+/** Returns true if no detection with enough score matches an object; false if unknown. */
 export function isMissed(shape, view) {
   return shape.found_at !== undefined && shape.found_at < Math.max(view.score, 1e-9);
 }
 
-/** Hues that differ from class to class. */
+/** Returns a colour whose hue differs between classes. */
 function hue(category) { return `hsl(${((35 + 137.508 * category) % 360).toFixed(0)} 90% 62%)`; }
 
 export function colourOf(kind, shape, view) {
@@ -42,7 +42,7 @@ export function wordsOf(kind, shape, view, classes) {
   return `${classes[shape.class] ?? `class ${shape.class}`} ${notes.join(", ")}`.trim();
 }
 
-/** The kinds of shapes in each pane of a way to show them. */
+/** Returns the kinds of shapes in each pane of a display mode. */
 export function panesOf(show) {
   return {
     beside: [[FOUND], [TRUTH]],
@@ -58,7 +58,7 @@ function pathOf({box: [x, y, width, height], outline}) {
       .join("");
 }
 
-/** A photo with shapes of some kinds, the largest below. A large one has dark edges, too. */
+/** Creates a photo with shapes of some kinds, largest first; `isLarge` adds dark edges. */
 export function pane(image, kinds, view, classes, isLarge) {
   const shown = visible(image, view);
   const shapes = kinds.flatMap((kind) => shown[kind].map((shape) => ({kind, shape})));

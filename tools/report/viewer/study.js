@@ -1,14 +1,14 @@
-// Variants over seeds: what `trainer study --json` prints (docs/study.md).
+// Variants over seeds, from the JSON of `trainer study --json` (docs/study.md).
 
 import {dots} from "./bars.js";
 import {h, section, verdict} from "./dom.js";
 import {change, counted, duration, interval, percent} from "./format.js";
 import {table} from "./table.js";
 
-/** "box AP50" of "bbox/AP50". */
+/** Returns "box AP50" for "bbox/AP50". */
 function titleOf(figure) { return figure.replace("bbox/", "box ").replace("segm/", "mask "); }
 
-/** The page of kind "study". */
+/** Returns the page of kind "study". */
 export function studyPage({study}) {
   return {
     title: `Study of ${study.name}`,

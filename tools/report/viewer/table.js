@@ -1,15 +1,16 @@
-// Tables that are sorted by a click, or a key, on the head of a column.
+// Tables that can be sorted by a click, or a key, on the header of a column.
 
 import {h} from "./dom.js";
 import {DASH} from "./format.js";
 
-const FILTERED_FROM = 20;  // rows: a field to search in
+const FILTERED_FROM = 20;  // minimum number of rows for a search field
 
 /**
- * A table. `columns`: {name, get(row), show(value, row), words}. `get` gives what to sort by: a
- * number, text, or null, which comes last; `show` gives text or an element, by default the value.
- * Columns with `words` are left-aligned. The first cell of a row is its head. `sort`: {column,
- * down} at first. `search`: what the rows are, for a field that finds them by their first cell.
+ * Creates a table. `columns`: {name, get(row), show(value, row), words}. `get` returns the value
+ * to sort by: a number, a text, or null, which is sorted last. `show` returns a text or an
+ * element; the default is the value. Columns with `words` are left-aligned. The first cell of a
+ * row is its header. `sort`: initial order {column, down}. `search`: name of the rows, for a field
+ * that searches their first cells; empty = no field.
  */
 export function table({columns, rows, sort = null, search = "", style = ""}) {
   const body = h("tbody");

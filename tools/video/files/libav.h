@@ -1,4 +1,4 @@
-// FFmpeg's libraries with owners and exceptions.
+// RAII types and exceptions for FFmpeg's libraries.
 #pragma once
 
 extern "C" {
@@ -38,7 +38,8 @@ inline std::string reason(int error) {
   return text;
 }
 
-/// `result`, unless it is an error: then throws "`what`: the library's reason".
+/// Returns `result`; throws std::runtime_error with "`what`: the library's reason" if it is an
+/// error.
 inline int checked(int result, const std::string& what) {
   if (result < 0) throw std::runtime_error(what + ": " + reason(result));
   return result;
@@ -50,7 +51,7 @@ T* checked(T* made) {
   return made;
 }
 
-/// Same bytes on every machine.
+/// Flags that give the same bytes on every machine.
 inline constexpr int kScaling = SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_BITEXACT;
 
 std::unique_ptr<VideoReader> open_video_file(const std::string& file);

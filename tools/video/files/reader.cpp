@@ -13,7 +13,7 @@ struct CloseInput {
 };
 using UniqueInput = std::unique_ptr<AVFormatContext, CloseInput>;
 
-/// Opens a file, but no other that it names.
+/// Opens a video file, but no other file that it refers to.
 UniqueInput open_input(const std::string& file) {
   AVFormatContext* context = nullptr;
   AVDictionary* options = nullptr;
@@ -47,7 +47,7 @@ UniqueCodec open_decoder(const AVStream& stream) {
   return decoder;
 }
 
-/// Quarter turns, clockwise, that the file asks players for.
+/// Returns the clockwise quarter turns that the file requests from players.
 int turns_of(const AVStream& stream) {
   const auto* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
   if (!matrix) return 0;
@@ -56,7 +56,7 @@ int turns_of(const AVStream& stream) {
   return static_cast<int>(std::lround(degrees / 90) % 4 + 4) % 4;
 }
 
-/// Quarter turns, clockwise, of `width` x `height` pixels.
+/// Rotates an image of `width` x `height` pixels by clockwise quarter turns.
 void turn(const std::uint8_t* from, int width, int height, int turns, std::uint8_t* to) {
   const int columns = turns % 2 == 1 ? height : width;
   for (int y = 0; y < height; ++y)
@@ -120,7 +120,7 @@ class Reader final : public VideoReader {
     if (fault_.empty()) fault_ = why;
   }
 
-  /// Fills frame_. False at the end.
+  /// Decodes the next frame into frame_. Returns false at the end.
   bool decode() {
     for (;;) {
       const int got = avcodec_receive_frame(decoder_.get(), frame_.get());
@@ -132,7 +132,7 @@ class Reader final : public VideoReader {
     }
   }
 
-  /// Gives the decoder the next packet of the stream, or the end.
+  /// Sends the next packet of the stream, or the end of the stream, to the decoder.
   void send_next() {
     int got = 0;
     while ((got = av_read_frame(input_.get(), packet_.get())) >= 0) {
@@ -176,8 +176,8 @@ class Reader final : public VideoReader {
             "has pixels of a kind that cannot be read");
   }
 
-  /// When the frame is shown; one tick after the one before if the file has no time, or says that
-  /// it is earlier.
+  /// Returns the display time of the frame; one tick after the previous frame if the file has no
+  /// time for it or an earlier one.
   std::int64_t time() {
     auto time = frame_->best_effort_timestamp;
     if (time == AV_NOPTS_VALUE) time = last_ + std::max<std::int64_t>(frame_->pkt_duration, 1);
@@ -188,7 +188,7 @@ class Reader final : public VideoReader {
   const UniqueInput input_;
   AVStream& stream_;
   const UniqueCodec decoder_;
-  const int turns_, width_, height_;  // lying, as they are stored
+  const int turns_, width_, height_;  // stored size, before rotation
   VideoFacts facts_;
   const UniqueFrame frame_{checked(av_frame_alloc())};
   const UniquePacket packet_{checked(av_packet_alloc())};

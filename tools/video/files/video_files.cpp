@@ -6,7 +6,7 @@ namespace {
 
 template <auto make, class... Arguments>
 auto quietly(Arguments... arguments) {
-  av_log_set_level(AV_LOG_QUIET);  // errors are thrown
+  av_log_set_level(AV_LOG_QUIET);  // errors are thrown instead
   return make(arguments...);
 }
 

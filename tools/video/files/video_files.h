@@ -1,6 +1,6 @@
-// What video_files.so does: frames out of video files and into them, by FFmpeg's libraries. It is
-// an object of its own, opened on first use, so that programs start without these and run on
-// machines that lack them. It includes no other part of Millrace.
+// The interface of video_files.so, which reads and writes the frames of video files with FFmpeg's
+// libraries. It is a separate object, opened on first use, so that programs start without FFmpeg
+// and run on machines that do not have it. It does not include other parts of Millrace.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,34 @@ struct VideoClock {
 };
 
 struct VideoFacts {
-  int width = 0, height = 0;  // pixels, as it is shown: turned as the file asks
-  std::int64_t frames = 0;    // by its head, which may be wrong; 0: not known
-  VideoClock clock;           // of the frames' times
+  int width = 0, height = 0;  // size in pixels as displayed, after the file's rotation
+  std::int64_t frames = 0;    // count in the file's header, which may be wrong; 0 = unknown
+  VideoClock clock;           // unit of the frames' times
 };
 
-/// Frames in the order in which they are shown. For one thread. Throws std::runtime_error with
-/// words that follow the file's name.
+/// Reads the frames of a video in display order. For one thread. Throws std::runtime_error; its
+/// message continues a sentence that begins with the file's name.
 class VideoReader {
  public:
   virtual ~VideoReader() = default;
   virtual const VideoFacts& facts() const = 0;
-  /// Puts the next frame into `rgb`, width * height * 3 bytes, and returns its time in ticks, which
-  /// grows from frame to frame; nullopt at the end.
+  /// Writes the next frame to `rgb`, width * height * 3 bytes, and returns its time in ticks, which
+  /// increases from frame to frame; nullopt at the end.
   virtual std::optional<std::int64_t> read(std::uint8_t* rgb) = 0;
-  /// The part of the file that could not be used, known at the end; empty if none.
+  /// Returns the fault that made parts of the file unusable, complete at the end of the file; empty
+  /// = none.
   virtual std::string fault() const = 0;
 };
 
-/// An MP4 file: H.264 if the libraries can write that, else MPEG-4. For one thread. Throws
-/// std::runtime_error with words that follow the file's name.
+/// Writes an MP4 file, in H.264 if the libraries can encode it, otherwise in MPEG-4. For one
+/// thread. Throws std::runtime_error; its message continues a sentence that begins with the file's
+/// name.
 class VideoWriter {
  public:
   virtual ~VideoWriter() = default;
-  /// Adds a frame with a later time than the last one's.
+  /// Adds a frame. `time` must be later than that of the previous frame.
   virtual void write(const std::uint8_t* rgb, std::int64_t time) = 0;
-  /// Call after the last frame; a file without it cannot be played.
+  /// Completes the file after the last frame; without this call it cannot be played.
   virtual void finish() = 0;
 };
 
@@ -51,7 +53,7 @@ struct VideoFiles {
                                          VideoClock clock);
 };
 
-/// The name of the VideoFiles in the object.
+/// The symbol of the VideoFiles in the object.
 inline constexpr const char* kVideoFiles = "millrace_video_files";
 
 }  // namespace millrace

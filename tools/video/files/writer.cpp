@@ -21,7 +21,7 @@ UniqueOutput open_output(const std::string& file) {
   checked(avformat_alloc_output_context2(&context, nullptr, "mp4", file.c_str()),
           "cannot be written");
   UniqueOutput output(context);
-  output->flags |= AVFMT_FLAG_BITEXACT;  // no version, no time: the same frames, the same bytes
+  output->flags |= AVFMT_FLAG_BITEXACT;  // omits version and date: reproducible bytes
   checked(avio_open(&output->pb, ("file:" + file).c_str(), AVIO_FLAG_WRITE), "cannot be written");
   return output;
 }
@@ -80,7 +80,7 @@ class Writer final : public VideoWriter {
   void open_encoder() {
     const auto& codec = encoder_codec();
     encoder_.reset(checked(avcodec_alloc_context3(&codec)));
-    // H.264 has half as many colours across and down.
+    // YUV420P has half the chroma resolution in both directions, so sides must be even.
     encoder_->width = even(width_);
     encoder_->height = even(height_);
     encoder_->pix_fmt = AV_PIX_FMT_YUV420P;
@@ -96,7 +96,7 @@ class Writer final : public VideoWriter {
       av_dict_set(&options, "preset", "veryfast", 0);
       av_dict_set(&options, "crf", "20", 0);
     } else {
-      constexpr int kFinest = 65535;  // ticks of a second that MPEG-4 has
+      constexpr int kFinest = 65535;  // maximum ticks per second in MPEG-4
       if (clock_.den > kFinest) encoder_->time_base = {1, kFinest};
       encoder_->flags |= AV_CODEC_FLAG_QSCALE;
       encoder_->global_quality = 3 * FF_QP2LAMBDA;
@@ -106,7 +106,7 @@ class Writer final : public VideoWriter {
     checked(opened, "cannot be written as " + std::string(codec.name));
   }
 
-  /// Repeats the last column and row where a side is odd.
+  /// Repeats the last column or row if a side is odd.
   void pad(const std::uint8_t* rgb) {
     const auto row = static_cast<std::size_t>(width_) * 3,
                padded_row = static_cast<std::size_t>(frame_->width) * 3;
@@ -118,8 +118,8 @@ class Writer final : public VideoWriter {
     }
   }
 
-  /// Encodes the frame that was written last, now that it is known how long it is shown: players
-  /// leave one out that is not shown at all.
+  /// Encodes the frame that was written last, once its duration is known. Players skip frames with
+  /// a duration of 0.
   void encode_last(std::int64_t lasts) {
     lasts_ = lasts;
     durations_[last_] = lasts;
@@ -149,8 +149,8 @@ class Writer final : public VideoWriter {
   const UniquePacket packet_{checked(av_packet_alloc())};
   UniqueScaler scaler_;
   std::vector<std::uint8_t> padded_;
-  std::int64_t count_ = 0, last_ = -1, lasts_ = 1;  // of the last frame: when, and how long
-  std::map<std::int64_t, std::int64_t> durations_;  // of frames in the encoder, by time
+  std::int64_t count_ = 0, last_ = -1, lasts_ = 1;  // time and duration of the last frame
+  std::map<std::int64_t, std::int64_t> durations_;  // durations of frames in the encoder, by time
 };
 
 }  // namespace
