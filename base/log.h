@@ -1,4 +1,4 @@
-// Logging: spdlog's default logger, always on standard error (standard output belongs to results).
+// Logging with spdlog's default logger to standard error (standard output is for results).
 #pragma once
 
 #include <spdlog/common.h>
@@ -11,7 +11,8 @@
 namespace millrace {
 
 /// Logs the formatted line. Not a template, so that spdlog and its formatting are compiled once.
-void log_formatted(spdlog::level::level_enum level, fmt::string_view format, fmt::format_args arguments);
+void log_formatted(spdlog::level::level_enum level, fmt::string_view format,
+                   fmt::format_args arguments);
 
 /// Log a line: log_info("read {} images", count). Threads may log at the same time. Debug lines are
 /// shown with --verbose, info lines without --quiet, warnings and errors always.

@@ -26,7 +26,7 @@ std::string percent(double share) {
 
 template <class... Arguments>
 void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<Arguments>(arguments)...);
+  out += fmt::format(format, std::forward<Arguments>(arguments)...);
 }
 
 std::size_t longest_name(const Analysis& analysis) {

@@ -26,14 +26,15 @@ if(TCMALLOC AND NOT MILLRACE_SANITIZE)
                       -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
 endif()
 
-# compile_together(TARGET [COUNT]): compiles the sources of TARGET COUNT at a time (10). Half of the work
-# is reading the headers of libtorch and compiling the templates of fmt, nlohmann and CLI11, which each
-# translation unit does anew.
+# compile_together(TARGET [COUNT]): compiles the sources of TARGET in unity batches of COUNT (default
+# 10). Half of the time goes into the headers of libtorch and the templates of fmt, nlohmann and
+# CLI11, which each translation unit compiles again.
 function(compile_together target)
   if(NOT ARGN)
     set(ARGN 10)
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY}
+                                             UNITY_BUILD_BATCH_SIZE ${ARGN})
 endfunction()
 
 # add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME,
@@ -52,14 +53,15 @@ function(add_room name)
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
 endfunction()
 
-# add_flagged_sources(ROOM NAME SOURCES ... FLAGS ...): further sources of an OBJECT room, compiled with
-# flags of their own. (Sources with COMPILE_OPTIONS are each compiled alone.)
+# add_flagged_sources(ROOM NAME SOURCES ... FLAGS ...): adds sources with other flags to an OBJECT
+# room. (CMake leaves sources with their own COMPILE_OPTIONS out of unity batches.)
 function(add_flagged_sources room name)
   cmake_parse_arguments(FLAGGED "" "" "SOURCES;FLAGS" ${ARGN})
   set(target millrace_${room}_${name})
   add_library(${target} OBJECT ${FLAGGED_SOURCES})
   compile_together(${target})
-  target_compile_options(${target} PRIVATE ${FLAGGED_FLAGS} $<TARGET_PROPERTY:millrace_${room},COMPILE_OPTIONS>)
+  target_compile_options(${target} PRIVATE ${FLAGGED_FLAGS}
+                                           $<TARGET_PROPERTY:millrace_${room},COMPILE_OPTIONS>)
   target_link_libraries(${target} PRIVATE $<TARGET_PROPERTY:millrace_${room},LINK_LIBRARIES>)
   target_include_directories(${target} PRIVATE ${MILLRACE_INCLUDE})
   target_sources(millrace_${room} INTERFACE $<TARGET_OBJECTS:${target}>)

@@ -70,8 +70,7 @@ class Scene {
   }
 
   void write_image(std::string& out) const {
-    fmt::format_to(
-        std::back_inserter(out),
+    out += fmt::format(
         R"({{"license": 4, "file_name": "{0:012}.jpg", "coco_url": )"
         R"("http://images.cocodataset.org/val2017/{0:012}.jpg", "height": {1}, "width": {2}, )"
         R"("date_captured": "2013-11-14 11:18:45", "id": {0}}})",
@@ -86,12 +85,11 @@ class Scene {
       const auto shape = crowd ? fmt::format(R"({{"counts": [{}], "size": [{}, {}]}})",
                                              fmt::join(mask.counts, ", "), height_, width_)
                                : fmt::format("[[{}]]", fmt::join(one.outline, ", "));
-      fmt::format_to(std::back_inserter(out),
-                     R"({}{{"segmentation": {}, "area": {}, "iscrowd": {}, "image_id": {}, )"
-                     R"("bbox": [{}], "category_id": {}, "id": {}}})",
-                     out.empty() ? "" : ", ", shape, coco::area(mask), crowd ? 1 : 0, id_,
-                     fmt::join(one.box, ", "), one.category,
-                     id_ * kMostObjects + static_cast<std::int64_t>(i));
+      out += fmt::format(R"({}{{"segmentation": {}, "area": {}, "iscrowd": {}, "image_id": {}, )"
+                         R"("bbox": [{}], "category_id": {}, "id": {}}})",
+                         out.empty() ? "" : ", ", shape, coco::area(mask), crowd ? 1 : 0, id_,
+                         fmt::join(one.box, ", "), one.category,
+                         id_ * kMostObjects + static_cast<std::int64_t>(i));
     }
   }
 

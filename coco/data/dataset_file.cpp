@@ -24,15 +24,15 @@ void put_list(std::string& out, const Range& values) {
   for (const auto value : values) {
     if (!first) out += ',';
     first = false;
-    fmt::format_to(std::back_inserter(out), "{}", value);
+    out += fmt::format("{}", value);
   }
   out += ']';
 }
 
 void put_shape(std::string& out, const Segmentation& shape, bool crowd) {
   if (const auto* mask = std::get_if<Rle>(&shape)) {
-    fmt::format_to(std::back_inserter(out),
-                   ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask->height, mask->width);
+    out +=
+        fmt::format(",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask->height, mask->width);
     // Crowds as COCO has them, which some tools expect
     if (crowd)
       put_list(out, mask->counts);
@@ -50,8 +50,8 @@ void put_shape(std::string& out, const Segmentation& shape, bool crowd) {
 }
 
 void put(std::string& out, const Dataset& data, const Image& image) {
-  fmt::format_to(std::back_inserter(out), R"({{"id":{},"file_name":{},"width":{},"height":{})",
-                 image.id, quoted_text(data.text(image.file_name)), image.width, image.height);
+  out += fmt::format(R"({{"id":{},"file_name":{},"width":{},"height":{})", image.id,
+                     quoted_text(data.text(image.file_name)), image.width, image.height);
   const auto put_ids = [&](std::string_view name, std::span<const std::int64_t> ids) {
     if (ids.empty()) return;
     out += fmt::format(",\"{}\":", name);
@@ -63,11 +63,10 @@ void put(std::string& out, const Dataset& data, const Image& image) {
 }
 
 void put(std::string& out, const Dataset& data, const Annotation& one) {
-  fmt::format_to(std::back_inserter(out), R"({{"id":{},"image_id":{},"category_id":{},"bbox":)",
-                 one.id, one.image_id, one.category_id);
+  out += fmt::format(R"({{"id":{},"image_id":{},"category_id":{},"bbox":)", one.id, one.image_id,
+                     one.category_id);
   put_list(out, one.bbox);
-  fmt::format_to(std::back_inserter(out), ",\"area\":{},\"iscrowd\":{}", one.area,
-                 one.crowd ? 1 : 0);
+  out += fmt::format(",\"area\":{},\"iscrowd\":{}", one.area, one.crowd ? 1 : 0);
   if (one.ignored) out += ",\"ignore\":1";
   if (one.keypoint_count > 0) {
     out += ",\"keypoints\":";
@@ -79,8 +78,7 @@ void put(std::string& out, const Dataset& data, const Annotation& one) {
 }
 
 void put(std::string& out, const Dataset& data, const Category& category) {
-  fmt::format_to(std::back_inserter(out), R"({{"id":{},"name":{})", category.id,
-                 quoted_text(data.text(category.name)));
+  out += fmt::format(R"({{"id":{},"name":{})", category.id, quoted_text(data.text(category.name)));
   if (category.frequency != 0) out += fmt::format(R"(,"frequency":"{}")", category.frequency);
   out += '}';
 }

@@ -70,7 +70,7 @@ void put(std::string& out, double value, std::size_t index, std::string_view fie
   if (!std::isfinite(value))
     throw Error(
         fmt::format("detection {}: its {} is {}; JSON has no such number", index, field, value));
-  fmt::format_to(std::back_inserter(out), "{}", value);
+  out += fmt::format("{}", value);
 }
 
 }  // namespace
@@ -119,9 +119,8 @@ std::string result_text(const Detections& detections, std::size_t i) {
   put(out, one.score, i, "score");
   if (one.mask != Detections::kNoMask) {
     const Detections::Mask& mask = detections.mask_of(one);
-    fmt::format_to(std::back_inserter(out),
-                   ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.extent.height,
-                   mask.extent.width);
+    out += fmt::format(",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.extent.height,
+                       mask.extent.width);
     out += '"';
     for (const char c : detections.counts(mask)) {
       if (c == '\\' || c == '"') out += '\\';
