@@ -26,9 +26,9 @@ if(TCMALLOC AND NOT MILLRACE_SANITIZE)
                       -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
 endif()
 
-# compile_together(TARGET [COUNT]): compiles the sources of TARGET in unity batches of COUNT (default
-# 10). Half of the time goes into the headers of libtorch and the templates of fmt, nlohmann and
-# CLI11, which each translation unit compiles again.
+# compile_together(TARGET [COUNT]): compiles the sources of TARGET in unity batches of COUNT files
+# (default 10). Half of the time goes into the headers of libtorch and the templates of fmt,
+# nlohmann and CLI11, which each translation unit compiles again.
 function(compile_together target)
   if(NOT ARGN)
     set(ARGN 10)
