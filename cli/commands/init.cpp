@@ -288,11 +288,11 @@ void add_init(CLI::App& app, Action& action) {
       ->type_name("")
       ->required();
   add_option(command, "--data", arguments.data, "PATH",
-             "folder with photos and labels: COCO, Pascal VOC, YOLO, PNG masks, LabelMe or CSV")
+             "folder with photos and labels in a format that trainer import reads")
       ->required();
   add_option(command, "--format", arguments.format, "NAME",
-             "what PATH is, where it cannot be told or is told wrong: coco, csv, labelme, masks, "
-             "voc or yolo");
+             "the format of PATH, if it is not detected or not as wanted; trainer import --help "
+             "lists them");
   command
       .add_option("--model", arguments.model,
                   "the detector; default: maskrcnn if the objects have shapes, else fasterrcnn")

@@ -51,7 +51,7 @@ TEST_F(Import, ShowsAFaultWithFileAndLineAndGoesOn) {
 
 TEST_F(Import, WrongUseIsASentenceAndMakesNothing) {
   fs::create_directories(in_folder("empty"));
-  expect_error(trainer({"import", in_folder("empty"), "--out", out_}), 2, "no labels were found");
+  expect_error(trainer({"import", in_folder("empty"), "--out", out_}), 2, "no labels found");
   expect_error(trainer({"import", in_folder("nowhere"), "--out", out_}), 2, "no such folder");
   expect_error(trainer({"import", yolo_, "--out", out_, "--format", "yolov8"}), 2,
                "unknown format 'yolov8'");

@@ -43,12 +43,11 @@ Detected detect_format(const Listing& folder) {
     throw ConfigError(fmt::format("{} has labels in several formats: {}; say which with --format",
                                   folder.root().string(), joined(reasons)));
   }
-  throw ConfigError(fmt::format(
-      "{}: no labels were found. Looked for: COCO's JSON, LabelMe's JSON per image, Pascal VOC's "
-      "XML, "
-      "YOLO's .txt per image, PNG masks in a folder 'masks', a CSV table of boxes. Found: {}; "
-      "docs/formats.md shows the layouts",
-      folder.root().string(), folder.counts()));
+  std::string known;
+  for (const auto& one : formats()) known += fmt::format("\n  {}", one.title);
+  throw ConfigError(
+      fmt::format("{}: no labels found among its files ({}). Known formats (docs/formats.md):{}",
+                  folder.root().string(), folder.counts(), known));
 }
 
 }  // namespace millrace::formats
