@@ -8,6 +8,8 @@ target_compile_options(millrace_flags INTERFACE
                        -Wno-missing-field-initializers
                        # GCC takes the sources of a unity batch for headers.
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
+                       # GCC's garbage collector, first at 1 GiB, takes 5 % of a build.
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>
                        $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
 if(MILLRACE_SANITIZE)
   # TBB's headers trip vptr, and instrumented code GCC's warning of uninitialized values.
@@ -26,15 +28,18 @@ if(TCMALLOC AND NOT MILLRACE_SANITIZE)
                       -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
 endif()
 
-# compile_together(TARGET [COUNT]): compiles the sources of TARGET in unity batches of COUNT files
-# (default 10). Half of the time goes into the headers of libtorch and the templates of fmt,
-# nlohmann and CLI11, which each translation unit compiles again.
+# compile_together(TARGET [MOST]): compiles the sources of TARGET in unity batches of equal size, up
+# to MOST files each (default 16). Half of the time goes into the headers of libtorch and the
+# templates of fmt, nlohmann and CLI11, which each translation unit compiles again.
 function(compile_together target)
-  if(NOT ARGN)
-    set(ARGN 10)
-  endif()
+  set(most 16 ${ARGN})
+  list(GET most -1 most)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  math(EXPR batches "(${count} + ${most} - 1) / ${most}")
+  math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY}
-                                             UNITY_BUILD_BATCH_SIZE ${ARGN})
+                                             UNITY_BUILD_BATCH_SIZE ${size})
 endfunction()
 
 # add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME,
