@@ -14,7 +14,7 @@ namespace millrace {
 
 /// The inputs of an ONNX file and its form of masks.
 struct ExportOptions {
-  /// False = `image` (H, W, 3) of any size, which the graph resizes as [data] says. True = `images`
+  /// False = `image` (H, W, 3) of any size, which the graph resizes as in [data]. True = `images`
   /// (N, H, W, 3), already resized and padded, and their `sizes` (N, 2).
   bool padded = false;
   /// Masks cover the whole image, uint8, instead of probabilities over each box.

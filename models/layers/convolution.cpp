@@ -152,8 +152,8 @@ Gradients backward_directly(at::TensorList gradients, at::TensorList maps, const
   return sums;
 }
 
-/// Computes the gradients of the convolution's maps, weight and bias that are `wanted`, with
-/// `weight` instead of its own.
+/// Computes the `wanted` gradients of the convolution's maps, weight and bias, with `weight`
+/// instead of its own.
 Gradients backward_of_sums(at::TensorList gradients, at::TensorList maps, const at::Tensor& weight,
                            const Convolution& c, std::array<bool, 3> wanted) {
   const bool fast = fits_winograd(maps, weight, c);

@@ -19,10 +19,10 @@ struct Convolution {
 
 /// Convolves x (N, in, H, W) to (N, out, H', W') in channels-last memory, in compute_type()
 /// (millrace/models/detector/precision.h). Keeps for the backward pass the input, and for a ReLU
-/// the output (for SiLU its input); nothing if no gradient is needed. On a CPU, 3x3 convolutions of
-/// stride 1 use winograd.h if it fits them; oneDNN computes the others and fuses the activation;
-/// the backward pass of a gradient with few nonzero pixels is cheap (sparse_backward.h). On other
-/// devices bias, sum and ReLU are one kernel.
+/// the output (for SiLU its input); keeps no tensor if no gradient is needed. On a CPU, 3x3
+/// convolutions of stride 1 use winograd.h if it fits them; oneDNN computes the others and fuses
+/// the activation; the backward pass of a gradient with few nonzero pixels is cheap
+/// (sparse_backward.h). On other devices bias, sum and ReLU are one kernel.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
 
 /// Convolves several maps (N, in, H_l, W_l), as a head shared by the levels of a pyramid does. If

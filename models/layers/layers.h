@@ -105,7 +105,7 @@ struct Conv2d {
     std::int64_t in, out, kernel;
     std::int64_t stride = 1;
     bool bias = true;
-    std::int64_t groups = 1;  // as many as `in`: a depthwise convolution
+    std::int64_t groups = 1;  // equal to `in`: a depthwise convolution
   };
 
   at::Tensor weight;  // (out, in / groups, k, k)

@@ -26,7 +26,7 @@ struct TruthPack {
 
   std::vector<const coco::Segmentation*> segmentations;  // (G) borrowed, on the host
   std::vector<std::int64_t> images;                      // (G) image index, on the host
-  bool only_polygons = true;  // every object has polygons; none has run lengths or no shape
+  bool only_polygons = true;                             // every object's shape is polygons
 };
 
 /// Returns the tables of all images' truths: Truth::pack if it covers them, else new ones.

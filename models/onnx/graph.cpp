@@ -229,8 +229,8 @@ const std::string& Graph::name_of(const at::Tensor& tensor) const {
 Value Graph::parameter(const at::Tensor& tensor) {
   const auto& name = name_of(tensor);
   if (const auto shared = shared_.find(name); shared != shared_.end()) return shared->second;
-  // Only weights are stored as fp16: scales, shifts and statistics are few, and may be out of its
-  // range.
+  // Only weights are stored as fp16: scales, shifts and statistics are few, and may be too small
+  // for its range.
   const bool narrow = storage_ == Storage::fp16 && tensor.dim() > 1;
   auto value = store(narrow ? tensor.to(at::kHalf) : tensor, name);
   if (narrow) {

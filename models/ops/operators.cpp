@@ -22,13 +22,13 @@ TORCH_LIBRARY(millrace, library) {
   // others float. CPU only.
   library.def(
       "winograd(Tensor[] maps, Tensor weight, Tensor? bias, Tensor[] add, bool relu) -> Tensor[]");
-  // The gradients of maps, weight and bias that are `wanted`.
+  // The `wanted` gradients of maps, weight and bias.
   library.def(
       "winograd_backward(Tensor[] gradients, Tensor[] maps, Tensor weight, bool[3] wanted) -> "
       "(Tensor[], Tensor, Tensor)");
-  // The gradients of maps, weight and bias of a convolution of one group that are `wanted`,
-  // computed from the pixels `rows` of each output, (S_l) int64 indices among its N H W; all other
-  // pixels have a zero gradient. -1 = no pixel. CPU only.
+  // The `wanted` gradients of maps, weight and bias of a convolution of one group, computed from
+  // the pixels `rows` of each output, (S_l) int64 indices among its N H W; all other pixels have a
+  // zero gradient. -1 = no pixel. CPU only.
   library.def(
       "sparse_convolution_backward(Tensor[] gradients, Tensor[] rows, Tensor[] maps, "
       "Tensor weight, int stride, int padding, bool[3] wanted) -> (Tensor[], Tensor, Tensor)");
@@ -47,9 +47,9 @@ TORCH_LIBRARY(millrace, library) {
       "float offset) -> (Tensor truth, Tensor label)");
   // Counts of labels 1 and 0 in each chunk of 1024 of (N, P) int8: (N, P / 1024, 2) int32.
   library.def("label_counts(Tensor label) -> Tensor");
-  // `counts` are the label_counts of `label`; `wanted` (R, 3 or more) int64: image, label (1 or 0)
-  // and rank. Returns the index among the N P labels of the image's label of that value with that
-  // rank, (R) int64.
+  // For each of `wanted` (R, 3 or more) int64, a row of image, label (1 or 0) and rank: the index
+  // among the N P labels of the image's rank-th label of that value, (R) int64. `counts` are the
+  // label_counts of `label`.
   library.def("ranked_labels(Tensor label, Tensor counts, Tensor wanted) -> Tensor");
   library.def(
       "roi_align(Tensor[] maps, Tensor rois, Tensor levels, int height, int width, float scale, "

@@ -48,7 +48,7 @@ typedef struct millrace_predict_options {
 /* Opens a model.safetensors written by Millrace, or a checkpoint folder. `options` may be NULL. */
 millrace_status millrace_predict_open(const char* model, const millrace_predict_options* options,
                                       millrace_predictor** predictor);
-/* Closes a predictor after its running calls. Results stay valid. */
+/* Closes a predictor. Its running calls finish, and results stay valid. */
 millrace_status millrace_predict_close(millrace_predictor* predictor);
 
 /* Returns the number of classes; -1 for an error. */

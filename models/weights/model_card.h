@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-/// The training of weights, for information. It contains no time: the same training gives the same
-/// bytes.
+/// The training of weights, for information. It contains no time stamp, so that the same training
+/// gives the same bytes.
 struct TrainingRecord {
   std::string data;                      // "sample/train2017"; empty = unknown
   std::string version;                   // version of Millrace; empty = unknown

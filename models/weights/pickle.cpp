@@ -291,7 +291,7 @@ class Pickle::Machine {
     if (copied_ > bytes_.size()) throw Error("it copies more than it has");
   }
 
-  /// Adds to the list or dict on top; calls are only described, not filled.
+  /// Adds to the list or dict on top; ignored for a call, which is only described.
   void extend(Kind kind, const std::vector<const PickleValue*>& items) {
     auto& value = peek();
     if (value.kind == Kind::call) return;

@@ -15,8 +15,8 @@ namespace millrace {
 /// The kind of a layer, which decides its tensors and their layout.
 enum class LayerKind { conv, linear, norm };
 
-/// The names of a layer, or the suffixes of a tensor of such layers. In a layer's name "{a}" stands
-/// for a number, "{a+1}" for the next one.
+/// The names of a layer, or the suffixes of a tensor of such layers. In a layer's name "{a}"
+/// matches a number, "{a+1}" the next one.
 struct NameRow {
   LayerKind kind;
   std::string_view ours, theirs;
@@ -54,7 +54,7 @@ struct StoredTensor {
 };
 
 struct TranslatedTensors {
-  const Scheme* scheme;               // the scheme that knows most of the names; ours if none does
+  const Scheme* scheme;               // the scheme with most of the names; ours if none has any
   std::vector<StoredTensor> tensors;  // names unknown to the scheme are kept
   std::size_t known = 0;              // number of tensors with names of the scheme
 };

@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// The result of loading. Programs report it to the user if anything is missing.
+/// The result of loading, to be reported to the user if anything is missing.
 struct LoadReport {
   std::string scheme;               // scheme of the file's names (schemes.h)
   std::size_t loaded = 0;           // number of parameters
@@ -19,8 +19,8 @@ struct LoadReport {
   std::vector<std::string> missing;        // in the model but not in the file
   std::vector<std::string> mismatched;     // "name: file (81, 1024), model (7, 1024)"
   std::vector<std::string> other_classes;  // heads, "name: file 80 classes, model 6"
-  std::vector<std::string> new_classes;    // the model's classes whose rows do
-  std::vector<std::string> initial;        // names of all these parameters, also if only some rows
+  std::vector<std::string> new_classes;    // the model's classes that the file lacks
+  std::vector<std::string> initial;        // names of these, also of partly loaded ones
   std::vector<std::string> notes;          // messages for the user
 
   /// Returns everything that keeps its initial values.

@@ -26,8 +26,8 @@ bool winograd_fits(at::TensorList maps, const at::Tensor& weight);
 std::vector<at::Tensor> winograd(at::TensorList maps, const at::Tensor& weight,
                                  const at::Tensor& bias, at::TensorList add, bool relu);
 
-/// Computes the gradients of the maps, the weight and the bias that are `wanted` from those of the
-/// outputs (N, K, H_l, W_l), before ReLU and sum. Unwanted tensors are undefined, unwanted maps
+/// Computes, from the gradients of the outputs (N, K, H_l, W_l) before ReLU and sum, the `wanted`
+/// gradients of the maps, the weight and the bias. Unwanted tensors are undefined, unwanted maps
 /// empty. Gradients of maps have the maps' type, the others are float. The bytes are the same for
 /// any number of threads.
 std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor> winograd_backward(
