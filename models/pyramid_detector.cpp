@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-/// The device. Throws ConfigError if no plug-in has kernels of the detectors' operators for it.
+/// Returns `device`. Throws ConfigError if no loaded plug-in has kernels of the operators for it.
 at::Device with_kernels(at::Device device) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("millrace::match", "");
   const auto key = c10::computeDispatchKey(std::nullopt, std::nullopt, device);
@@ -30,7 +30,8 @@ at::Device with_kernels(at::Device device) {
   return device;
 }
 
-/// Limit of the features of views that are kept for the masks; others are computed again.
+/// Maximum memory of the features of views that are kept for the masks; those of further views are
+/// computed again.
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 
 }  // namespace
@@ -185,7 +186,7 @@ onnx::Objects PyramidDetector::add_nodes(const onnx::Images& images, bool pasted
   if (!one_view)
     found = best_detections(found, limits, options_.boxes.offset, classes_, options_.detection);
 
-  const auto places = onnx::places_of(found.scores > 0);  // (D, 2)
+  const auto places = onnx::places_of(found.scores > 0);  // (D, 2): image and index
   onnx::Objects objects{onnx::gather_nd(found.boxes, places),
                         onnx::gather_nd(found.scores, places),
                         onnx::gather_nd(found.labels, places),

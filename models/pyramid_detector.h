@@ -1,4 +1,4 @@
-// What detectors on a feature pyramid share: a class derived from this one adds its heads.
+// The common part of detectors on a feature pyramid. A derived class adds its heads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,9 +21,9 @@ namespace millrace {
 class Pyramid;
 struct View;
 
-/// Their common options. Defaults are detectron2's.
+/// The options that all detectors on a feature pyramid have. The defaults are detectron2's.
 struct PyramidDetectorOptions {
-  /// Whose numeric switches the other options start from.
+  /// The library whose numeric defaults the other options take.
   enum class Style { detectron2, torchvision };
   friend std::vector<std::string> value_names(Style) { return {"detectron2", "torchvision"}; }
 
@@ -35,15 +35,14 @@ struct PyramidDetectorOptions {
   void describe(Options& o);
   void use_torchvision() { pyramid.use_torchvision(); }
 
-  /// Throws ConfigError for values that contradict each other (`require`) and for one that changes
-  /// nothing (`defaults.refuse_unused`). A derived struct with a check of its own declares it with
-  /// both parameters, as any other would hide this one, and calls this one first.
+  /// Throws ConfigError for values that contradict each other (`require`) and for a value that has
+  /// no effect (`defaults.refuse_unused`). A derived struct with its own check declares it with
+  /// both parameters, since any other signature would hide this function, and calls this one first.
   void check(const Config& table, const Options& defaults) const;
 
-  /// The defaults of T, a struct derived from this one, in the style that the [model] table asks
-  /// for: its own are detectron2's, `use_torchvision()` turns them into the other set. Then
-  /// `adapt_to(table)`, if there is one, may change those that another key chooses. Throws
-  /// ConfigError as `check` does.
+  /// Returns the defaults of T, a struct derived from this one, in the style that the [model] table
+  /// chooses: detectron2's, or torchvision's after `use_torchvision()`. If T has `adapt_to(table)`,
+  /// it may then change defaults that depend on another key. Throws ConfigError as `check` does.
   template <class T>
   static T defaults_for(const Config& table) {
     T defaults;
@@ -64,27 +63,27 @@ struct PyramidDetectorOptions {
   }
 };
 
-/// What a detector finds on its way (DetectionNotes), of each image, in the network's pixels.
+/// The intermediate results of DetectionNotes for each image, in the pixels of the network's input.
 struct Noted {
   std::vector<Found> proposals, raw;
 };
 
-/// The maps of a batch: the five levels of its pyramid, whose strides FpnTop gives, or C4 alone, of
-/// stride 16. Where a stride does not divide the input's side, backbones round in different ways:
-/// take sides from the map.
+/// The maps of a batch: the five levels of its pyramid, with the strides of FpnTop, or C4 alone
+/// with stride 16. If a stride does not divide the input's side, backbones round differently: take
+/// sides from the map.
 struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // (height, width) of the input
   std::vector<ImageSize> sizes;                  // (N)
   NormPass pass;
-  Noted* noted = nullptr;  // what `find` adds on its way; nullptr: nobody asks
+  Noted* noted = nullptr;  // receives the intermediate results of `find`; nullptr = not wanted
 };
 
-/// Features in a graph.
+/// The features of a batch as values of an ONNX graph.
 struct FeatureNodes {
   std::vector<onnx::Value> maps;  // fine to coarse, each (N, C, H_l, W_l)
-  onnx::Value padded;             // a list of height and width
-  onnx::Value limits;             // (N, 4): width, height, width, height of the images
+  onnx::Value padded;             // list of height and width
+  onnx::Value limits;             // (N, 4): width, height, width, height of each image
 };
 
 class PyramidDetector : public Detector {
@@ -94,31 +93,31 @@ class PyramidDetector : public Detector {
   const Parameters& parameters() const final { return parameters_; }
 
  protected:
-  /// `mask_paste`: any value without masks.
+  /// `mask_paste` is ignored if the detector gives no masks.
   PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, MaskPaste mask_paste,
                   const ModelContext& context);
 
-  /// Where heads declare their tensors.
+  /// The scope in which heads declare their parameters.
   const Scope& root() const { return root_; }
 
   const Pyramid& pyramid() const { return *pyramid_; }
 
-  /// False with test-time augmentation, where several views are merged.
+  /// Returns false with test-time augmentation, which merges several views.
   bool has_one_view() const;
 
-  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
-  /// norm by rank.
+  /// Throws ConfigError if the data has no object. Warns of frozen layers with random values and of
+  /// batch norm that each rank computes alone.
   std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
 
  private:
   LossSums compute_losses(const Batch& batch, const StepInfo& step) final;
 
-  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
-  /// the mean over the views of the merged boxes' masks (detectron2's GeneralizedRCNNWithTTA).
+  /// With test-time augmentation, another NMS merges the detections of all views, and masks are the
+  /// mean of the merged boxes' masks over the views (detectron2's GeneralizedRCNNWithTTA).
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes* notes) final;
 
-  /// Test-time augmentation in other sizes is refused for several images at once.
+  /// Throws Error for test-time augmentation in other sizes with several images.
   onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const final;
 
   void on_parameters_changed() final { parameters_.mark_changed(); }
@@ -126,21 +125,22 @@ class PyramidDetector : public Detector {
   virtual LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
                                const StepInfo& step) = 0;
 
-  /// What the heads find in each image.
+  /// Returns the detections of the heads for each image.
   virtual std::vector<Found> find(const Features& features) = 0;
 
-  /// Mask probabilities of what was found, (D over all images, M, M); undefined: no masks.
+  /// Returns mask probabilities (D, M, M) of the D detections of all images; undefined = no masks.
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
-  /// `find` and `masks` in a graph; the objects' boxes are in the features' pixels. A detector
-  /// without the first cannot be exported.
+  /// `find` and `masks` as nodes of an ONNX graph. The objects' boxes are in the features' pixels.
+  /// A detector that does not override find_in_graph cannot be exported.
   virtual FoundNodes find_in_graph(const FeatureNodes& features) const;
   virtual onnx::Value masks_in_graph(const FeatureNodes&, const onnx::Objects&) const { return {}; }
-  /// Sides of the masks.
+  /// The side M of the masks.
   virtual std::int64_t mask_cells() const { return 0; }
 
   Features features(const Batch& batch, const NormPass& pass, cv::Size padded = {}) const;
-  /// Appends the features of the first views, as many as fit kKeptBytes.
+  /// Detects in all views. Appends the features of the first views to `kept`, as many as fit in
+  /// kKeptBytes.
   std::vector<Found> find_in_views(const Batch& batch, std::vector<Features>& kept);
   at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found,
                             const std::vector<Features>& kept);

@@ -1,4 +1,4 @@
-// Checks of a training before its first step, for Detector::check_facts.
+// Checks before the first training step, for Detector::check_facts.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace millrace {
 
-/// Throws ConfigError if no image to train on has an object that is no crowd.
+/// Throws ConfigError if no training image has an object that is not a crowd region.
 void require_objects(const TrainingFacts& facts);
 
-/// A warning where [model.backbone], a network of that `type`, freezes layers that start at random:
-/// `norm` and `freeze_at` are its options, `trained_norm` is a norm to propose instead.
+/// Returns a warning if [model.backbone], a network of that `type`, freezes layers that start at
+/// random. `norm` and `freeze_at` are its options; the warning proposes `trained_norm`.
 std::optional<std::string> frozen_backbone_warning(const TrainingFacts& facts,
                                                    const std::string& type, Norm norm,
                                                    std::int64_t freeze_at, Norm trained_norm);
 
-/// A warning about batch norms, named by their options ("model.norm is"), that see only one rank's
-/// images; none in a single process. Throws ConfigError for train.micro_batch, of whose parts each
-/// would be normalised alone.
+/// Returns a warning if batch norms, named by their options ("model.norm is"), would see the images
+/// of one rank only; nullopt in a single process. Throws ConfigError with train.micro_batch, as
+/// each micro-batch would be normalised alone.
 std::optional<std::string> norm_by_part_warning(const std::string& names,
                                                 const TrainingFacts& facts);
 

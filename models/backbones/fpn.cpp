@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-/// torchvision's names: the convolution is child 0 of its block, the norm child 1.
+/// Makes a block with torchvision's names: the convolution is child 0, the norm child 1.
 ConvNorm block(const Scope& scope, std::int64_t in, std::int64_t out, std::int64_t kernel,
                const NormOptions& norm) {
   return {scope / 0, scope / 1, {in, out, kernel}, norm, 1, {Init::Kind::xavier}};

@@ -1,4 +1,5 @@
-// Feature pyramid (Lin et al. 2017) and the coarser levels on top of it. Names as in torchvision.
+// Feature pyramid network (Lin et al. 2017) and the coarser levels on top of it. Parameters are
+// named as in torchvision.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,12 +14,12 @@ namespace millrace {
 
 class Fpn {
  public:
-  /// `in`: the channels of the input maps, fine to coarse.
+  /// `in`: channels of the input maps, fine to coarse.
   Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
       FpnTop top = FpnTop::pool);
 
-  /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H /
-  /// stride, W / stride). X: at::Tensor, or onnx::Value in a graph.
+  /// Takes C2..C5, or fewer up to C5; returns one level for each and then the coarser ones, (N,
+  /// channels, H / stride, W / stride). X is at::Tensor, or onnx::Value in a graph.
   template <class X>
   std::vector<X> operator()(const std::vector<X>& c, const NormPass& pass) const;
 

@@ -20,7 +20,7 @@ ConvNorm block(const Scope& scope, const Conv2d::Shape& shape, const NormOptions
   return {scope / 0, scope / 1, shape, norm, 1, {Init::Kind::xavier}};
 }
 
-/// Means of 2 x 2 cells, without a last odd row or column; a side of one cell stays.
+/// Returns means of 2 x 2 cells, without a last odd row or column; a side of one cell stays.
 at::Tensor halved(const at::Tensor& x) {
   const std::array cells{std::min<std::int64_t>(2, x.size(2)),
                          std::min<std::int64_t>(2, x.size(3))};
@@ -29,7 +29,7 @@ at::Tensor halved(const at::Tensor& x) {
 
 onnx::Value halved(const onnx::Value& x) {
   auto& g = *x.graph;
-  // A side of one cell is doubled first
+  // A side of one cell is padded to two first.
   const auto more = onnx::maximum(g.ints({2, 2}) - onnx::sides_of(x, 2, 4), 0);
   const auto even =
       g.add("Pad", {x, onnx::concat({g.ints({0, 0, 0, 0, 0, 0}), more}, 0)}, {{"mode", "edge"}});
@@ -37,7 +37,7 @@ onnx::Value halved(const onnx::Value& x) {
                {{"kernel_shape", onnx::Ints{2, 2}}, {"strides", onnx::Ints{2, 2}}});
 }
 
-/// All maps at the first one's sides, as one.
+/// Resizes all maps to the sides of the first and concatenates them.
 at::Tensor joined(std::vector<at::Tensor> maps) {
   const std::array sides{maps[0].size(2), maps[0].size(3)};
   for (auto& map : maps | std::views::drop(1))

@@ -1,5 +1,5 @@
-// HRFPN (Sun et al. 2019, HRNetV2p): all maps at the finest one's sides, joined, and averaged down
-// to the levels of a pyramid. As in MMDetection.
+// HRFPN (Sun et al. 2019, HRNetV2p): upsamples all maps to the size of the finest, concatenates
+// them, and averages them down to the levels of a pyramid, as MMDetection does.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,13 +14,14 @@ namespace millrace {
 
 class HrFpn {
  public:
-  /// `in`: the channels of the input maps, fine to coarse. With two levels on top the pyramid
-  /// begins at half the sides of the finest map: its convolutions stride.
+  /// `in`: channels of the input maps, fine to coarse. With an FpnTop of two extra levels the
+  /// pyramid starts at half the sides of the finest map, since its output convolutions have stride
+  /// 2.
   HrFpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
         FpnTop top = FpnTop::pool);
 
-  /// Four maps of strides 4, 8, 16, 32 -> P2..P6, or P3..P7: (N, channels, H / stride, W / stride).
-  /// X: at::Tensor, or onnx::Value in a graph.
+  /// Takes four maps of strides 4, 8, 16, 32; returns P2..P6 or P3..P7, (N, channels, H / stride, W
+  /// / stride). X is at::Tensor, or onnx::Value in a graph.
   template <class X>
   std::vector<X> operator()(const std::vector<X>& c, const NormPass& pass) const;
 

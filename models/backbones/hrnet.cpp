@@ -14,10 +14,10 @@ namespace millrace {
 namespace {
 
 constexpr std::int64_t kStem = 64;          // channels
-constexpr int kBlocks = 4;                  // of layer1 and of each branch of a module
-constexpr std::array kModules = {1, 4, 3};  // of stage2, stage3, stage4
+constexpr int kBlocks = 4;                  // blocks of layer1 and of each branch of a module
+constexpr std::array kModules = {1, 4, 3};  // modules of stage2, stage3, stage4
 
-/// 18 of "hrnet_w18".
+/// Returns the width in a type's name, e.g. 18 for "hrnet_w18".
 std::int64_t width_of(BackboneType backbone) {
   const auto type = value_name(backbone);
   std::int64_t width = 0;

@@ -1,5 +1,5 @@
-// HRNet (Wang et al. 2019) as a detector's backbone: branches of strides 4, 8, 16, 32 side by side,
-// which exchange what they know after every module. Names as in timm and MMDetection.
+// HRNet (Wang et al. 2019) as a detector's backbone: parallel branches of strides 4, 8, 16, 32 that
+// are fused after every module. Parameters are named as in timm and MMDetection.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,8 @@
 
 namespace millrace {
 
-/// Blocks of each branch, then sums over all branches. X: at::Tensor, or onnx::Value in a graph.
+/// Blocks of each branch, then fusion by sums over all branches. X is at::Tensor, or onnx::Value in
+/// a graph.
 class HrModule {
  public:
   HrModule(const Scope& scope, at::IntArrayRef channels, const NormOptions& norm);
@@ -25,27 +26,27 @@ class HrModule {
 
  private:
   std::vector<ResidualStage> branches_;
-  /// From branch [to][from]: up through one 1x1, down through strided 3x3, with a ReLU between;
-  /// none from a branch to itself.
+  /// [to][from]: convolutions between branches, with a ReLU between them: a 1x1 to a finer branch,
+  /// strided 3x3 to a coarser one; empty from a branch to itself.
   std::vector<std::vector<std::vector<ConvNorm>>> ways_;
 };
 
 class HrNet {
  public:
-  /// The stages that `options.freeze_at` names are not trained: 1 the stem, 2 also layer1, 3 also
-  /// stage2, ... 5 all.
+  /// Freezes the first `options.freeze_at` stages: 1 = the stem, 2 = also layer1, 3 = also stage2,
+  /// ... 5 = all.
   HrNet(const Scope& scope, const PyramidOptions& options);
 
-  /// (N, 3, H, W), H and W multiples of 32 -> the four branches' maps, fine to coarse
+  /// Takes (N, 3, H, W), H and W multiples of 32; returns the four branches' maps, fine to coarse.
   template <class X>
   std::vector<X> operator()(const X& x, const NormPass& pass) const;
 
-  /// Channels of the four maps: 18, 36, 72, 144 of hrnet_w18.
+  /// Channels of the four maps, e.g. 18, 36, 72, 144 for hrnet_w18.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }
 
  private:
   struct Stage {
-    std::vector<std::optional<ConvNorm>> entries;  // of each branch; a new one's from the coarsest
+    std::vector<std::optional<ConvNorm>> entries;  // one per branch; a new one follows the coarsest
     std::vector<HrModule> modules;
   };
 

@@ -1,5 +1,5 @@
-// From a batch's bytes to the maps that heads look at: pixels, network and feature pyramid, as
-// configured.
+// Computes the maps of a detector's heads from a batch's pixels: normalisation, network and feature
+// pyramid, as configured.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,27 +18,28 @@ namespace millrace {
 
 class Pyramid {
  public:
-  /// Declares its tensors under `scope`: body and fpn.
+  /// Declares its parameters under `scope`, as body and fpn.
   Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top);
 
-  /// P2..P6, or P3..P7 where two levels stand on top, or C4 alone: (N, channels, height / stride,
-  /// width / stride) each, of the batch's sides or those of `padded` where it is larger.
+  /// Returns P2..P6, or P3..P7 with an FpnTop of two extra levels, or C4 alone: (N, channels,
+  /// height / stride, width / stride) each. Height and width are the batch's, or those of `padded`
+  /// if larger.
   std::vector<at::Tensor> operator()(const Batch& batch, const NormPass& pass,
                                      cv::Size padded = {}) const;
 
-  /// In a graph: of pixels (N, H, W, 3) uint8 and the images' `sizes` (N, 2), height and width;
-  /// `padded` is a list of height and width, no smaller than the pixels'.
+  /// Adds the nodes for pixels (N, H, W, 3) uint8 and the images' `sizes` (N, 2), height and width.
+  /// `padded` is a list of height and width, at least those of the pixels.
   std::vector<onnx::Value> operator()(const onnx::Value& pixels, const onnx::Value& sizes,
                                       const onnx::Value& padded) const;
 
   /// Channels of each map.
   std::int64_t channels() const;
 
-  /// REQUIRES: C4 alone.
+  /// Returns the ResNet; requires a backbone of C4 alone.
   const ResNet& resnet() const { return std::get<ResNet>(body_); }
 
  private:
-  /// C4 of C2..C4.
+  /// The neck without a pyramid: C4 of C2..C4.
   struct LastMap {
     template <class X>
     std::vector<X> operator()(const std::vector<X>& c, const NormPass&) const {
@@ -50,7 +51,7 @@ class Pyramid {
   std::vector<X> maps_of(const X& x, const NormPass& pass) const;
 
   PyramidOptions options_;
-  std::size_t first_;  // the first of C2..C5 that the FPN takes
+  std::size_t first_;  // index of the first of C2..C5 that the FPN uses
   at::Device device_;
   std::variant<ResNet, HrNet> body_;
   std::variant<LastMap, Fpn, HrFpn> neck_;

@@ -1,4 +1,4 @@
-// The options of pixels, residual network and feature pyramid.
+// The options of pixels, backbone and feature pyramid.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace millrace {
 
-/// Which five levels there are, and how the coarser ones are made.
+/// The five levels of a pyramid and the source of the coarser ones.
 enum class FpnTop {
-  pool,  // P2 .. P6, of strides 4 .. 64: P6 is P5 subsampled
-  p5,    // P3 .. P7, of strides 8 .. 128: P6, P7 by 3x3 convolutions of stride 2 from P5 on
+  pool,  // P2..P6, strides 4 .. 64: P6 is P5 subsampled
+  p5,    // P3..P7, strides 8 .. 128: P6 and P7 by 3x3 convolutions of stride 2 from P5
          // (torchvision's RetinaNet)
-  c5,    // the same from C5 on (Lin et al. 2017b, detectron2)
+  c5,    // P3..P7 with P6 from C5 (Lin et al. 2017b, detectron2)
 };
 
 inline std::vector<std::string> value_names(FpnTop) { return {"pool", "p5", "c5"}; }
@@ -36,16 +36,16 @@ inline std::vector<std::string> value_names(BackboneType) {
           "hrnet_w18", "hrnet_w32", "hrnet_w40", "hrnet_w48"};
 }
 
-/// What heads look at.
+/// The maps that heads use.
 enum class BackboneOut {
   fpn,  // all maps, through a pyramid
-  c4,   // the map of stride 16 alone; regions pass through the last stage
+  c4,   // the map of stride 16 alone; the last stage runs on pooled regions
 };
 inline std::vector<std::string> value_names(BackboneOut) { return {"fpn", "c4"}; }
 
-/// Defaults are detectron2's.
+/// The defaults are detectron2's.
 struct PyramidOptions : PixelOptions {
-  /// Described by detectors whose heads can take regions through the last stage.
+  /// An option only of detectors whose heads can run the last stage on regions.
   BackboneOut out = BackboneOut::fpn;
 
   BackboneType backbone = BackboneType::resnet50;

@@ -1,5 +1,6 @@
-// ResNet (He et al. 2016) as a detector's backbone: C2..C5 with strides 4, 8, 16, 32. Names as in
-// torchvision; for the deep stem and the pooled shortcuts, which it lacks, as in timm.
+// ResNet (He et al. 2016) as a detector's backbone: C2..C5 with strides 4, 8, 16, 32. Parameters
+// are named as in torchvision; those of the deep stem and of pooled shortcuts, which torchvision
+// lacks, as in timm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,18 +14,18 @@
 
 namespace millrace {
 
-/// Convolutions beside a shortcut. X: at::Tensor, or onnx::Value in a graph.
+/// A residual block. X is at::Tensor, or onnx::Value in a graph.
 struct ResidualBlock {
   struct Shape {
     std::int64_t in, middle, out;
     std::int64_t stride = 1, groups = 1;
-    bool bottleneck = true;     // 1x1, 3x3, 1x1; false: 3x3, 3x3
-    bool stride_early = false;  // in the first 1x1
-    bool pools = false;         // a shortcut that strides averages before its 1x1
+    bool bottleneck = true;     // 1x1, 3x3, 1x1; false = 3x3, 3x3
+    bool stride_early = false;  // the stride is in the first 1x1
+    bool pools = false;         // a strided shortcut averages before its 1x1
   };
 
   ResidualBlock() = default;
-  /// `last_scale`: where the last norm's scale starts.
+  /// `last_scale`: initial scale of the last norm.
   ResidualBlock(const Scope& scope, const Shape& shape, const NormOptions& norm,
                 double last_scale = 1);
 
@@ -35,7 +36,7 @@ struct ResidualBlock {
   X operator()(const X& x, const NormPass& pass) const;
 };
 
-/// Blocks after each other; the first may halve the sides.
+/// Blocks in sequence; the first may halve the sides.
 using ResidualStage = std::vector<ResidualBlock>;
 template <class X>
 X through(const ResidualStage& stage, X x, const NormPass& pass) {
@@ -45,24 +46,25 @@ X through(const ResidualStage& stage, X x, const NormPass& pass) {
 
 class ResNet {
  public:
-  /// The stages that `options.freeze_at` names are not trained: 1 the stem, 2 also C2, ... 5 all.
+  /// Freezes the first `options.freeze_at` stages: 1 = the stem, 2 = also C2, ... 5 = all.
   ResNet(const Scope& scope, const PyramidOptions& options);
 
-  /// (N, 3, H, W), H and W multiples of 32 -> C2..C5, or C2..C4 where regions have the last stage
+  /// Takes (N, 3, H, W), H and W multiples of 32; returns C2..C5, or C2..C4 if the last stage runs
+  /// on regions.
   template <class X>
   std::vector<X> operator()(const X& x, const NormPass& pass) const;
 
   /// Channels of C2..C5.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }
 
-  /// From C4 to C5.
+  /// The stage from C4 to C5.
   const ResidualStage& last_stage() const { return stages_[3]; }
 
  private:
   std::vector<ConvNorm> stem_;
   std::array<ResidualStage, 4> stages_;
   std::array<std::int64_t, 4> channels_{};
-  std::size_t count_;  // of the stages that make maps
+  std::size_t count_;  // number of stages that produce maps
 };
 
 }  // namespace millrace

@@ -51,7 +51,7 @@ void check(const LossSums& losses) {
                   fmt::join(names, "', '")));
 }
 
-/// Throws Error for an impossible object.
+/// Throws Error for an invalid object.
 void check(const DetectedObject& object, const ImageInfo& image, std::size_t classes) {
   if (classes > 0 && (object.label < 0 || static_cast<std::size_t>(object.label) >= classes))
     throw Error(
@@ -104,7 +104,7 @@ std::vector<std::vector<DetectedObject>> Detector::detect(const Batch& batch,
                                                           DetectionNotes* notes) {
   if (notes && !gives_notes()) throw Error(title_ + " has no proposals to tell of");
   const auto on = device();
-  const c10::DeviceGuard on_device(on);  // a thread begins with the first GPU
+  const c10::DeviceGuard on_device(on);  // a new thread's current device is the first GPU
   std::optional<ComputeIn> precision;
   if (detect_type_ != at::kFloat) precision.emplace(detect_type_, on.type());
   return named(title_, "detect", [&] {

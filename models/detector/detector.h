@@ -1,5 +1,5 @@
-// The whole contract of a model. A plug-in derives from Detector and registers a factory; nothing
-// in trainer/ knows any detector by name.
+// The contract of a model. A plug-in derives from Detector and registers a factory; trainer/
+// depends on no particular detector.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,42 +30,44 @@ struct FigureSums;  // figures.h
 class RankSum;
 struct ModelContext;
 
-/// What the sum of a loss is to be divided by, e.g. the objects of a batch. Not negative.
+/// A number that the sum of a loss is divided by, e.g. the objects of a batch. Not negative.
 struct Count {
   std::string name;
   double number = 0;
 };
 using Counts = std::vector<Count>;
 
-/// A loss of a batch as a sum, and what it is a mean over. The batch may be a part of the step: a
-/// micro-batch or a rank's. The trainer adds up the counts of all parts and divides each sum by the
-/// total (or by 1 if that is 0), so that the losses and gradients of the parts add up to those of
-/// the whole batch.
+/// A loss of a batch as a sum with the count that it is averaged over. The batch may be a part of
+/// the step: a micro-batch or a rank's share. The trainer adds up the counts of all parts and
+/// divides each sum by the total (by 1 if that is 0), so that the losses and gradients of the parts
+/// add up to those of the whole batch.
 struct LossSum {
   std::string name;
-  at::Tensor sum;  // one number
-  Count over;      // the same name with the same number may stand for several losses
+  at::Tensor sum;  // one element
+  Count over;      // losses may share a count: the same name with the same number
 };
 
-/// In a fixed order, the same names for every batch: a batch without objects gives sums and counts
-/// of 0. Training descends the sum of all losses.
+/// The losses of a batch in a fixed order, with the same names for every batch: a batch without
+/// objects has sums and counts of 0. Training minimizes the sum of all losses.
 using LossSums = std::vector<LossSum>;
 
-/// Losses by name, divided.
+/// Losses by name, divided by their counts.
 using Losses = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Accuracies and the like: quotients by name, both halves summed over a step's micro-batches and
-/// ranks before they are divided. Tensors stay on their device until the losses are read.
+/// Metrics of a training step, such as accuracies: quotients by name. Numerators and denominators
+/// are summed over the step's micro-batches and ranks before the division. Tensors stay on their
+/// device until the losses are read.
 class Figures {
  public:
-  /// `part` of `whole`, each one number, of any type, without gradient.
+  /// Adds `part` to the numerator and `whole` to the denominator of the metric `name`: one element
+  /// each, of any type, without gradient.
   void add(std::string name, const at::Tensor& part, const at::Tensor& whole);
   void add(std::string name, double part, double whole);
 
-  /// Part, whole, part, whole, ...: fp32, on their device.
+  /// Numerators and denominators in turn, fp32, on their device.
   const std::vector<at::Tensor>& numbers() const { return numbers_; }
 
-  /// In the order of first addition, from the values of `numbers`.
+  /// Returns the sums in the order of first addition. `values` are the values of `numbers`.
   std::vector<FigureSums> sums(const double* values) const;
 
  private:
@@ -73,151 +75,155 @@ class Figures {
   std::vector<at::Tensor> numbers_;
 };
 
-/// What a training step may depend on besides the batch, which may be one of several parts of the
-/// step: micro-batches or ranks.
+/// Inputs of a training step besides the batch. The batch may be one of several parts of the step:
+/// micro-batches or ranks.
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  double progress = 0;         // epochs of samples taken before the step
-  bool measured_only = false;  // no training: running statistics are used and stay, as in `detect`
+  double progress = 0;         // epochs trained before this step
+  bool measured_only = false;  // no training: running statistics are used, not updated
   /// Width and height to pad the batch to: the largest of all ranks, so that they compute what one
-  /// process would; 0: its own.
+  /// process would. 0 = the batch's own size.
   cv::Size padded = {};
-  /// Of all images of the step, without crowd regions: the most objects of an image, and how many
-  /// objects have a shape; 0: those of the batch. For what must have one size, or be computed or
-  /// left out, in all parts alike.
+  /// Maximum number of objects of an image, and number of objects with a shape, over all images of
+  /// the step and without crowd regions. 0 = those of the batch. For tensors whose size, and
+  /// computations whose presence, must be equal in all parts.
   std::int64_t most_objects = 0, objects_with_shape = 0;
-  std::int64_t first_image = 0;  // place of the batch's first image in the step
-  RankSum* ranks = nullptr;      // sums over the step's parts; nullptr: the batch is all of it
-  Figures* figures = nullptr;    // nullptr: nobody asks
+  std::int64_t first_image = 0;  // index of the batch's first image in the step
+  RankSum* ranks = nullptr;      // sums over the step's parts; nullptr = only one part
+  Figures* figures = nullptr;    // nullptr = not wanted
 
-  /// Of a draw (`stream`: any constant) for image `image`: the same when resumed and in any part.
+  /// Returns the random numbers for image `image` of the batch: equal after a resume and in any
+  /// part of the step. `stream` is any constant.
   Rng rng(std::uint64_t stream, std::size_t image) const {
     return {seed, static_cast<std::uint64_t>(step), stream,
             static_cast<std::uint64_t>(first_image) + image};
   }
 };
 
-/// What a training will be like.
+/// Facts about a training before it starts.
 struct TrainingFacts {
   std::int64_t ranks = 1;         // processes that share each step
-  bool in_micro_batches = false;  // which must not normalise by themselves (train.micro_batch)
-  bool starts_random = false;     // no weights are loaded, and none were trained before
-  /// Counts the objects in one pass over all samples; empty if these are not known here.
+  bool in_micro_batches = false;  // layers must not normalise by themselves (train.micro_batch)
+  bool starts_random = false;     // no weights are loaded, and no checkpoint is resumed
+  /// Counts the objects in one pass over all samples; empty = not available.
   std::function<ObjectCounts()> count_objects;
 };
 
-/// What `detect` finds on its way, for each image of the batch, in pixels of the original images.
+/// Intermediate results of `detect` for each image of the batch, in pixels of the original images.
 struct DetectionNotes {
-  /// The regions that a second stage looks at, best first: of no class (label 0), scored by rank.
+  /// Proposals of a two-stage detector, best first: label 0 (no class), scored by rank.
   std::vector<std::vector<DetectedObject>> proposals;
-  /// What it says of them before NMS: all that reach the score threshold, in any order, no masks.
+  /// Detections before NMS that reach the score threshold, in any order, without masks.
   std::vector<std::vector<DetectedObject>> raw;
 };
 
-/// Called through its public functions, which guard, check and name; a detector is what it
-/// overrides below them. What it throws or returns wrongly becomes an Error with its title.
+/// A model. Callers use the public functions, which check arguments and results and add the
+/// detector's title to errors; a detector overrides the private functions. An exception or invalid
+/// result of these becomes an Error.
 class Detector {
  public:
   virtual ~Detector() = default;
 
-  /// Losses of a batch as sums, with gradients. Throws Error for losses that cannot be trained
-  /// with: none at all, undefined tensors, more than one number, counts that contradict each other,
-  /// or (with gradients enabled) none that a trained parameter has a part in.
+  /// Returns the losses of a batch as sums, with gradients. Throws Error for losses that cannot be
+  /// trained with: an empty list, undefined tensors, more than one element, contradictory counts,
+  /// or (with gradients enabled) no loss that depends on a trained parameter.
   LossSums loss_sums(const Batch& batch, const StepInfo& step);
 
-  /// The counts of these losses, each once; by `compute_counts` if the detector has it, else by
-  /// computing the losses.
+  /// Returns each count of these losses once: from `compute_counts` if the detector implements it,
+  /// else by computing the losses.
   Counts counts(const Batch& batch, const StepInfo& step);
 
-  /// The losses of a batch that is the whole step.
+  /// Returns the losses of a batch that is the whole step.
   Losses losses(const Batch& batch, const StepInfo& step);
 
-  /// Objects of each image, best score first, computed as `detect_in` says. The detector is given
-  /// images of one padded size at a time, each padded as it would be alone (Batch::divisor), so
-  /// that results do not depend on the other images. Throws Error for another number of images,
-  /// invalid labels, boxes and scores that are not finite, and masks of another size than the
-  /// image. `notes`, if not nullptr, is filled; requires gives_notes().
+  /// Returns the objects of each image, best score first, computed in the type of `detect_in`. The
+  /// detector receives images of one padded size at a time, each padded as if it were alone
+  /// (Batch::divisor), so that results do not depend on the other images. Throws Error for a wrong
+  /// number of images, invalid labels, boxes or scores that are not finite, and masks whose size is
+  /// not the image's. `notes`, if not nullptr, is filled; requires gives_notes().
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch,
                                                   DetectionNotes* notes = nullptr);
 
   /// Adds the nodes of `detect` to the graph of `images`, for `trainer export`: the same objects in
-  /// the same order. `pasted`: masks over the whole image. Throws Error, a sentence, for a detector
-  /// or an option that cannot be exported.
+  /// the same order. `pasted`: masks cover the whole image. Throws Error for a detector or an
+  /// option that cannot be exported.
   onnx::Objects add_to(const onnx::Images& images, bool pasted) const;
 
-  /// To be called after parameters were overwritten.
+  /// Must be called after parameters were overwritten.
   void parameters_changed();
 
-  /// Warnings, whole sentences, before a training. Throws ConfigError for one that makes no sense.
+  /// Returns warnings, whole sentences, before a training. Throws ConfigError if training cannot
+  /// work.
   std::vector<std::string> check_training(const TrainingFacts& facts) const;
 
-  /// Type of convolutions and matrix products in `detect`, as autocast: fp32 unless set.
+  /// Sets the type of convolutions and matrix products in `detect`, as autocast does; the default
+  /// is fp32.
   void detect_in(at::ScalarType type) { detect_type_ = type; }
 
-  /// "detector 'NAME'", in messages.
+  /// "detector 'NAME'", for messages.
   const std::string& title() const { return title_; }
 
-  /// The device of the parameters; the CPU without any.
+  /// The device of the parameters; the CPU if there are none.
   at::Device device() const;
 
-  /// Every tensor that is trained or saved, on the context's device. Values may be overwritten in
-  /// place between calls.
+  /// Every tensor that is trained or saved, on the context's device. Callers may overwrite values
+  /// in place between calls.
   virtual const Parameters& parameters() const = 0;
 
-  /// False: `detect` never gives masks; asking for their scores is then an error before the first
-  /// step.
+  /// Returns false if `detect` never gives masks; configuring mask metrics is then an error before
+  /// the first step.
   virtual bool gives_masks() const { return true; }
 
-  /// Whether `detect` fills notes.
+  /// Returns true if `detect` fills notes.
   virtual bool gives_notes() const { return false; }
 
  private:
   friend std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
                                                  const ModelContext& context);
 
-  /// See `loss_sums`. Under at::NoGradGuard the call changes nothing in the model. With
+  /// Implements `loss_sums`. Under at::NoGradGuard the call must not change the model. With
   /// train.micro_batch several threads call it at once, each for a part of the step.
   virtual LossSums compute_losses(const Batch& batch, const StepInfo& step) = 0;
 
-  /// The counts of `compute_losses`, the same names in the same order with the same numbers, for a
-  /// detector that knows them without running its network; empty: it does not. Saves steps of
-  /// several batches (optimizer.accumulate) the forward pass that would count. Called as
-  /// `compute_losses` is.
+  /// Returns the counts of `compute_losses` (same names, order and numbers) without running the
+  /// network; empty = not implemented. Saves the counting forward pass in steps of several batches
+  /// (optimizer.accumulate). Called as `compute_losses` is.
   virtual Counts compute_counts(const Batch& batch, const StepInfo& step) const {
     static_cast<void>(batch), static_cast<void>(step);
     return {};
   }
 
-  /// See `detect`. Draws nothing at random and keeps no gradients. `notes`: to be filled; nullptr =
-  /// not asked for, as always without gives_notes().
+  /// Implements `detect`. Must be deterministic and keep no gradients. `notes` is to be filled;
+  /// nullptr = not wanted, as always if gives_notes() is false.
   virtual std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                                 DetectionNotes* notes) = 0;
 
-  /// See `add_to`.
+  /// Implements `add_to`.
   virtual onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const;
 
-  /// Refreshes what is derived from the parameters.
+  /// Recomputes values that are derived from the parameters.
   virtual void on_parameters_changed() {}
 
-  /// See `check_training`. Asked before the first step, on every rank, and by `trainer doctor`.
+  /// Implements `check_training`. Called before the first step on every rank, and by `trainer
+  /// doctor`.
   virtual std::vector<std::string> check_facts(const TrainingFacts&) const { return {}; }
 
   std::string title_ = "the detector";
-  std::size_t class_count_ = 0;  // 0: not known
+  std::size_t class_count_ = 0;  // 0 = unknown
   at::ScalarType detect_type_ = at::kFloat;
 };
 
-/// What a detector is built from besides its own options.
+/// The inputs of a detector's construction besides its own options.
 struct ModelContext {
   std::vector<std::string> classes;  // names in label order
-  std::uint64_t seed = 1;            // of the initial weights
-  at::Device device = at::kCPU;      // of its tensors
-  // Weights are loaded before anything is computed: they may start with any values.
+  std::uint64_t seed = 1;            // seed of the initial weights
+  at::Device device = at::kCPU;      // device of the parameters
+  // true = weights are loaded before any computation, so parameters may stay uninitialized
   bool awaits_weights = false;
 };
 
-/// `table` holds the detector's own options.
+/// Creates a detector; `table` holds its own options.
 using DetectorFactory =
     std::function<std::unique_ptr<Detector>(const Config& table, const ModelContext& context)>;
 

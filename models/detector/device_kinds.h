@@ -1,4 +1,4 @@
-// The kinds of devices that a training may compute on, by the names that configurations use.
+// The kinds of devices that a training can use, by their names in configurations.
 #pragma once
 
 #include <c10/core/DeviceType.h>
@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-/// "cpu", "cuda", and the device that a loaded plug-in has registered with libtorch as its
-/// PrivateUse1 (c10::register_privateuse1_backend), by its name.
+/// Returns "cpu", "cuda", and the name of the device that a loaded plug-in has registered with
+/// libtorch as PrivateUse1 (c10::register_privateuse1_backend), if any.
 std::vector<std::string> device_kinds();
 
-/// REQUIRES: one of device_kinds().
+/// Returns the device type of `kind`, which must be one of device_kinds().
 c10::DeviceType device_type(const std::string& kind);
 
 }  // namespace millrace

@@ -10,13 +10,13 @@ namespace {
 
 constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
-/// nullptr for the CPU and for a device whose allocator does not count.
+/// Returns nullptr for the CPU and for a device whose allocator does not count.
 c10::DeviceAllocator* counting_allocator(at::Device device) {
   if (device.is_cpu()) return nullptr;
   return dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
 }
 
-/// What the driver has left; nullopt from a libtorch or an allocator that does not ask it.
+/// Returns the driver's free memory; nullopt if libtorch or the allocator does not ask for it.
 template <class Allocator>
 std::optional<double> left_on_device(Allocator& allocator, at::DeviceIndex device) try {
   if constexpr (requires { allocator.getMemoryInfo(device); })

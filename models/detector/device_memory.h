@@ -1,4 +1,4 @@
-// Memory of a device, as libtorch's caching allocator counts it.
+// Memory of a device, as counted by libtorch's caching allocator.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,20 +8,20 @@
 
 namespace millrace {
 
-/// Peaks since the process began, and the present.
+/// Current and peak memory since the process started, in bytes.
 struct DeviceMemory {
-  std::int64_t tensors_now = 0;     // held by tensors
-  std::int64_t tensors_bytes = 0;   // held by tensors at one time
-  std::int64_t reserved_bytes = 0;  // taken from the driver: the above, and blocks kept for reuse
+  std::int64_t tensors_now = 0;     // now held by tensors
+  std::int64_t tensors_bytes = 0;   // peak held by tensors
+  std::int64_t reserved_bytes = 0;  // peak taken from the driver: tensors and blocks kept for reuse
 };
 
-/// Nothing for the CPU, for a device whose allocator does not count, and with libtorch before 2.9,
-/// which has no interface for this that works without linking CUDA. The host does not wait for the
+/// Returns nullopt for the CPU, for a device whose allocator does not count, and with libtorch
+/// before 2.9, whose interface for this requires linking CUDA. Does not synchronize with the
 /// device.
 std::optional<DeviceMemory> peak_memory(at::Device device);
 
-/// Bytes that tensors on a device may still take: what the driver has left, and blocks kept for
-/// reuse. nullopt as with peak_memory, or if the allocator does not ask the driver.
+/// Returns the bytes that tensors on a device may still take: free memory of the driver and blocks
+/// kept for reuse. nullopt as in peak_memory, or if the allocator does not ask the driver.
 std::optional<double> free_device_memory(at::Device device);
 
 }  // namespace millrace

@@ -19,8 +19,8 @@ DevicePixels::~DevicePixels() {
   try {
     if (copied && !copied->query()) copied->synchronize();
   } catch (...) {
-    // A fault of the device, which its next call reports. Giving memory back would throw again
-    // here, where no caller can catch it, before the training's own message: it is left to the end.
+    // The device has a fault, which its next call reports. Freeing memory would throw again here,
+    // in a destructor, and hide the training's own message, so the memory is leaked.
     static_cast<void>(pixels.unsafeReleaseTensorImpl());
   }
 }

@@ -12,28 +12,28 @@
 
 namespace millrace {
 
-/// Bytes (N, H, W, 3) on a device, perhaps still being copied.
+/// Bytes (N, H, W, 3) on a device. The copy may still be running.
 struct DevicePixels {
-  std::shared_ptr<std::uint8_t[]> source;  // of the copy; lives until that is done
+  std::shared_ptr<std::uint8_t[]> source;  // the copy's source, kept alive until the copy is done
   at::Tensor pixels;
-  std::shared_ptr<c10::Event> copied;  // nullptr: made by the stream that uses them
+  std::shared_ptr<c10::Event> copied;  // nullptr = written by the stream that uses them
 
-  /// Waits for the copy; a device that has met a fault is not asked for its memory back.
+  /// Waits for the copy. After a fault of the device, its memory is not freed.
   ~DevicePixels();
 };
 
-/// Copies a batch's pixels on a stream of their own.
+/// Starts the copy of a batch's pixels on the stream `copies`.
 std::shared_ptr<const DevicePixels> copied_ahead(const Batch& batch, c10::Stream copies);
 
-/// A batch's pixels, (N, H, W, 3) bytes on the device: Batch::on_device, else copied now. On the
-/// CPU the batch's own memory.
+/// Returns a batch's pixels as (N, H, W, 3) bytes on the device: Batch::on_device if present, else
+/// a copy. On the CPU the batch's own memory.
 at::Tensor pixels_on(const Batch& batch, at::Device device);
 
-/// Those of images `first` .. `first + count` of a batch, without a copy.
+/// Returns the pixels of images first .. first + count - 1 of a batch, without a copy.
 std::shared_ptr<const DevicePixels> pixels_of_images(const DevicePixels& whole, std::size_t first,
                                                      std::size_t count);
 
-/// Gives a part of a batch its pixels from those of the whole on its device, if any.
+/// Gives a part of a batch its pixels from the whole batch's pixels on the device, if present.
 void take_pixels_of(const Batch& whole, BatchPart& part);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What a detector reports of a training step besides its losses: accuracies, recall, counts.
+// Metrics of a training step besides its losses: accuracies, recall, counts.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace millrace {
 
-/// Both halves of a quotient.
+/// Numerator and denominator of a metric.
 struct FigureSums {
   std::string name;
   double part = 0, whole = 0;
 };
 
-/// Adds to the sums of that name, or appends them.
+/// Adds `more` to the sums of the same name, or appends it.
 void add(std::vector<FigureSums>& sums, const FigureSums& more);
 
-/// By name, without those of an empty whole.
+/// Returns the quotients by name, without those whose denominator is 0.
 std::vector<std::pair<std::string, double>> quotients(const std::vector<FigureSums>& sums);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Makes detectors from [model].
+// Makes detectors from the [model] table.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-/// [model] without the keys that every detector has: type, weights and force_weights.
+/// Returns [model] without the keys that every detector has: type, weights and force_weights.
 Config own_options(const Config& model_table);
 
-/// Makes the detector of that name from [model]. Throws ConfigError for options that it refuses.
+/// Makes the detector of that name from [model]. Throws ConfigError for invalid options.
 std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
                                         const ModelContext& context);
 

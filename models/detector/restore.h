@@ -1,4 +1,4 @@
-// Copies saved tensors into living ones, by name.
+// Copies saved tensors into existing ones, by name.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// Throws Error if a name is missing on either side or a shape differs; `what` is named in
+/// Throws Error if a name is missing on either side or a shape differs. `what` is named in
 /// messages.
 void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
 
@@ -18,7 +18,7 @@ void restore(const NamedTensors& living, const NamedTensors& saved, const std::s
 /// Restores a model's parameters and calls parameters_changed().
 void restore(Detector& model, const NamedTensors& saved);
 
-/// A model's parameters by name; shares their memory.
+/// Returns a model's parameters by name; they share its memory.
 NamedTensors named_values(const Detector& model);
 
 }  // namespace millrace

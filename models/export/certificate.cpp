@@ -24,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Photos as a batch for evaluation. Padded: with the resized images for originals, as the file's
-/// caller has them.
+/// Makes a batch of photos for evaluation. If padded, the resized images count as originals, as for
+/// a caller of the file.
 Batch batch_of(const std::vector<NamedPixels>& photos, const DataOptions& data, bool padded) {
   const TestTime how(data);
   std::vector<Sample> samples;
@@ -53,7 +53,7 @@ at::Tensor bytes_of(const std::uint8_t* data, at::IntArrayRef shape) {
   return tensor;
 }
 
-/// Bitmaps (D, height, width) of all objects, eight pixels to a byte.
+/// Returns bitmaps (D, height, width) of all objects, with eight pixels in a byte.
 at::Tensor packed_masks(const std::vector<const DetectedObject*>& objects, std::int64_t height,
                         std::int64_t width) {
   const auto row = (width + 7) / 8;
@@ -101,7 +101,7 @@ void add_outputs(NamedTensors& tensors, const std::string& name,
   tensors.emplace_back(name + "masks", packed_masks(objects, height, width));
 }
 
-/// File names and digests, to be compared later.
+/// Returns digests by file name.
 Json digests_of(const std::vector<fs::path>& files) {
   Json result = Json::object();
   for (const auto& file : files) {

@@ -14,7 +14,7 @@ namespace {
 
 using onnx::Type;
 
-/// An image of any size, resized as for evaluation.
+/// Adds the nodes that resize an image of any size as for evaluation.
 onnx::Images one_image(onnx::Graph& graph, const DataOptions& data) {
   const auto image = graph.input("image", Type::u8, {"height", "width", std::int64_t{3}},
                                  "RGB pixels of an image of any size");

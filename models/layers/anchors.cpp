@@ -20,14 +20,14 @@ namespace {
 
 using Cell = std::array<double, 4>;
 
-/// Centred at (0, 0), area size x size.
+/// Returns a box centred at (0, 0) with area size x size.
 Cell exact_cell(double size, double ratio) {
   const double half_width = size / std::sqrt(ratio) / 2, half_height = size * std::sqrt(ratio) / 2;
   return {-half_width, -half_height, half_width, half_height};
 }
 
-/// py-faster-rcnn's: sides of a stride's square cell, rounded, then scaled; the last pixel is part
-/// of the box.
+/// Returns py-faster-rcnn's box: the sides of a stride's square cell are rounded, then scaled; the
+/// last pixel belongs to the box.
 Cell legacy_cell(double size, double ratio, double stride) {
   const double scale = size / stride, centre = (stride - 1) / 2;
   const double side = std::nearbyint(std::sqrt(stride * stride / ratio));
@@ -105,7 +105,7 @@ at::Tensor PyramidAnchors::cell(std::size_t level, std::int64_t step) const {
       const auto side =
           size * std::exp2(static_cast<double>(i) / static_cast<double>(scales_per_octave));
       sides.push_back(i > 0 && rounding == AnchorRounding::rounded ? std::floor(side)
-                                                                   : side);  // torchvision's
+                                                                   : side);  // as in torchvision
     }
   const auto own = cell_anchors(sides, aspect_ratios, rounding, static_cast<double>(step));
   if (order != AnchorOrder::ratio) return own;
@@ -143,7 +143,7 @@ AnchorGrids::Grid AnchorGrids::operator()(const std::vector<at::Tensor>& maps,
   Sides sides;
   for (const auto& map : maps) sides.insert(sides.end(), {map.size(2), map.size(3)});
   sides.insert(sides.end(), {padded.first, padded.second});
-  static std::mutex looking;  // micro-batches come here side by side
+  static std::mutex looking;  // micro-batches run concurrently
   const std::lock_guard lock(looking);
   auto found = std::ranges::find_if(grids_, [&](const auto& kept) {
     return kept.first == sides && kept.second.anchors.device() == maps[0].device();

@@ -1,4 +1,4 @@
-// Anchors: reference boxes at every place of every feature map.
+// Anchors: reference boxes at every cell of every feature map.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,11 +22,11 @@ inline std::vector<std::string> value_names(AnchorRounding) {
   return {"exact", "rounded", "legacy"};
 }
 
-/// The distance of a map's anchors: its stride, or the padded size divided by the map's.
+/// The distance between a map's anchors: its stride, or the padded size divided by the map's.
 enum class AnchorStride { level, grid };
 inline std::vector<std::string> value_names(AnchorStride) { return {"level", "grid"}; }
 
-/// What the anchors of a place go by first.
+/// The first sort key of a cell's anchors.
 enum class AnchorOrder { size, ratio };
 inline std::vector<std::string> value_names(AnchorOrder) { return {"size", "ratio"}; }
 
@@ -36,66 +36,67 @@ struct PyramidAnchors {
   std::vector<double> aspect_ratios = {0.5, 1, 2};  // height / width
   AnchorRounding rounding = AnchorRounding::exact;
   AnchorStride stride = AnchorStride::level;
-  std::int64_t scales_per_octave = 1;  // a level's sizes: size, size 2^(1/this), ...
+  std::int64_t scales_per_octave = 1;  // sizes per level: size, size 2^(1/this), ...
   AnchorOrder order = AnchorOrder::size;
-  bool one_map = false;  // all sizes at each place of the only map; set by the detector
+  bool one_map = false;  // all sizes at each cell of the only map; set by the detector
 
   void describe(Options& o);
   void use_torchvision();
   void check(const Config& table) const;
 
-  /// Anchors at each place of a map.
+  /// Number of anchors at each cell of a map.
   std::int64_t cell_count() const {
     return scales_per_octave * std::ssize(aspect_ratios) * (one_map ? std::ssize(sizes) : 1);
   }
 
-  /// The maps.
+  /// Number of maps.
   std::size_t level_count() const { return one_map ? 1 : sizes.size(); }
 
-  /// The boxes of one cell of a level of that stride, (A, 4).
+  /// The boxes of one cell of a level with that stride, (A, 4).
   at::Tensor cell(std::size_t level, std::int64_t step) const;
 };
 
-/// All anchors of a pyramid's maps. Those of the sizes seen last are kept, and what they are made
-/// of stays on the device.
+/// All anchors of a pyramid's maps. The grids of the last sizes are cached, and the boxes of cells
+/// stay on the device.
 class AnchorGrids {
  public:
   struct Grid {
-    at::Tensor anchors;                // (T, 4), level after level, order y, x, A
-    std::vector<std::int64_t> counts;  // (L) anchors of each level
+    at::Tensor anchors;                // (T, 4), by level, y, x, A
+    std::vector<std::int64_t> counts;  // (L) number of anchors of each level
   };
 
-  /// The first map's stride is `first_stride` pixels and doubles from map to map.
+  /// The first map's stride is `first_stride` pixels; each further map has twice its predecessor's.
   AnchorGrids(PyramidAnchors anchors, std::int64_t first_stride)
       : options_(std::move(anchors)), first_stride_(first_stride) {}
 
-  /// On the device of the maps (N, C, H_l, W_l); `padded` is the batch's (height, width).
+  /// Returns the anchors on the device of the maps (N, C, H_l, W_l). `padded` is the batch's
+  /// (height, width). Thread-safe.
   Grid operator()(const std::vector<at::Tensor>& maps,
                   std::pair<std::int64_t, std::int64_t> padded) const;
 
-  /// The anchors (T_l, 4) of each level's map; `padded` is a list of height and width.
+  /// Returns the anchors (T_l, 4) of each level's map; `padded` is a list of height and width.
   std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& maps,
                                       const onnx::Value& padded) const;
 
  private:
-  using Sides = std::vector<std::int64_t>;  // of each map, then the batch's
+  using Sides = std::vector<std::int64_t>;  // those of each map, then the batch's
 
   Grid make(const std::vector<at::Tensor>& maps,
             std::pair<std::int64_t, std::int64_t> padded) const;
 
   PyramidAnchors options_;
   std::int64_t first_stride_;
-  mutable std::vector<at::Tensor> cells_;              // of each level, on the device
-  mutable std::vector<std::pair<Sides, Grid>> grids_;  // the last one used comes last
+  mutable std::vector<at::Tensor> cells_;              // one per level, on the device
+  mutable std::vector<std::pair<Sides, Grid>> grids_;  // the most recently used is last
 };
 
-/// The boxes of one cell around (0, 0), (A, 4): sizes (square root of the area, pixels) outer,
-/// ratios inner.
+/// Returns the boxes of one cell around (0, 0), (A, 4): sizes (square root of the area, pixels) in
+/// the outer loop, ratios in the inner.
 at::Tensor cell_anchors(const std::vector<double>& sizes, const std::vector<double>& ratios,
                         AnchorRounding rounding, double stride);
 
-/// All anchors of one level, (H W A, 4), order y, x, A, on the device of `cells`. `stride` is (y,
-/// x) in pixels.
+/// Returns all anchors of one level, (H W A, 4), by y, x, A, on the device of `cells`. `stride` is
+/// (y, x) in pixels.
 at::Tensor grid_anchors(const at::Tensor& cells, std::int64_t height, std::int64_t width,
                         std::pair<double, double> stride);
 

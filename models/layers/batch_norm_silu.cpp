@@ -29,7 +29,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Tensors3 = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-/// Sigmoid of z in -87 .. 87, by bits: a comparison of floats keeps loops from becoming vectors.
+/// Returns the sigmoid of z, clamped to -87 .. 87. It works on bits, as comparisons of floats
+/// prevent vectorization.
 inline float sigmoid(float z) {
   constexpr int kSign = std::numeric_limits<int>::min();
   const int bits = std::bit_cast<int>(z);
@@ -37,13 +38,13 @@ inline float sigmoid(float z) {
   return 1 / (1 + exponential(std::bit_cast<float>(size | (~bits & kSign))));
 }
 
-/// By channel, (C) each.
+/// Numbers by channel, (C) each.
 struct Affine {
   std::vector<float> scale, shift;  // z = scale y + shift
 };
 
-/// A tensor (N, C, H, W), channels last, as rows of C values. Blocks of rows fit the cache, and do
-/// not depend on the number of threads: nor do sums over them.
+/// A tensor (N, C, H, W), channels last, as rows of C values. Blocks of rows fit in the cache. They
+/// do not depend on the number of threads, and neither do sums over them.
 struct Rows {
   explicit Rows(const at::Tensor& y) : channels(y.size(1)), count(y.numel() / y.size(1)) {}
 
@@ -51,7 +52,7 @@ struct Rows {
   std::int64_t in_block = std::max<std::int64_t>(1, 32768 / channels);
   std::int64_t blocks = (count + in_block - 1) / in_block;
 
-  /// work(block, first value, number of rows)
+  /// Calls work(block, index of its first value, number of rows) for each block, in parallel.
   template <class Work>
   void for_each_block(const Work& work) const {
     at::parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -86,7 +87,8 @@ void activate(const float* __restrict y, std::int64_t rows, std::int64_t channel
     }
 }
 
-/// The gradient dz of the norm's output, and its sums with and without y.
+/// Computes the gradient dz of the norm's output, and adds its sums with and without the factor y -
+/// mean.
 MILLRACE_SIMD
 void through_silu(const float* __restrict gradient, const float* __restrict y, std::int64_t rows,
                   std::int64_t channels, const float* __restrict scale,
@@ -102,7 +104,7 @@ void through_silu(const float* __restrict gradient, const float* __restrict y, s
     }
 }
 
-/// dz becomes a dz + b (y - mean) + c.
+/// Replaces dz by a dz + b (y - mean) + c.
 MILLRACE_SIMD
 void through_norm(const float* __restrict y, std::int64_t rows, std::int64_t channels,
                   const float* __restrict a, const float* __restrict b, const float* __restrict c0,
@@ -112,7 +114,8 @@ void through_norm(const float* __restrict y, std::int64_t rows, std::int64_t cha
       dz[c] = a[c] * dz[c] + b[c] * (y[c] - mean[c]) + c0[c];
 }
 
-/// Mean and variance by channel, fp32: of each block, then put together (Chan et al. 1979).
+/// Returns mean and variance by channel, fp32: computed for each block, then combined (Chan et al.
+/// 1979).
 std::pair<at::Tensor, at::Tensor> statistics_of(const at::Tensor& y) {
   const Rows rows(y);
   const auto channels = static_cast<std::size_t>(rows.channels);
@@ -155,7 +158,7 @@ Affine affine_of(const at::Tensor& weight, const at::Tensor& bias, const at::Ten
   return affine;
 }
 
-/// y on the CPU, fp32, channels last -> the result, mean and 1 / deviation.
+/// Takes y on the CPU, fp32, channels last; returns the result, mean and 1 / deviation.
 Tensors3 forward_on_cpu(const at::Tensor& y, const BatchNormTensors& norm, double momentum,
                         double epsilon, bool follows) {
   const Rows rows(y);
@@ -177,7 +180,7 @@ Tensors3 forward_on_cpu(const at::Tensor& y, const BatchNormTensors& norm, doubl
   return {result, mean, inverse};
 }
 
-/// The gradients of y, weight and bias.
+/// Returns the gradients of y, weight and bias.
 Tensors3 backward_on_cpu(const at::Tensor& gradient, const at::Tensor& y, const at::Tensor& weight,
                          const at::Tensor& bias, const at::Tensor& mean,
                          const at::Tensor& inverse) {

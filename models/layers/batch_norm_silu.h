@@ -1,4 +1,4 @@
-// Batch norm and the SiLU after it as one operator.
+// Batch norm and a following SiLU as one operator.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,9 +7,10 @@
 
 namespace millrace {
 
-/// silu(batch norm of y) by the batch's statistics; y (N, C, H, W). Keeps y alone for the backward
-/// pass, where one after the other keep what the SiLU takes as well: a third of what a network of
-/// such layers keeps. `follows`: running statistics take the batch in by `momentum`.
+/// Returns silu(batch norm of y) with the batch's statistics; y (N, C, H, W). Keeps only y for the
+/// backward pass, while separate operators also keep the SiLU's input; this saves a third of the
+/// activations of a network of such layers. `follows`: running statistics are updated with
+/// `momentum`.
 at::Tensor batch_norm_silu(const at::Tensor& y, const BatchNormTensors& norm, double momentum,
                            double epsilon, bool follows);
 

@@ -36,7 +36,7 @@ using torch::autograd::variable_list;
 using Scalars = c10::List<std::optional<at::Scalar>>;
 using OptionalTensor = std::optional<at::Tensor>;
 
-/// libtorch's operator around oneDNN, if it was built with it.
+/// libtorch's operator around oneDNN; absent if libtorch was built without it.
 using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
                              at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
                              std::string_view, Scalars, std::optional<std::string_view>);
@@ -47,8 +47,8 @@ std::optional<c10::TypedOperatorHandle<Pointwise>> find_onednn() {
   return found->typed<Pointwise>();
 }
 
-/// The bias (C) of any type is added to y (N, C, H, W), then `add`, then comes a ReLU, where they
-/// are wanted: in place and in float.
+/// Adds the bias (C) of any type to y (N, C, H, W), then `add`, then applies ReLU, each if present:
+/// in place and in float.
 void finish_on_cpu(const at::Tensor& y, const OptionalTensor& bias, const OptionalTensor& add,
                    bool relu) {
   auto sum = y.to(at::kFloat);
@@ -63,7 +63,7 @@ OptionalTensor if_defined(const at::Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
-/// On other devices than a CPU the epilogue is one pass over the output.
+/// Convolves on a device other than the CPU, with the epilogue as one pass over the output.
 at::Tensor forward_there(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          const Convolution& c, const After& after) {
   static const auto op = dispatched<decltype(finish_on_cpu)>("millrace::finish_convolution_");
@@ -78,7 +78,7 @@ at::Tensor forward_there(const at::Tensor& x, const at::Tensor& weight, const at
   return after.activation == Activation::silu ? at::silu_(y) : y;
 }
 
-/// What oneDNN calls an activation.
+/// Returns oneDNN's name of an activation.
 const char* onednn_name(Activation activation) {
   if (activation == Activation::none) return "none";
   return activation == Activation::relu ? "relu" : "swish";
@@ -90,7 +90,7 @@ bool fits_winograd(at::TensorList maps, const at::Tensor& weight, const Convolut
   return c.stride == 1 && c.padding == 1 && c.groups == 1 && winograd_fits(maps, weight);
 }
 
-/// By oneDNN, if it can. (It can fuse the sum too, at three times the cost.)
+/// Convolves by oneDNN, if possible. (oneDNN can fuse the sum too, at three times the cost.)
 at::Tensor forward_directly(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                             const Convolution& c, const After& after) {
   static const auto onednn = find_onednn();
@@ -105,8 +105,8 @@ at::Tensor forward_directly(const at::Tensor& x, const at::Tensor& weight, const
   return add ? finish(y, after) : y;
 }
 
-/// Convolution and epilogue of one or several maps, of `weight` instead of the convolution's own;
-/// all but the bias are of one type. `add`: none, or one for each map.
+/// Computes convolution and epilogue of one or several maps with `weight` instead of the
+/// convolution's own. All tensors but the bias have one type. `add`: empty, or one for each map.
 std::vector<at::Tensor> forward(at::TensorList maps, const at::Tensor& weight,
                                 const at::Tensor& own_bias, const Convolution& c,
                                 at::TensorList add, Activation activation) {
@@ -131,7 +131,7 @@ at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
 
 using Gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor>;
 
-/// By libtorch, map by map.
+/// Computes the gradients by libtorch, map by map.
 Gradients backward_directly(at::TensorList gradients, at::TensorList maps, const at::Tensor& weight,
                             const Convolution& c, std::array<bool, 3> wanted) {
   const std::array strides{c.stride, c.stride}, paddings{c.padding, c.padding}, ones{1L, 1L},
@@ -152,14 +152,15 @@ Gradients backward_directly(at::TensorList gradients, at::TensorList maps, const
   return sums;
 }
 
-/// Those of a convolution's maps, weight and bias that are `wanted`, of `weight` instead of its
-/// own.
+/// Computes the `wanted` gradients of the convolution's maps, weight and bias, with `weight`
+/// instead of its own.
 Gradients backward_of_sums(at::TensorList gradients, at::TensorList maps, const at::Tensor& weight,
                            const Convolution& c, std::array<bool, 3> wanted) {
   const bool fast = fits_winograd(maps, weight, c);
   if (maps[0].is_cpu() && onednn_takes(maps[0].scalar_type()) && c.groups == 1 &&
       std::ranges::all_of(maps, [](const at::Tensor& x) { return x.numel() > 0; })) {
-    const std::int64_t few = fast ? 32 : 4;  // one of so many pixels
+    const std::int64_t few =
+        fast ? 32 : 4;  // sparse if at most 1 in this many pixels has a gradient
     std::int64_t pixels = 0, with_gradient = 0;
     std::vector<at::Tensor> slopes, inputs;
     std::vector<TouchedPixels> touched;
@@ -180,14 +181,14 @@ Gradients backward_of_sums(at::TensorList gradients, at::TensorList maps, const 
 class Convolve : public torch::autograd::Function<Convolve> {
  public:
   /// Tensors that may need a gradient are separate arguments; an undefined one must be nullopt.
-  /// `add`: none, or one for each map.
+  /// `add`: empty, or one for each map.
   static variable_list forward(AutogradContext* context, at::TensorList maps,
                                const at::Tensor& weight, const OptionalTensor& bias,
                                at::TensorList add, const Convolution& c, Activation activation) {
     const auto results = millrace::forward(maps, scaled(weight, c.scale).to(maps[0].scalar_type()),
                                            bias.value_or(at::Tensor()), c, add, activation);
-    // The weight as it was used is computed again: of all layers together it takes as much memory
-    // as their weights do.
+    // The scaled and cast weight is computed again in the backward pass: over all layers it takes
+    // as much memory as their weights do.
     variable_list kept{weight, c.scale};
     kept.insert(kept.end(), maps.begin(), maps.end());
     if (activation == Activation::relu) kept.insert(kept.end(), results.begin(), results.end());
@@ -205,7 +206,7 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const auto &weight = saved[0], &scale = saved[1];
     const auto count = gradients.size();
     const auto maps = at::TensorList(saved).slice(2, count),
-               results = at::TensorList(saved).slice(2 + count);  // of a ReLU
+               results = at::TensorList(saved).slice(2 + count);  // for a ReLU
     const auto stride = context->saved_data["stride"].toInt(),
                padding = context->saved_data["padding"].toInt(),
                groups = context->saved_data["groups"].toInt();
@@ -230,12 +231,12 @@ class Convolve : public torch::autograd::Function<Convolve> {
     all.insert(all.end(), {dw, db});
     for (std::size_t i = 0; add && i < count; ++i)
       all.push_back(needs(count + 1 + bias + i) ? gradients[i] : at::Tensor());
-    all.resize(all.size() + 2);  // Convolution and Activation
+    all.resize(all.size() + 2);  // for Convolution and Activation
     return all;
   }
 };
 
-/// `add`: none, or one for each map.
+/// `add`: empty, or one for each map.
 std::vector<at::Tensor> convolve_all(at::TensorList maps, const Convolution& c, at::TensorList add,
                                      Activation activation) {
   if (activation == Activation::silu && at::GradMode::is_enabled()) {

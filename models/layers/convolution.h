@@ -1,5 +1,4 @@
-// A convolution with a scale of its weight, and with a sum and an activation in the same pass over
-// the output.
+// A convolution with a scale of its weight, fused with a sum and an activation.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,26 +12,26 @@ namespace millrace {
 
 struct Convolution {
   at::Tensor weight;  // (out, in / groups, k, k)
-  at::Tensor scale;   // (out), fixed, multiplies the weight; undefined: 1
-  at::Tensor bias;    // (out), undefined where there is none
+  at::Tensor scale;   // (out), constant, multiplies the weight; undefined = 1
+  at::Tensor bias;    // (out); undefined = none
   std::int64_t stride = 1, padding = 0, groups = 1;
 };
 
-/// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type()
-/// (millrace/models/detector/precision.h). Keeps for the backward pass the input and, for a ReLU,
-/// the output (for SiLU what that takes); nothing if nothing needs a gradient. On a CPU, 3x3
-/// convolutions of stride 1 are those of winograd.h where they fit it; oneDNN computes the others
-/// and fuses the activation; a gradient with few pixels that are not zero takes little
+/// Convolves x (N, in, H, W) to (N, out, H', W') in channels-last memory, in compute_type()
+/// (millrace/models/detector/precision.h). Keeps for the backward pass the input, and for a ReLU
+/// the output (for SiLU its input); keeps no tensor if no gradient is needed. On a CPU, 3x3
+/// convolutions of stride 1 use winograd.h if it fits them; oneDNN computes the others and fuses
+/// the activation; the backward pass of a gradient with few nonzero pixels is cheap
 /// (sparse_backward.h). On other devices bias, sum and ReLU are one kernel.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
 
-/// The same convolution of several maps (N, in, H_l, W_l), as a head shared by the levels of a
-/// pyramid has: where Winograd's sums fit all of them together, each is computed by them, with the
-/// weight and its gradient transformed once.
+/// Convolves several maps (N, in, H_l, W_l), as a head shared by the levels of a pyramid does. If
+/// Winograd fits all of them together, each is computed with it, and the weight and its gradient
+/// are transformed once.
 std::vector<at::Tensor> convolve(at::TensorList maps, const Convolution& convolution,
                                  Activation activation);
 
-/// The same epilogue in place on `y`, for outputs that no backward pass needs.
+/// Applies `after` in place to `y`, whose values no backward pass may need.
 at::Tensor finish(at::Tensor y, const After& after);
 
 }  // namespace millrace

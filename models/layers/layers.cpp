@@ -157,8 +157,8 @@ onnx::Value ConvNorm::operator()(const onnx::Value& x, const AfterNode& after) c
               {{"epsilon", epsilon}});
     return finish(y, after);
   }
-  // Opset 17 has no group norm: the groups become the channels of an instance norm. Without -1, so
-  // that there may be no image at all.
+  // Opset 17 has no group norm: the groups become the channels of an instance norm. The shape has
+  // no -1, so that the batch may be empty.
   const auto shape = onnx::sides_of(y, 0, 4);
   const auto cells = onnx::side_of(y, 2) * onnx::side_of(y, 3);
   const auto groups = onnx::concat({onnx::side_of(y, 0), g.ints({groups_}),
@@ -180,15 +180,16 @@ at::Tensor ConvNorm::group_norm(const at::Tensor& y, const After& after) const {
 
 at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked,
                                 const After& after) const {
-  // Where scale and shift are frozen, so are the statistics: else they would go on to move what is
-  // not trained any more.
+  // If scale and shift are frozen, so are the statistics: otherwise they would change a layer that
+  // is not trained any more.
   const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
   const auto pass = is_frozen ? NormPass{} : asked;
   const BatchNormTensors tensors{weight_, bias_, mean_, var_};
   if (norm_.kind == Norm::sync_bn && pass.training && pass.ranks)
     return finish(sync_batch_norm(y, tensors, norm_.momentum, norm_.epsilon, *pass.ranks), after);
-  // One value per channel has no variance: running statistics that took it in would stay NaN. Nor
-  // do they follow a pass without gradients, such as a step's first one for its totals.
+  // A single value per channel has no variance, and would turn running statistics into NaN for
+  // good. A pass without gradients, such as a step's first pass for its totals, does not update
+  // them either.
   const bool follows = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
   if (pass.training && after.activation == Activation::silu && !after.add.defined())
     return batch_norm_silu(y, tensors, norm_.momentum, norm_.epsilon, follows);
@@ -204,12 +205,12 @@ at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
                     after);
   };
   const bool affine_trained = weight_.requires_grad();
-  if (affine_trained && at::GradMode::is_enabled()) {  // its fold belongs to the graph
+  if (affine_trained && at::GradMode::is_enabled()) {  // the folded weight is part of the graph
     const auto folded = fold();
     return with(conv_.weight * folded.scale.view({-1, 1, 1, 1}), folded, {});
   }
   const auto folded = [&] {
-    static std::mutex folding;  // micro-batches come here side by side
+    static std::mutex folding;  // micro-batches run concurrently
     const std::lock_guard lock(folding);
     if (!folded_ || affine_trained || folded_->changes != parameters_->changes()) folded_ = fold();
     if (!conv_.weight.requires_grad() && !folded_->weight.defined())

@@ -16,11 +16,11 @@
 
 namespace millrace {
 
-/// A place in a model's tree of names. Initial values depend on the seed and the full name alone,
+/// A node in a model's tree of names. Initial values depend on the seed and the full name alone,
 /// not on the device or on other layers.
 class Scope {
  public:
-  /// `random`: false leaves weights with any values.
+  /// `random`: false leaves weights uninitialized.
   Scope(Parameters& parameters, std::uint64_t seed, at::Device device = at::kCPU,
         std::string prefix = {}, bool random = true)
       : parameters_(parameters),
@@ -29,30 +29,31 @@ class Scope {
         prefix_(std::move(prefix)),
         random_(random) {}
 
-  /// scope / "fpn" / "inner_blocks"
+  /// Returns a child scope, e.g. scope / "fpn" / "inner_blocks".
   Scope operator/(std::string_view child) const {
     return {parameters_, seed_, device_,
             prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child), random_};
   }
   Scope operator/(std::int64_t child) const { return *this / std::to_string(child); }
 
-  /// All `value`, and trained unless `kind` is buffer: constant("scale", {1}, 1, weight) is a
-  /// learnt scalar, as FCOS has one a level. By the kind the optimizer chooses rate and weight
-  /// decay; `weight` has those of convolutions, as every parameter of no norm has in detectron2.
+  /// Declares a tensor filled with `value`, trained unless `kind` is buffer. constant("scale", {1},
+  /// 1, weight) is a learned scalar, as FCOS has at each level. The kind decides the optimizer's
+  /// learning rate and weight decay; `weight` has those of convolutions, as every parameter outside
+  /// norms has in detectron2.
   at::Tensor constant(std::string_view name, at::IntArrayRef shape, double value,
                       ParameterKind kind) const;
-  /// Weights: normal with mean 0, or uniform in [-bound, bound); four-dimensional tensors are
-  /// channels last in memory.
+  /// Declare weights: normal with mean 0, or uniform in [-bound, bound). Four-dimensional tensors
+  /// are channels last in memory.
   at::Tensor normal(std::string_view name, at::IntArrayRef shape, double deviation) const;
   at::Tensor uniform(std::string_view name, at::IntArrayRef shape, double bound) const;
 
   at::Device device() const { return device_; }
   const Parameters& parameters() const { return parameters_; }
 
-  /// Stops training every tensor declared so far whose name below this scope starts with `prefix`.
+  /// Freezes every tensor declared before whose name below this scope starts with `prefix`.
   void freeze(std::string_view prefix) const { parameters_.freeze(full(prefix)); }
 
-  /// Says how the rows of a declared layer below this scope belong to classes.
+  /// Declares how the rows of a layer below this scope, declared before, map to classes.
   void set_classes(std::string_view layer, const ClassAxis& axis) const {
     parameters_.set_classes(full(layer) + ".", axis);
   }
@@ -73,10 +74,10 @@ class Scope {
 
 class RankSum;
 
-/// How a layer's weights start.
+/// The initial distribution of a layer's weights.
 struct Init {
   enum class Kind {
-    normal,  // deviation `value`
+    normal,  // with deviation `value`
     he,      // normal, sqrt(2 / fan_out): MSRA's, for convolutions before a ReLU
     xavier,  // uniform, sqrt(3 / fan_in): caffe2's XavierFill
     torch,   // uniform, sqrt(1 / fan_in): PyTorch's default
@@ -87,33 +88,34 @@ struct Init {
 
 enum class Activation { none, relu, silu };
 
-/// What follows a layer, in place on its output. X: at::Tensor, or onnx::Value in a graph.
+/// The operations after a layer, in place on its output. X is at::Tensor, or onnx::Value in a
+/// graph.
 template <class X>
 struct AfterOf {
-  X add = {};  // of the output's shape, added to it; undefined: nothing
+  X add = {};                                // added to the output, of its shape; undefined = none
   Activation activation = Activation::none;  // after the sum
 };
 using After = AfterOf<at::Tensor>;
 using AfterNode = AfterOf<onnx::Value>;
 
-// Layers are called on tensors or, to add their nodes to a graph, on its values.
+// Layers are called on tensors, or on values of a graph to add their nodes.
 
 struct Conv2d {
   struct Shape {
     std::int64_t in, out, kernel;
     std::int64_t stride = 1;
     bool bias = true;
-    std::int64_t groups = 1;  // in: a depthwise convolution
+    std::int64_t groups = 1;  // equal to `in`: a depthwise convolution
   };
 
   at::Tensor weight;  // (out, in / groups, k, k)
-  at::Tensor bias;    // (out), undefined where there is none
+  at::Tensor bias;    // (out); undefined = none
   std::int64_t stride = 1, padding = 0, groups = 1;
 
   Conv2d() = default;
   Conv2d(const Scope& scope, const Shape& shape, const Init& init);
   at::Tensor operator()(const at::Tensor& x, const After& after = {}) const;
-  /// Of all levels of a pyramid, in less time than of one after the other.
+  /// Convolves all levels of a pyramid, faster than one after the other.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps,
                                      Activation activation = Activation::none) const;
   onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
@@ -140,13 +142,13 @@ struct Linear {
   onnx::Value operator()(const onnx::Value& x) const;
 };
 
-/// Which normalisation follows a convolution.
+/// The normalisation after a convolution.
 enum class Norm {
-  frozen_bn,     // statistics and affine fixed
-  frozen_stats,  // affine trained
-  bn,            // batch statistics; fixed running statistics if the affine is not trained
-  sync_bn,       // the same, of the batches of all ranks
-  gn,            // 32 groups, fewer below 64 channels
+  frozen_bn,     // constant statistics and affine
+  frozen_stats,  // constant statistics, trained affine
+  bn,            // batch statistics; running statistics if the affine is frozen
+  sync_bn,       // as bn, with statistics over all ranks
+  gn,            // group norm of 32 groups, fewer below 64 channels
   none,
 };
 inline std::vector<std::string> value_names(Norm) {
@@ -156,33 +158,33 @@ inline std::vector<std::string> value_names(Norm) {
 struct NormOptions {
   Norm kind = Norm::frozen_bn;
   double epsilon = 1e-5;
-  double momentum = 0.1;  // share of a batch in the running statistics (bn, sync_bn)
+  double momentum = 0.1;  // weight of a batch in the running statistics (bn, sync_bn)
 };
 
-/// What batch norm normalises by in a pass through the network.
+/// The statistics that batch norm uses in a pass through the network.
 struct NormPass {
-  // By the batch's statistics, which running statistics follow; false: by running statistics
+  // Uses the batch's statistics and updates the running ones; false = uses running statistics.
   bool training = false;
-  // sync_bn: by those of the batches of all ranks together; nullptr: there is one rank
+  // sums for sync_bn over the batches of all ranks; nullptr = only one rank
   RankSum* ranks = nullptr;
 };
 
-/// A convolution, its normalisation and what follows. Frozen statistics are folded into the
-/// convolution: once per change of the parameters where nothing in it is trained, on the fly
-/// otherwise (a product of the weight's size instead of two passes over the activations). So are
-/// running statistics (bn, sync_bn) where no gradient is kept.
+/// A convolution, its normalisation and the operations after it. Frozen statistics are folded into
+/// the convolution: once per change of the parameters if nothing in it is trained, else on the fly
+/// (a product of the weight's size instead of two passes over the activations). Running statistics
+/// (bn, sync_bn) are folded too if no gradient is needed.
 class ConvNorm {
  public:
   ConvNorm() = default;
-  /// The norm's tensors are declared under `norm_scope`, with the scale starting at `scale`.
+  /// Declares the norm's tensors under `norm_scope`, its scale with the value `scale`.
   ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
            const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
 
   at::Tensor operator()(const at::Tensor& x, const NormPass& pass, const After& after = {}) const;
-  /// Of all levels of a pyramid, each normalised by itself.
+  /// Applies it to all levels of a pyramid, each normalised by itself.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps, const NormPass& pass,
                                      Activation activation) const;
-  /// By running statistics, whatever the pass.
+  /// Adds the nodes, which use running statistics.
   onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
   onnx::Value operator()(const onnx::Value& x, const NormPass&, const AfterNode& after = {}) const {
     return (*this)(x, after);
@@ -194,8 +196,8 @@ class ConvNorm {
   /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {
     at::Tensor scale, shift;
-    at::Tensor weight;         // the convolution's, scaled, where it is not trained
-    std::int64_t changes = 0;  // Parameters::changes at that time
+    at::Tensor weight;         // the convolution's, scaled, if it is not trained
+    std::int64_t changes = 0;  // Parameters::changes when it was computed
   };
   at::Tensor frozen(const at::Tensor& x, const After& after) const;
   Folded fold() const;

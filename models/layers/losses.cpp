@@ -12,7 +12,7 @@ namespace millrace {
 
 at::Tensor smooth_l1_sum(const at::Tensor& input, const at::Tensor& target, double beta) {
   if (beta > 0) return at::smooth_l1_loss(input, target, at::Reduction::Sum, beta);
-  return at::l1_loss(input, target, at::Reduction::Sum);  // its gradient is 0 at 0
+  return at::l1_loss(input, target, at::Reduction::Sum);  // its gradient at 0 is 0
 }
 
 at::Tensor binary_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target) {

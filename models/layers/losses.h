@@ -1,4 +1,4 @@
-// Losses as sums: the caller decides what to divide by.
+// Losses as sums: the caller chooses the divisor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,15 +10,16 @@
 
 namespace millrace {
 
-/// Sum of smooth L1: 0.5 x^2 / beta below beta, |x| - beta / 2 above; beta 0 is plain L1.
+/// Returns the sum of smooth L1: 0.5 x^2 / beta below beta, |x| - beta / 2 above; beta 0 is plain
+/// L1.
 at::Tensor smooth_l1_sum(const at::Tensor& input, const at::Tensor& target, double beta);
 
-/// Sum of binary cross-entropy of logits against targets of 0 .. 1.
+/// Returns the sum of binary cross-entropy of logits against targets in 0 .. 1.
 at::Tensor binary_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target);
 
-/// Sum of 1 - generalised IoU (Rezatofighi et al. 2019) of boxes (F, 4) and targets (F, 4); 1e-7
-/// keeps quotients finite, as in torchvision. `weights` (F) multiply the boxes' losses; undefined:
-/// all 1.
+/// Returns the sum of 1 - generalised IoU (Rezatofighi et al. 2019) of boxes (F, 4) and targets (F,
+/// 4); 1e-7 keeps quotients finite, as in torchvision. `weights` (F) multiply the boxes' losses;
+/// undefined = all 1.
 at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets,
                          const at::Tensor& weights = {});
 
@@ -29,10 +30,10 @@ inline std::vector<std::string> value_names(BoxLossType) { return {"smooth_l1", 
 /// The box regression loss, as configured.
 struct BoxLoss {
   BoxLossType bbox_reg_loss_type = BoxLossType::smooth_l1;
-  double smooth_l1_beta = 0;  // from which smooth L1 is linear; 0 is L1
+  double smooth_l1_beta = 0;  // smooth L1 is linear from here; 0 = L1
 
-  /// Sum over deltas (F, 4) predicted for `references` (F, 4) that should be `boxes` (F, 4): smooth
-  /// L1 of the deltas, or the generalised IoU loss of the boxes that they give.
+  /// Returns the sum of losses of deltas (F, 4), predicted for `references` (F, 4) with the targets
+  /// `boxes` (F, 4): smooth L1 of the deltas, or the generalised IoU loss of the decoded boxes.
   at::Tensor sum(const BoxCoder& coder, const at::Tensor& references, const at::Tensor& deltas,
                  const at::Tensor& boxes) const;
 };

@@ -17,7 +17,7 @@ using OptionalTensor = std::optional<at::Tensor>;
 
 class Product : public torch::autograd::Function<Product> {
  public:
-  /// A bias that is undefined must be nullopt.
+  /// An undefined bias must be passed as nullopt.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const OptionalTensor& bias, at::ScalarType type) {
     const auto input = x.to(type), used = weight.to(type);
@@ -53,7 +53,7 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   const auto product = [&](const at::Tensor& rows) {
     return Product::apply(rows, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, type);
   };
-  if (x.dim() == 2) return product(x);  // no view, whose change in place would be a copy
+  if (x.dim() == 2) return product(x);  // no view, since changing a view in place copies it
   auto shape = x.sizes().vec();
   shape.back() = weight.size(0);
   return product(x.reshape({-1, x.size(-1)})).view(shape);

@@ -1,5 +1,5 @@
-// The objects of an image: its ground truth, and the best of what heads propose. Shapes: G objects,
-// D detections.
+// The objects of an image: its ground truth, and the best detections of the heads. Shapes: G
+// objects, D detections.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,25 +20,25 @@ struct TruthPack;  // truth_pack.h
 
 /// One image's ground truth without crowd regions.
 struct Truth {
-  at::Tensor boxes;                                      // (G, 4) network pixels
+  at::Tensor boxes;                                      // (G, 4) in network pixels
   at::Tensor labels;                                     // (G) int64, 0 .. classes - 1
   std::vector<const coco::Segmentation*> segmentations;  // (G) borrowed from the batch
-  double height = 0, width = 0;                          // true size of the image, network pixels
-  std::shared_ptr<const TruthPack> pack;                 // of all images of the batch, if known
+  double height = 0, width = 0;                          // unpadded size in network pixels
+  std::shared_ptr<const TruthPack> pack;                 // tables of the whole batch, if present
 };
 
-/// The ground truth of each image, in one copy to the device. It borrows from the batch.
+/// Returns the ground truth of each image, copied to the device at once. It borrows from the batch.
 std::vector<Truth> truths_of(const Batch& batch, at::Device device = at::kCPU);
 
-/// What happens to a detection that overlaps a better one.
+/// The treatment of a detection that overlaps a better one.
 enum class NmsType {
-  hard,      // it goes
-  linear,    // it loses score by the overlap (soft-NMS, Bodla et al. 2017)
-  gaussian,  // the same, by a gaussian of it
+  hard,      // it is dropped
+  linear,    // its score drops by the overlap (soft-NMS, Bodla et al. 2017)
+  gaussian,  // its score drops by a gaussian of the overlap
 };
 inline std::vector<std::string> value_names(NmsType) { return {"hard", "linear", "gaussian"}; }
 
-/// [model.test].
+/// The options of [model.test].
 struct DetectionOptions {
   double score_thresh = 0.05;
   double nms_thresh = 0.5;
@@ -46,49 +46,48 @@ struct DetectionOptions {
   double soft_nms_sigma = 0.5;
   std::int64_t detections_per_img = 100;
   double min_size = 0;
-  std::vector<double> aug_scales = {
-      1};  // test-time augmentation: what is found in all views is merged
+  std::vector<double> aug_scales = {1};  // test-time augmentation: merges detections at all scales
   bool aug_flip = false;
 
   void describe(Options& o);
   void check(const Config& table, const Options& defaults) const;
 };
 
-/// True (height, width) of an image in the network's pixels.
+/// Unpadded (height, width) of an image in network pixels.
 using ImageSize = std::pair<double, double>;
 
-/// What was found in one image, best first.
+/// The detections in an image, best first.
 struct Found {
-  at::Tensor boxes;   // (D, 4) network pixels
+  at::Tensor boxes;   // (D, 4) in network pixels
   at::Tensor scores;  // (D)
   at::Tensor labels;  // (D) int64, 0 .. classes - 1
 };
 
-/// The same in a graph, of N images with M places each. A negative score: there is no object.
+/// Detections in a graph: N images with M slots each. A negative score marks an empty slot.
 struct FoundNodes {
   onnx::Value boxes;   // (N, M, 4)
   onnx::Value scores;  // (N, M)
   onnx::Value labels;  // (N, M) int64
 };
 
-/// Cuts candidate boxes to the image, drops those that are not finite or too small, suppresses
-/// within each class by the options' kind of NMS (`offset` as in batched_nms) and keeps the best.
-/// Candidates come in any order; of equal scores the first counts as the better one.
+/// Clips candidate boxes to the image, drops those that are not finite or too small, runs the
+/// configured NMS within each class (`offset` as in batched_nms) and keeps the best. Candidates may
+/// be in any order; of equal scores the first is better.
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,
                       const DetectionOptions& options);
 
-/// The same in a graph, of labels below `classes`; `limits` (N, 4): width, height, width, height.
-/// Throws Error for soft-NMS.
+/// Adds the nodes of best_detections, with labels below `classes`; `limits` (N, 4): width, height,
+/// width, height. Throws Error for soft-NMS.
 FoundNodes best_detections(const FoundNodes& candidates, const onnx::Value& limits, double offset,
                            std::int64_t classes, const DetectionOptions& options);
 
-/// Throws Error, as ONNX has no operator for it.
+/// Throws Error for soft-NMS, for which ONNX has no operator.
 void refuse_soft_nms(const DetectionOptions& options);
 
-/// Its parts, for candidates laid out in another way: the scores where the boxes cut to `limits`
-/// are large enough, else -1; and the best places (N, options.detections_per_img at most) among
-/// those of `scores` (N, C) that `kept` (S, 2) names, with their scores, -1 where there are no
-/// more.
+/// Parts of best_detections, for candidates in another layout. scores_of_good returns the scores of
+/// boxes (clipped to their images) that are large enough, else -1. best_of_kept returns the scores
+/// and indices of the best of `scores` (N, C) that `kept` (S, 2) lists, at most `most` per image,
+/// padded with -1.
 onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
                            const DetectionOptions& options);
 std::pair<onnx::Value, onnx::Value> best_of_kept(const onnx::Value& scores, const onnx::Value& kept,

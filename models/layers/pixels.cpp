@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// How pixels become numbers.
+/// The numbers of PixelOptions.
 struct Scaling {
   std::array<float, 3> mean, deviation;
   bool bgr;

@@ -1,14 +1,14 @@
-// ReLUs that take no memory, forwards or backwards.
+// ReLUs that need no memory, forward or backward.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace millrace {
 
-/// max(x, 0), in place.
+/// Applies max(x, 0) in place.
 at::Tensor relu_in_place(const at::Tensor& x);
 
-/// The gradient before a ReLU that gave y: in place if no other tensor shares it.
+/// Returns the gradient before a ReLU whose output is y: in place if no other tensor shares it.
 at::Tensor before_relu(at::Tensor gradient, const at::Tensor& y);
 
 }  // namespace millrace

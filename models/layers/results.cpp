@@ -14,8 +14,8 @@ namespace millrace {
 
 namespace {
 
-/// Weights (D, pixels, cells) with which the cells of the objects' masks count along one axis of
-/// the images, 0 for rows and 1 for columns, of which there are `pixels`.
+/// Returns weights (D, pixels, cells) of the cells of the objects' masks at the `pixels` of one
+/// axis of the images: 0 = rows, 1 = columns.
 onnx::Value weights_of_cells(const onnx::Objects& objects, const onnx::Images& images,
                              std::int64_t axis, const onnx::Value& pixels, std::int64_t cells,
                              bool padded) {
@@ -33,15 +33,16 @@ onnx::Value weights_of_cells(const onnx::Objects& objects, const onnx::Images& i
     return onnx::apply("Relu", g.scalar(1, onnx::Type::f32) - distance);
   };
   if (!padded) return hat((pixel + 0.5 - low) / (high - low) * count - 0.5, 0);
-  // torchvision's: a frame of zeros around the mask, a box of whole pixels, the border repeated.
+  // torchvision's rule: a frame of zeros around the mask, a box of integer pixels, the border
+  // repeated.
   const auto centre = (high + low) * 0.5, half = (high - low) * 0.5 * ((count + 2) / count);
-  const auto whole = [](const onnx::Value& x) {  // towards zero
+  const auto whole = [](const onnx::Value& x) {  // rounds towards zero
     return onnx::cast(onnx::cast(x, onnx::Type::i64), onnx::Type::f32);
   };
   const auto begin = whole(centre - half), end = whole(centre + half);
   const auto step = g.scalar(count + 2, onnx::Type::f32) / onnx::maximum(end - begin + 1, 1);
   const auto place = onnx::maximum((pixel - begin + 0.5) * step - 0.5, 0);
-  // The enlarged box may reach beyond its image, where a batch has other images' pixels.
+  // The enlarged box may extend beyond its image, into the pixels of larger images of the batch.
   const auto side =
       onnx::cast(column(onnx::gather(images.originals, objects.images, 0), axis), onnx::Type::f32);
   const auto inside =
@@ -49,7 +50,7 @@ onnx::Value weights_of_cells(const onnx::Objects& objects, const onnx::Images& i
   return hat(place, 1) * onnx::unsqueeze(inside, {2});
 }
 
-/// The boxes of one image, by its scales.
+/// Returns the boxes of one image, divided by its scales.
 at::Tensor original_boxes(const at::Tensor& boxes, const ImageInfo& image, BoxScaling how) {
   if (how == BoxScaling::uniform) return boxes / std::max(image.scale_x, image.scale_y);
   const auto scales =

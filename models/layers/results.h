@@ -1,4 +1,4 @@
-// What a detector found, moved from the network's pixels to those of the original images.
+// Converts detections from network pixels to the pixels of the original images.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,35 +12,35 @@
 
 namespace millrace {
 
-/// How a mask of a box becomes one of the image.
+/// The conversion of a box's mask to a mask of the image.
 enum class MaskPaste {
-  grid,    // coco::paste, of the continuous box (detectron2)
-  padded,  // coco::paste_framed, of the integer box (torchvision)
+  grid,    // coco::paste, with the continuous box (detectron2)
+  padded,  // coco::paste_framed, with the integer box (torchvision)
 };
 inline std::vector<std::string> value_names(MaskPaste) { return {"grid", "padded"}; }
 
-/// Probabilities (size, size), row-major, as a mask in the image's pixels.
+/// Pastes probabilities (size, size), row-major, into a mask in the image's pixels.
 coco::Rle paste_mask(MaskPaste kind, const float* probabilities, std::int64_t size, const Box& box,
                      std::uint32_t height, std::uint32_t width);
 
-/// How boxes become those of the original image.
+/// The conversion of boxes to the original image.
 enum class BoxScaling {
-  exact,    // each axis by its own scale; clipped to the image
-  uniform,  // both axes by the larger scale; not clipped (YOLOX)
+  exact,    // each axis by its own scale, clipped to the image
+  uniform,  // both axes by the larger scale, not clipped (YOLOX)
 };
 inline std::vector<std::string> value_names(BoxScaling) { return {"exact", "uniform"}; }
 
-/// Boxes scaled to the original images; masks (D over all images, M, M), probabilities,
-/// pasted as `paste` says. An undefined `masks` gives objects without.
+/// Returns the objects of each image: boxes scaled to the original image, and `masks` (D over all
+/// images, M, M), probabilities, pasted as `paste` selects. Undefined `masks` = no masks.
 std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
                                                             const std::vector<Found>& found,
                                                             const at::Tensor& masks,
                                                             MaskPaste paste,
                                                             BoxScaling how = BoxScaling::exact);
 
-/// The same in a graph, of the objects of `masks` (D, M, M), which may be undefined, and their
-/// `images` (D). With `cells` = M, masks become bitmaps over the largest original image; 0: they
-/// stay.
+/// Adds the nodes for objects with masks (D, M, M), which may be undefined, and image indices (D).
+/// With `cells` = M, masks become bitmaps over the largest original image; 0 leaves them as they
+/// are.
 onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects& found,
                                  MaskPaste paste, std::int64_t cells,
                                  BoxScaling how = BoxScaling::exact);

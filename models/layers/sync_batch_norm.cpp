@@ -23,15 +23,15 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Statistics of all ranks' batches together, (C) each in fp32.
+/// Statistics over the batches of all ranks, (C) each in fp32.
 struct Statistics {
-  at::Tensor mean, var;  // var over the count
+  at::Tensor mean, var;  // var is divided by the count
   double count = 0;      // values per channel
 };
 
 Statistics over_all_ranks(const at::Tensor& y, RankSum& ranks) {
   const auto channels = y.size(1), count = y.numel() / channels;
-  // Sums of values and of squares, in double so that their difference is exact enough.
+  // Sums of values and of squares are in double, so that their difference is exact enough.
   auto sums = at::zeros({2 * channels + 1}, y.options().dtype(at::kDouble));
   if (count > 0) {
     const std::array<std::int64_t, 3> dims{0, 2, 3};
@@ -73,9 +73,9 @@ class SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
     const auto count = context->saved_data["count"].toDouble();
     const auto epsilon = context->saved_data["epsilon"].toDouble();
     auto& ranks = *reinterpret_cast<RankSum*>(context->saved_data["ranks"].toInt());
-    const bool has_values = y.numel() > 0;  // libtorch's kernel divides by their number
+    const bool has_values = y.numel() > 0;  // libtorch's kernel divides by the number of values
     at::Tensor dy = gradients[0], dweight = at::zeros_like(mean), dbias = at::zeros_like(mean);
-    // As if the statistics were constants; then the part that y has in them.
+    // Gradients with constant statistics first; then the statistics' dependence on y is added.
     if (has_values)
       std::tie(dy, dweight, dbias) =
           at::native_batch_norm_backward(gradients[0], y, weight, mean, var, {}, {},

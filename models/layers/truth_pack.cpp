@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// The tables that follow from the others, all of them on the CPU.
+/// Fills the tables that are derived from the others, on the CPU.
 void complete(TruthPack& pack, const std::vector<Truth>& truths) {
   const auto images = std::ssize(truths);
   std::vector<std::int64_t> begins{0}, polygon_begins{0}, object_begins{0};

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::int32_t kDivisor = 32;  // the network takes sides that are multiples of it
+constexpr std::int32_t kDivisor = 32;  // sides of the network's input are multiples of it
 
 std::int32_t scaled(std::int32_t side, double scale) {
   return std::max(1, static_cast<std::int32_t>(std::lround(side * scale)));
@@ -27,7 +27,7 @@ at::Tensor mirrored(const at::Tensor& boxes, std::int32_t width) {
   return at::stack({width - side[2], side[1], width - side[0], side[3]}, 1);
 }
 
-/// Pixels of the view per pixel of the image.
+/// Returns view pixels per image pixel.
 at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view,
                   const at::TensorOptions& options) {
   const auto x = static_cast<float>(in_view.width) / static_cast<float>(image.width),
@@ -109,7 +109,7 @@ ViewNodes seen(const onnx::Images& images, const onnx::Value& padded, const View
 
 namespace {
 
-/// Widths that broadcast with the boxes' first coordinates.
+/// `width`: widths that broadcast with the boxes' first coordinates.
 onnx::Value mirrored_boxes(const onnx::Value& boxes, const onnx::Value& width) {
   const auto side = [&](std::int64_t at) { return onnx::slice(boxes, -1, at, at + 1); };
   return onnx::concat({width - side(2), side(1), width - side(0), side(3)}, -1);

@@ -78,7 +78,7 @@ at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const
   auto x = pooled;
   for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
   if (options_.type == BoxHeadType::mean) return x.mean({2, 3});
-  x = x.flatten(1);  // as (C, H, W)
+  x = x.flatten(1);  // in the order (C, H, W)
   for (const auto& layer : layers_) x = relu_in_place(layer(x));
   return x;
 }
@@ -98,7 +98,7 @@ LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
     return LossSums{{"loss_classifier" + number, classification, over},
                     {"loss_box_reg" + number, regression, over}};
   };
-  if (count == 0) return given(output.logits.sum(), output.deltas.sum());  // with gradients of 0
+  if (count == 0) return given(output.logits.sum(), output.deltas.sum());  // gradients of 0
   const auto pack = pack_of(truths);
   const auto& foreground = regions.drawn.foreground;
   const auto own = pack->labels.index_select(0, regions.truth) + first_;  // (F)

@@ -1,6 +1,6 @@
-// The second stage's network and losses (Girshick 2015): classifies regions and refines their
-// boxes. Shapes: R regions, K classes, B groups of box deltas: one per class (and one for a
-// background that comes first), or one in all.
+// The network and losses of the second stage (Girshick 2015): classifies regions and refines their
+// boxes. Shapes: R regions, K classes, B groups of box deltas: one per class (plus one for a
+// background that comes first), or a single one.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,9 +18,9 @@
 namespace millrace {
 
 enum class BoxHeadType {
-  two_fc,            // two layers
-  four_conv_one_fc,  // four convolutions and one layer
-  mean,              // of a region's cells
+  two_fc,            // two linear layers
+  four_conv_one_fc,  // four convolutions and one linear layer
+  mean,              // mean over a region's cells
 };
 inline std::vector<std::string> value_names(BoxHeadType) { return {"2fc", "4conv1fc", "mean"}; }
 
@@ -44,13 +44,13 @@ class BoxHead {
     at::Tensor deltas;  // (R, B, 4)
   };
 
-  /// Declares its tensors under the two scopes for regions of `in` channels and
-  /// `options.pooler_resolution` cells. `first` is 1 where the background is class 0 and the others
-  /// follow, 0 where it comes last.
+  /// Declares its parameters under the two scopes for regions of `in` channels and
+  /// `options.pooler_resolution` cells. `first` is the index of the first class: 1 if the
+  /// background is class 0, 0 if it is the last.
   BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// (R, C, size, size) -> (R, channels)
+  /// Takes (R, C, size, size); returns (R, channels).
   at::Tensor hidden(const at::Tensor& pooled, const NormPass& pass) const;
   Output operator()(const at::Tensor& pooled, const NormPass& pass) const;
 
@@ -62,21 +62,22 @@ class BoxHead {
   onnx::Value scores(const Nodes& output) const;
   onnx::Value boxes(const onnx::Value& deltas, const onnx::Value& regions) const;
 
-  /// "loss_classifier" and "loss_box_reg" over all regions of the batch. `number` of the stage is
-  /// appended to the names of losses, counts and figures.
+  /// Returns "loss_classifier" and "loss_box_reg" over all regions of the batch. `number`, a suffix
+  /// for the stage, is appended to the names of losses, counts and metrics.
   LossSums losses(const Output& output, const SampledRegions& regions,
                   const std::vector<Truth>& truths, const StepInfo& step,
                   const std::string& number) const;
 
-  /// Probabilities of the K classes, (R, K).
+  /// Returns probabilities of the K classes, (R, K).
   at::Tensor scores(const Output& output) const;
-  /// Boxes of each class from regions (R, 4): (R, K, 4), or (R, 1, 4) for all classes.
+  /// Returns boxes of each class from regions (R, 4): (R, K, 4), or (R, 1, 4) for all classes.
   at::Tensor boxes(const at::Tensor& deltas, const at::Tensor& regions) const;
 
   std::int64_t classes() const { return classes_; }
 
  private:
-  /// Accuracies of the logits (R, K + 1) for labels (R); `foreground`: the rows of foreground.
+  /// Adds accuracies of the logits (R, K + 1) for labels (R); `foreground`: indices of the
+  /// foreground rows.
   void add_figures(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
                    double images, Figures& figures, const std::string& number) const;
 

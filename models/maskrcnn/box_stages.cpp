@@ -21,17 +21,17 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t kRegionStream = 2;  // of the step's random numbers
+constexpr std::uint64_t kRegionStream = 2;  // stream of the step's random numbers
 
-/// The weights of a stage's box coder.
+/// Returns the weights of a stage's box coder.
 std::array<double, 4> weights_of(const std::vector<double>& weights, std::size_t stage) {
   std::array<double, 4> result;
   std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(stage * 4), 4, result.begin());
   return result;
 }
 
-/// A stage's boxes from rois (R, 5), clipped to their images' `sizes` (R, 4): width, height, width,
-/// height. (R, 4).
+/// Returns the boxes (R, 4) that a stage predicts for rois (R, 5), clipped to their images' `sizes`
+/// (R, 4): width, height, width, height.
 at::Tensor moved(const BoxHead& head, const at::Tensor& deltas, const at::Tensor& rois,
                  const at::Tensor& sizes) {
   const auto boxes = head.boxes(deltas, rois.narrow(1, 1, 4)).squeeze(1);
@@ -74,7 +74,7 @@ void BoxStagesOptions::check(const Config& table, const Options& defaults) const
   head.check(table, defaults);
   require(table, "roi.fg_iou_thresh", !fg_iou_thresh.empty(), "takes at least one number");
   const bool fit = bbox_reg_weights.size() == 4 * fg_iou_thresh.size();
-  if (!table.find_path("box.bbox_reg_weights"))  // then the stages were changed
+  if (!table.find_path("box.bbox_reg_weights"))  // then the number of stages was changed
     require(table, "roi.fg_iou_thresh", fit,
             "wants other box.bbox_reg_weights: four numbers, dx dy dw dh, for each number of "
             "roi.fg_iou_thresh");
@@ -118,7 +118,7 @@ BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& ro
                                   std::size_t stage, const NormPass& pass) const {
   const auto pooled = pool_(features.maps, rois, options_.head.pooler_resolution, pass);
   if (heads_.size() > 1 &&
-      pooled.requires_grad())  // the pyramid learns from the mean of the stages
+      pooled.requires_grad())  // the pyramid's gradient is the mean over the stages
     pooled.register_hook([share = 1.0 / static_cast<double>(heads_.size())](
                              const at::Tensor& gradient) { return gradient * share; });
   return heads_[stage](pooled, pass);
@@ -144,9 +144,9 @@ SampledRegions BoxStages::refined(std::size_t stage, const at::Tensor& deltas,
                          .view({images, longest, 4});
   const auto side = table.unbind(2);
   const auto candidates =
-      match_regions(table, (side[2] > side[0]) & (side[3] > side[1]),  // without empty ones
+      match_regions(table, (side[2] > side[0]) & (side[3] > side[1]),  // drops empty boxes
                     truths, options_.fg_iou_thresh[stage + 1], boxes_.offset);
-  const auto all = images * longest;  // none is left out, so none is drawn at random
+  const auto all = images * longest;  // all are taken, so none is sampled at random
   return take(candidates,
               draw({{candidates.matches.label, all, all, [](std::size_t) { return Rng{0}; }}})[0]);
 }
@@ -244,11 +244,11 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
   const auto all_scores = table(good, {classes}, -1);
   const auto all_boxes = table(boxes, {own_boxes ? classes : 1, 4}, 0);
   const auto by_class = onnx::transpose(all_scores, {0, 2, 1});  // (N, K, R)
-  onnx::Value kept;                                              // (S, 2): image, place in (R K)
+  onnx::Value kept;                                              // (S, 2): image, index in (R K)
   const auto column = [](const onnx::Value& x, std::int64_t at) {
     return onnx::slice(x, 1, at, at + 1);
   };
-  if (own_boxes) {  // each class of an image as an image of its own
+  if (own_boxes) {  // treats each class of an image as an image
     const auto longest = onnx::side_of(by_class, 2);
     const auto apart = onnx::concat(
         {onnx::side_of(by_class, 0) * static_cast<double>(classes), longest, g.ints({4})}, 0);

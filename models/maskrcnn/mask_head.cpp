@@ -21,7 +21,8 @@
 namespace millrace {
 namespace {
 
-/// Accuracies of the pixels of the regions' own masks (F, M, M), thresholded at probability 1/2.
+/// Adds accuracies of the pixels of the regions' own masks (F, M, M), thresholded at probability
+/// 1/2.
 void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
   const auto object = targets > 0.5, right = (logits > 0) == object;
   const auto pixels = object.sum();
@@ -31,8 +32,8 @@ void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& f
   figures.add("mask/fg", pixels, all);
 }
 
-/// Which of the objects (F) of the pack have a shape, (F') int64; none: all. The host waits for the
-/// device where some object of the batch has none.
+/// Returns the indices of `objects` (F) that have a shape, (F') int64; nullopt = all. Synchronizes
+/// with the device if an object of the batch has none.
 std::optional<at::Tensor> with_shape(const TruthPack& pack, const at::Tensor& objects) {
   const auto has_none = [](const auto* shape) {
     return std::holds_alternative<std::monostate>(*shape);
@@ -46,8 +47,8 @@ std::optional<at::Tensor> with_shape(const TruthPack& pack, const at::Tensor& ob
   return uploaded({at::tensor(rows, at::kLong)}, objects.device())[0];
 }
 
-/// A 1x1 convolution with other weights for each image: x (F, C, H, W), weights (F, Q, C) -> (F, Q,
-/// H W), whose gradient is channels last, as x is.
+/// A 1x1 convolution with separate weights for each image: x (F, C, H, W), weights (F, Q, C) -> (F,
+/// Q, H W). The gradient of x is channels last, as x is.
 class PixelProducts : public torch::autograd::Function<PixelProducts> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
@@ -60,7 +61,8 @@ class PixelProducts : public torch::autograd::Function<PixelProducts> {
                                                  const torch::autograd::variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &weights = saved[1], &gradient = gradients[0];
-    // Else the view would keep the tensor that it is of, and the ReLU's gradient take a new one.
+    // With autograd, the view would keep its base alive, and the ReLU's gradient could not be in
+    // place.
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto dx = at::bmm(gradient.transpose(1, 2), weights)
                         .view({x.size(0), x.size(2), x.size(3), x.size(1)})
@@ -69,7 +71,7 @@ class PixelProducts : public torch::autograd::Function<PixelProducts> {
   }
 
  private:
-  /// (F, H W, C)
+  /// Returns (F, H W, C).
   static at::Tensor as_pixels(const at::Tensor& x) { return x.permute({0, 2, 3, 1}).flatten(1, 2); }
 };
 
@@ -143,7 +145,7 @@ LossSum MaskHead::loss(const Features& features, const SampledRegions& regions,
                           : pool_(features.maps, rois, options_.pooler_resolution, features.pass);
   const auto channels = pack->labels.index_select(0, objects) + first_;
   const auto own = logits(pooled, channels.unsqueeze(1), features.pass).squeeze(1);
-  if (count == 0) return given(own.sum());  // with gradients of 0, as other parts may have regions
+  if (count == 0) return given(own.sum());  // gradients of 0: other parts may have regions
   const auto target =
       mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
   if (step.figures) add_figures(own.detach(), target, *step.figures);

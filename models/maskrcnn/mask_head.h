@@ -1,5 +1,5 @@
-// A mask of its own class for every region (He et al. 2017).
-// Shapes: F foreground regions, M = 2 x mask.pooler_resolution.
+// Predicts a mask of each class for every region (He et al. 2017). Shapes: F foreground regions, M
+// = 2 x mask.pooler_resolution.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,33 +28,34 @@ struct MaskHeadOptions {
 
 class MaskHead {
  public:
-  /// Declares its tensors under `scope`; `in` are the channels of what is pooled, `first` as in
+  /// Declares its parameters under `scope`. `in`: channels of pooled regions; `first` as in
   /// BoxHead.
   MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
            RegionPooler pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// "loss_mask" over the pixels of the foreground regions of the batch. Objects without a shape do
-  /// not take part; if no object of the step has one, the head is not computed.
+  /// Returns "loss_mask" over the pixels of the batch's foreground regions. Objects without a shape
+  /// are excluded; if no object of the step has one, the head is not computed.
   LossSum loss(const Features& features, const SampledRegions& regions,
                const std::vector<Truth>& truths, const StepInfo& step) const;
 
-  /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images
-  /// together.
+  /// Returns probabilities of the given labels, (D, M, M), for the boxes (D, 4) of each image; D
+  /// counts those of all images.
   at::Tensor detect(const Features& features, const std::vector<at::Tensor>& boxes,
                     const at::Tensor& labels) const;
 
-  /// In a graph: regions and their labels (D) -> (D, M, M).
+  /// Adds the nodes for regions and their labels (D); returns (D, M, M).
   onnx::Value detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
                      const onnx::Value& labels) const;
   std::int64_t cells() const { return 2 * pool_.side(options_.pooler_resolution); }
 
-  /// Mask logits of Q of the classes for each of rois (F, 5), `channels` (F, Q) int64, which count
-  /// a background that comes first: (F, Q, M, M).
+  /// Returns mask logits (F, Q, M, M) of Q channels for each of rois (F, 5). `channels` (F, Q)
+  /// int64 are indices that include a background that comes first.
   at::Tensor operator()(const Features& features, const at::Tensor& rois,
                         const at::Tensor& channels, const NormPass& pass) const;
 
  private:
-  /// (F, C, M / 2, M / 2) -> (F, Q, M, M): others would have no loss, and no result.
+  /// Takes (F, C, M / 2, M / 2); returns (F, Q, M, M). Other channels have no loss and no result,
+  /// so they are not computed.
   at::Tensor logits(at::Tensor x, const at::Tensor& channels, const NormPass& pass) const;
 
   MaskHeadOptions options_;

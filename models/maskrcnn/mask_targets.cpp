@@ -49,7 +49,7 @@ at::Tensor mask_targets_on_cpu(const at::Tensor& points, const at::Tensor& polyg
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("mask_targets", mask_targets_on_cpu); }
 
-/// Masks (F) cropped to their boxes (F, 4), on the CPU.
+/// Crops masks (F) to their boxes (F, 4), on the CPU.
 at::Tensor cropped(const std::vector<const coco::Rle*>& masks, const at::Tensor& boxes,
                    std::int64_t size) {
   auto targets = at::empty({std::ssize(masks), size, size}, at::kByte);
@@ -63,15 +63,15 @@ at::Tensor cropped(const std::vector<const coco::Rle*>& masks, const at::Tensor&
   return targets.to(at::kFloat);
 }
 
-/// From polygons on the device of the boxes; the regions of objects with run lengths are left
-/// empty.
+/// Rasterises polygons on the device of the boxes; targets of objects with run lengths are empty.
 at::Tensor polygon_targets(const TruthPack& pack, const at::Tensor& objects,
                            const at::Tensor& boxes, std::int64_t size) {
   static const auto op = dispatched<decltype(mask_targets_on_cpu)>("millrace::mask_targets");
   return op.call(pack.points, pack.polygon_begins, pack.object_begins, objects, boxes, size);
 }
 
-/// Run lengths are cropped on the CPU. `objects` and `corners` are of the CPU.
+/// Rasterises polygons on the device and crops run lengths on the CPU. `objects_here` and `corners`
+/// are copies of `objects` and `boxes` on the CPU.
 at::Tensor binary_targets(const TruthPack& pack, const at::Tensor& objects, const at::Tensor& boxes,
                           const at::Tensor& objects_here, const at::Tensor& corners,
                           std::int64_t size) {
@@ -92,7 +92,7 @@ at::Tensor binary_targets(const TruthPack& pack, const at::Tensor& objects, cons
   return targets.index_copy_(0, there[0], there[1]);
 }
 
-/// ROIAlign of a mask, one region after the other. Only the pixels under the region are decoded.
+/// Computes ROIAlign of a mask, one region at a time. Only the pixels under the region are decoded.
 class SoftTarget {
  public:
   void write(const coco::Rle& mask, const float* corners, std::int64_t size, float* out) {
@@ -124,7 +124,7 @@ class SoftTarget {
  private:
   using Taps = AxisTaps<float>;
 
-  /// The first and the last row or column read.
+  /// Returns the first and the last row or column that is read.
   static std::pair<std::int64_t, std::int64_t> extent(const Taps& taps) {
     const auto all = taps.all();
     const auto [low, high] = std::ranges::minmax(all, {}, &Taps::Tap::index);
@@ -133,13 +133,13 @@ class SoftTarget {
 
   Taps rows_, columns_;
   std::vector<std::uint8_t> pixels_;
-  std::vector<float> line_;  // weighted rows of a cell, one number per column
+  std::vector<float> line_;  // weighted sum of a cell's rows, one number per column
 };
 
 at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
                         const at::Tensor& boxes, std::int64_t size, std::uint32_t height,
                         std::uint32_t width) {
-  // A shape is drawn once for all its regions.
+  // Each shape is rasterised once for all its regions.
   std::map<const coco::Segmentation*, coco::Rle> masks;
   for (const auto* shape : shapes) masks.try_emplace(shape);
   std::vector<decltype(masks)::value_type*> distinct;
@@ -173,7 +173,7 @@ at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
   RECORD_USER_SCOPE("mask_targets");
   if (kind == MaskTarget::binary && pack.only_polygons)
     return polygon_targets(pack, objects, boxes, size);
-  // One copy; indices are exact in float below 2^24.
+  // One copy for both; indices are exact in float below 2^24.
   const auto here = at::cat({boxes, objects.to(at::kFloat).unsqueeze(1)}, 1).cpu();
   const auto corners = here.narrow(1, 0, 4).contiguous();
   const auto objects_here = here.select(1, 4).to(at::kLong);

@@ -1,4 +1,4 @@
-// Targets of the mask head: the part of an object's shape that lies in a region.
+// Training targets of the mask head: the part of an object's shape inside a region.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,14 +11,14 @@
 namespace millrace {
 
 enum class MaskTarget {
-  binary,  // each shape is rasterised inside its box alone
-  soft,    // torchvision's: ROIAlign of the full-image mask, values between 0 and 1
+  binary,  // each shape is rasterised within its box only
+  soft,    // as torchvision: ROIAlign of the full-image mask, values between 0 and 1
 };
 inline std::vector<std::string> value_names(MaskTarget) { return {"binary", "soft"}; }
 
-/// Targets of the regions of a batch: boxes (F, 4), each with an object (F) int64 of the pack that
-/// has a shape -> (F, size, size) float. Only binary targets of polygons are made without a wait
-/// for the device.
+/// Returns the targets (F, size, size) float of a batch's regions: boxes (F, 4), each with the
+/// index of an object (F) int64 of the pack that has a shape. Synchronizes with the device, except
+/// for binary targets of polygons.
 at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
                         const at::Tensor& objects, const at::Tensor& boxes, std::int64_t size,
                         MaskTarget kind);

@@ -1,4 +1,4 @@
-// Mask R-CNN, Faster R-CNN and Cascade R-CNN on a feature pyramid: wires the parts together and
+// Mask R-CNN, Faster R-CNN and Cascade R-CNN on a feature pyramid: connects their parts and
 // registers them.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// Proposals (P, 4), best first, scored by their rank: 1, (P - 1) / P, ...
+/// Returns proposals (P, 4), best first, with scores by rank: 1, (P - 1) / P, ...
 Found ranked(const at::Tensor& boxes) {
   const auto count = boxes.size(0);
   const auto rank = at::arange(count, 0, -1, boxes.options());
@@ -45,7 +45,7 @@ class MaskRcnn final : public PyramidDetector {
   bool gives_notes() const override { return has_one_view(); }
 
  private:
-  /// With a mask head, refuses data without shapes.
+  /// Throws ConfigError if there is a mask head and no object has a shape.
   std::vector<std::string> check_facts(const TrainingFacts& facts) const override {
     auto warnings = PyramidDetector::check_facts(facts);
     if (options_.box_stages.head.norm == Norm::bn)

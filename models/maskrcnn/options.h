@@ -1,5 +1,6 @@
-// Every number of a two-stage detector that changes a result. Defaults are detectron2's 1x recipe;
-// `style` picks another published set; each option may still be set by itself.
+// The options of two-stage detectors: every number that changes a result. The defaults are
+// detectron2's 1x recipe; `style` selects another published set, and each option can be set
+// individually.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +24,15 @@ struct MaskRcnnOptions : PyramidDetectorOptions {
   void describe(Options& o);
   void use_torchvision();
 
-  /// With backbone.out = "c4": detectron2's Base-RCNN-C4.
+  /// With backbone.out = "c4", takes the defaults of detectron2's Base-RCNN-C4.
   void adapt_to(const Config& table);
 
   void check(const Config& table, const Options& defaults) const;
 
-  /// The offset from a label to its place among the heads' classes.
+  /// The offset from a label to its index among the heads' classes.
   std::int64_t first_class() const { return background == Background::first ? 1 : 0; }
 
-  /// The stride of the first map that has anchors.
+  /// The stride in pixels of the first map that has anchors.
   std::int64_t finest_stride() const { return pyramid.has_pyramid() ? 4 : 16; }
 };
 

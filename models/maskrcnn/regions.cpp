@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::int64_t kStrideOfP2 = 4, kStrideOfC4 = 16;
 
-/// The smallest area of a region of each level above the first: what region_levels decides, without
-/// its logarithm, which other libraries round otherwise.
+/// Returns the smallest area of a region of each level above the first. Thresholds on areas give
+/// the levels of region_levels without its logarithm, which other libraries round differently.
 std::array<float, 3> areas_of_levels(const PoolOptions& options) {
   std::array<float, 3> result;
   for (std::size_t i = 0; i < result.size(); ++i) {
     auto low = std::bit_cast<std::uint32_t>(0.F),
          high = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity());
-    while (low < high) {  // floats are ordered as their bits are
+    while (low < high) {  // nonnegative floats have the order of their bits
       const auto middle = low + (high - low) / 2;
       const auto box = at::tensor({0.F, 0.F, std::bit_cast<float>(middle), 1.F}).view({1, 4});
       if (region_levels(box, options).item<std::int64_t>() >= static_cast<std::int64_t>(i) + 3)
@@ -61,7 +61,7 @@ at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
   const auto side =
       ((boxes.select(1, 2) - boxes.select(1, 0)) * (boxes.select(1, 3) - boxes.select(1, 1)))
           .sqrt();
-  constexpr double kNoSide = 1e-30;  // far below P2, and its logarithm is finite
+  constexpr double kNoSide = 1e-30;  // far below P2, with a finite logarithm
   const auto level =
       (side / options.canonical_box_size + options.level_eps).clamp_min(kNoSide).log2() + 4 +
       options.level_eps_after_log;
@@ -79,7 +79,7 @@ at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
 
 namespace {
 
-/// Nodes of ROIAlign on one map, whose cells have `stride` pixels of the image.
+/// Adds the nodes of ROIAlign on one map with that stride, in image pixels.
 onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::Value& images,
                   std::int64_t size, std::int64_t stride, const PoolOptions& options) {
   return map.graph->add(
@@ -92,7 +92,7 @@ onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::
        {"spatial_scale", 1.F / static_cast<float>(stride)}});
 }
 
-/// features P2..P5 -> (P, C, size, size)
+/// Pools regions from P2..P5; returns (P, C, size, size).
 onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
                          std::int64_t size, const PoolOptions& options) {
   auto& g = *regions.boxes.graph;
@@ -102,7 +102,7 @@ onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionN
   const auto limits = areas_of_levels(options);
   std::vector<onnx::Value> rows, pooled;
   for (std::size_t level = 0; level < 4; ++level) {
-    // A side that is not a number belongs to the first level.
+    // An area that is NaN belongs to the first level.
     onnx::Value own;
     if (level > 0) own = area >= limits[level - 1];
     if (level < 3) {
@@ -115,7 +115,7 @@ onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionN
                            onnx::gather(regions.images, row, 0), size, kStrideOfP2 << level,
                            options));
   }
-  // Back from the levels' order to that of the regions.
+  // Restores the order of the regions from that of the levels.
   const auto order = onnx::concat(rows, 0);
   const auto place = onnx::range(onnx::side_of(order, 0));
   const auto inverse = g.add("ScatterElements", {place, order, place});

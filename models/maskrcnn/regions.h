@@ -1,4 +1,4 @@
-// Regions of images and their features, each taken from the pyramid level that fits its size.
+// Regions of images and their features, each pooled from the pyramid level that fits its size.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,12 +14,12 @@
 
 namespace millrace {
 
-/// Regions drawn from the images of a batch: R of them, F in the foreground.
+/// Regions sampled from the images of a batch: R of them, F foreground.
 struct SampledRegions {
   at::Tensor rois;    // (R, 5): image index, x1 y1 x2 y2
-  at::Tensor truth;   // (F) int64: ground truth of each foreground region, among TruthPack's
-  Drawn drawn;        // which ones they are
-  at::Tensor pooled;  // (R, C, H, W) their features, where heads share them
+  at::Tensor truth;   // (F) int64: index in TruthPack of each foreground region's object
+  Drawn drawn;        // their indices among the candidates
+  at::Tensor pooled;  // (R, C, H, W): their features if heads share them
 };
 
 struct PoolOptions {
@@ -32,27 +32,27 @@ struct PoolOptions {
   void describe(Options& o);
 };
 
-/// The pyramid level of each box, (R) int64 in 2..5 (Lin et al. 2017, equation 1).
+/// Returns the pyramid level of each box, (R) int64 in 2..5 (Lin et al. 2017, equation 1).
 at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options);
 
-/// Regions of N images in a graph: P in all, image after image.
+/// Regions of N images in a graph: P in all, ordered by image.
 struct RegionNodes {
   onnx::Value boxes;   // (P, 4)
   onnx::Value images;  // (P) int64
 };
 
-/// Takes the features of regions from the maps that heads look at.
+/// Pools the features of regions from a detector's maps.
 class RegionPooler {
  public:
   /// Pools from a pyramid: each region from the level of P2..P5 that fits its size.
   RegionPooler(const PoolOptions& options) : options_(options) {}
 
-  /// Pools from C4, then through the backbone's last stage, which halves the sides (detectron2's
+  /// Pools from C4, then runs the backbone's last stage, which halves the sides (detectron2's
   /// Res5ROIHeads).
   RegionPooler(const PoolOptions& options, ResidualStage last_stage)
       : options_(options), last_stage_(std::move(last_stage)) {}
 
-  /// rois (R, 5): image index, x1 y1 x2 y2 -> (R, C, side(size), side(size))
+  /// Takes rois (R, 5): image index, x1 y1 x2 y2; returns (R, C, side(size), side(size)).
   at::Tensor operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
                         std::int64_t size, const NormPass& pass) const;
   onnx::Value operator()(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
@@ -60,7 +60,7 @@ class RegionPooler {
 
   std::int64_t side(std::int64_t size) const { return has_last_stage() ? (size + 1) / 2 : size; }
 
-  /// All heads then take regions of one size, so that it is passed once.
+  /// If true, all heads use regions of one size, so that the last stage runs once.
   bool has_last_stage() const { return !last_stage_.empty(); }
 
  private:
@@ -68,7 +68,7 @@ class RegionPooler {
   ResidualStage last_stage_;
 };
 
-/// Boxes of image 0, 1, ... as one list of rois, (R, 5).
+/// Concatenates the boxes of images 0, 1, ... to rois (R, 5).
 at::Tensor as_rois(const std::vector<at::Tensor>& boxes);
 
 }  // namespace millrace

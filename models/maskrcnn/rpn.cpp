@@ -25,9 +25,9 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t kAnchorStream = 1;  // of the step's random numbers
+constexpr std::uint64_t kAnchorStream = 1;  // stream of the step's random numbers
 
-/// True for anchors (T, 4) that lie within `margin` pixels of each image, (N, T) bool. `sizes` (N,
+/// Returns (N, T) bool, true for anchors (T, 4) within `margin` pixels of each image. `sizes` (N,
 /// 4): width, height, ...
 at::Tensor inside(const at::Tensor& anchors, const at::Tensor& sizes, double margin) {
   const auto side = anchors.unbind(1);
@@ -35,14 +35,14 @@ at::Tensor inside(const at::Tensor& anchors, const at::Tensor& sizes, double mar
   return (side[0] >= -margin) & (side[1] >= -margin) & (side[2] < end[0]) & (side[3] < end[1]);
 }
 
-/// Where anchors lie, (R) int64 each.
+/// The positions of anchors, (R) int64 each.
 struct AnchorPlaces {
   at::Tensor image, level, y, x;
   at::Tensor height, width;  // of the level's map
-  at::Tensor cell;           // which of the anchors at that pixel
+  at::Tensor cell;           // index among the anchors of that pixel
 };
 
-/// `anchors` (R) int64: places among the anchors of all images.
+/// `anchors` (R) int64: indices among the anchors of all images.
 AnchorPlaces places_of(const at::Tensor& anchors, const std::vector<at::Tensor>& maps,
                        std::int64_t cells) {
   std::vector<std::int64_t> ends, begins, heights, widths;
@@ -65,11 +65,11 @@ AnchorPlaces places_of(const at::Tensor& anchors, const std::vector<at::Tensor>&
           of_level(tables[2]),     width, anchors.remainder(cells)};
 }
 
-/// The 3 x 3 pixels around places of the maps (N, C, H_l, W_l), zeros beyond their edges: (R, C, 3,
-/// 3), by ROIAlign's samples at the centres of pixels.
+/// Returns the 3 x 3 pixels around `places` of the maps (N, C, H_l, W_l), zeros beyond their edges,
+/// (R, C, 3, 3), by ROIAlign's samples at the centres of pixels.
 at::Tensor surroundings(const std::vector<at::Tensor>& maps, const AnchorPlaces& places) {
   const auto stride =
-      at::bitwise_left_shift(1, places.level).unsqueeze(1);  // in pixels of the first
+      at::bitwise_left_shift(1, places.level).unsqueeze(1);  // in pixels of the first map
   const auto boxes =
       at::stack({places.x - 1, places.y - 1, places.x + 2, places.y + 2}, 1) * stride;
   const auto rois = at::cat({places.image.unsqueeze(1), boxes}, 1).to(at::kFloat);
@@ -138,7 +138,7 @@ Rpn::Output Rpn::operator()(const Features& features) const {
   predict.weight = at::cat({logits_.weight, deltas_.weight});
   predict.bias = at::cat({logits_.bias, deltas_.bias});
   auto levels = predict(conv_(features.maps, Activation::relu));
-  // Channels last in memory, so that this view costs nothing.
+  // The maps are channels last in memory, so that this view needs no copy.
   for (auto& level : levels)
     level = level.permute({0, 2, 3, 1}).flatten(1, 2);  // (N, H_l W_l, 5 A)
   const auto all = at::cat(levels, 1).to(at::kFloat);
@@ -166,7 +166,8 @@ Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& 
   const auto logits = linear(hidden, rows(logits_.weight), logits_.bias)
                           .gather(1, places.cell.unsqueeze(1))
                           .squeeze(1);
-  // Uses all sampled anchors, so that the shape is constant: oneDNN compiles one for each shape.
+  // Uses all sampled anchors, so that the shape is constant, as oneDNN compiles a kernel for each
+  // shape.
   const auto own = places.cell.index_select(0, drawn.foreground).view({-1, 1, 1});
   const auto deltas = linear(hidden, rows(deltas_.weight), deltas_.bias)
                           .view({drawn.rows.size(0), cells, 4})
@@ -221,7 +222,7 @@ ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::V
   const auto enough = options_.min_size > 0 ? sides >= options_.min_size : sides > 0;
   const auto good = onnx::slice(enough, 2, 0, 1) && onnx::slice(enough, 2, 1, 2);  // (N, T, 1)
 
-  // Levels come one after the other, each best first: NMS goes by that order, without ties.
+  // Levels are concatenated, each best first: NMS ranks by that order, without ties.
   const auto count = onnx::side_of(scores, 1);
   const auto rank = onnx::cast(count - onnx::range(count), onnx::Type::f32);  // (T)
   const auto level = g.constant(at::arange(std::ssize(maps), at::kLong).view({-1, 1}), "levels");

@@ -16,7 +16,7 @@
 namespace millrace::onnx {
 namespace {
 
-/// Operators that layers use, as of opset 17, by the number of their inputs.
+/// Operators that layers use, as of opset 17, grouped by their number of inputs.
 struct Arity {
   std::size_t least, most;
   std::set<std::string_view> operators;
@@ -40,7 +40,7 @@ const std::vector<Arity> kArities = {
     {5, 5, {"BatchNormalization"}},
 };
 
-// Numbers of fields in onnx.proto.
+// Field numbers of onnx.proto.
 enum ModelField {
   kIrVersion = 1,
   kProducer = 2,
@@ -78,7 +78,7 @@ enum TensorField {
   kExternalData = 13,
   kDataLocation = 14
 };
-constexpr int kExternal = 1;  // a data location
+constexpr int kExternal = 1;  // value of a data location
 enum PortField { kPortName = 1, kPortType = 2, kPortDoc = 3 };
 enum TypeField { kTensorType = 1 };
 enum TensorTypeField { kElementType = 1, kShape = 2 };
@@ -197,7 +197,7 @@ std::vector<Value> Graph::add_several(const std::string& op, const std::vector<V
   }
   std::vector<Value> results;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    // The first output is named as its node: names of nodes and of values are apart in ONNX.
+    // The first output has its node's name: names of nodes and of values are separate in ONNX.
     const auto name = i == 0 ? node.name : unique(fmt::format("{}:{}", node.name, i));
     node.outputs.push_back(name);
     results.push_back({this, name, types[i]});
@@ -229,7 +229,8 @@ const std::string& Graph::name_of(const at::Tensor& tensor) const {
 Value Graph::parameter(const at::Tensor& tensor) {
   const auto& name = name_of(tensor);
   if (const auto shared = shared_.find(name); shared != shared_.end()) return shared->second;
-  // Weights are many; scales, shifts and statistics are few, and small in fp16's sense.
+  // Only weights are stored as fp16: scales, shifts and statistics are few, and may be too small
+  // for its range.
   const bool narrow = storage_ == Storage::fp16 && tensor.dim() > 1;
   auto value = store(narrow ? tensor.to(at::kHalf) : tensor, name);
   if (narrow) {
@@ -268,7 +269,7 @@ std::vector<std::filesystem::path> Graph::write(const std::filesystem::path& fil
   std::uint64_t total = 0;
   for (const auto& tensor : tensors_) total += tensor.values.nbytes();
   const bool external = total > inline_bytes;
-  constexpr std::uint64_t kSmall = 1024, kPage = 4096;  // small ones stay; pages can be mapped
+  constexpr std::uint64_t kSmall = 1024, kPage = 4096;  // small ones stay inline; mmap needs pages
   auto data_file = file;
   data_file += ".data";
 

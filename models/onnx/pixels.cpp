@@ -5,21 +5,21 @@ namespace {
 
 constexpr double kOne = 2048;  // weights of 11 bits
 
-/// Where pixels lie among others: `first` and the next, by weights that are whole numbers.
+/// Source pixels of a resized axis: `first` and the next one, with integer weights.
 struct Taps {
   Value first;                            // int64
   Value weight_of_first, weight_of_next;  // int32
 };
 
-/// `from` and `to` are lists of one side. OpenCV computes the place (i + 1/2) from / to - 1/2 in
-/// double and rounds it to float. This gives the same float without doubles, which some runtimes
-/// compute as floats: the place in whole 1024ths, exact for images of up to 16384 pixels a side,
-/// plus the small rest as a float.
+/// Computes the taps of one axis; `from` and `to` are lists of one side. OpenCV computes the
+/// position (i + 1/2) from / to - 1/2 in double and rounds it to float. This gives the same float
+/// without doubles, which some runtimes compute as floats: the position in whole 1024ths, exact for
+/// images of up to 16384 pixels a side, plus the small rest as a float.
 Taps taps(const Value& from, const Value& to) {
   auto& g = *from.graph;
   constexpr double kParts = 1024;
   const auto divisor = to * 2;
-  const auto above = (range(to) * 2 + 1) * from + to;  // the place and 1, times the divisor
+  const auto above = (range(to) * 2 + 1) * from + to;  // (position + 1) times the divisor
   const auto whole = above / divisor;
   const auto left = (above - whole * divisor) * kParts;
   const auto parts = left / divisor;
@@ -41,8 +41,8 @@ Value sum_along(const Value& x, std::int64_t axis, bool keeps) {
   return g.add("ReduceSum", {x, g.ints({axis})}, {{"keepdims", std::int64_t{keeps}}});
 }
 
-/// Pixels (A, from, 3) as (A, to, 3), int32: each a sum of neighbours on the second axis, by
-/// triangles() of antialiased.cpp.
+/// Resizes pixels (A, from, 3) to (A, to, 3), int32: each is a weighted sum of neighbours on the
+/// second axis, as computed by triangles() of antialiased.cpp.
 Value mixed(const Value& pixels, const Value& from, const Value& to) {
   auto& g = *pixels.graph;
   constexpr double kWhole = 1 << 22;
@@ -71,7 +71,7 @@ Value resize_antialiased(const Value& image, const Value& size) {
              new_height = slice(size, 0, 0, 1), new_width = slice(size, 0, 1, 2);
   const auto lost = height - new_height;
   const auto columns_first = (lost > 0) && (lost - (width - new_width) * 2 > 0);
-  /// Rows as columns, if columns are resized first.
+  /// Transposes the image if columns are resized first.
   const auto turned = [&](const Value& x, const Value& rows, const Value& columns) {
     const auto i = unsqueeze(range(where(columns_first, columns, rows)), {1});
     const auto j = range(where(columns_first, rows, columns));
@@ -90,7 +90,7 @@ Value resize_bilinear(const Value& image, const Value& size) {
   const auto place = g.in("resize");
   const auto height = side_of(image, 0), width = side_of(image, 1);
   const auto rows = taps(height, slice(size, 0, 0, 1)), columns = taps(width, slice(size, 0, 1, 2));
-  // All weight on the border where a place lies beyond it.
+  // Positions beyond a border use the border pixel alone.
   const auto inside = clamped(columns.first, width);
   const auto beyond = g.add(
       "Or", {columns.first < g.scalar(0, Type::i64), g.add("Not", {columns.first < width - 1})});

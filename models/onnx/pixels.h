@@ -1,4 +1,5 @@
-// Pixels in a graph: the sizes and bytes that [data] gives detectors, in the same arithmetic.
+// Pixels in a graph: the sizes and bytes that detectors receive from [data], with the same
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +8,22 @@
 
 namespace millrace::onnx {
 
-/// resize_bilinear (dataflow/image) byte for byte: an image (H, W, 3) uint8 to `size`, a list of
-/// height and width.
+/// Computes resize_bilinear (dataflow/image), to the byte: resizes an image (H, W, 3) uint8 to
+/// `size`, a list of height and width.
 Value resize_bilinear(const Value& image, const Value& size);
 
-/// resize_antialiased (dataflow/image) byte for byte; arguments as for resize_bilinear.
+/// Computes resize_antialiased (dataflow/image), to the byte; arguments as for resize_bilinear.
 Value resize_antialiased(const Value& image, const Value& size);
 
-/// The images (N, H, W, 3) mirrored within their own widths, `sizes` (N, 2): height, width.
+/// Mirrors each of the images (N, H, W, 3) within its own width; `sizes` (N, 2): height, width.
 Value mirrored(const Value& images, const Value& sizes);
 
-/// shortest_edge_size or torchvision_size (dataflow/stages): a list of height and width for that of
-/// an image.
+/// Computes shortest_edge_size or torchvision_size (dataflow/stages): a list of height and width,
+/// from that of an image.
 Value resized_size(const Value& size, std::int64_t short_side, std::int64_t max_side,
                    bool torchvision);
 
-/// Sides rounded up to multiples of `divisor`, and sides times a factor, at least 1.
+/// Return sides rounded up to multiples of `divisor`, and sides times a factor, at least 1.
 Value padded_size(const Value& size, std::int64_t divisor);
 Value scaled_size(const Value& size, double scale);
 

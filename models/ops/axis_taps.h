@@ -2,7 +2,7 @@
 //
 // Bilinear sampling is separable, and so is the mean over the samples of a cell: the value of a
 // cell is the sum of row weight x column weight x feature over the few rows and columns that its
-// samples touch. The weights are computed once per region and axis; what remains is a sum of
+// samples touch. The weights are computed once per region and axis; the remaining work is a sum of
 // scaled vectors of C channels.
 #pragma once
 
@@ -15,14 +15,14 @@
 
 namespace millrace {
 
-/// How an axis of a region is divided and sampled.
+/// The division of one axis of a region into cells and samples.
 struct AxisOptions {
   std::int64_t cells = 7;
   std::int64_t sampling_ratio = 0;
   bool aligned = true;
 };
 
-/// The taps of each cell of a region along one axis. T: float or double.
+/// The taps of each cell of a region along one axis. T is float or double.
 template <typename T>
 class AxisTaps {
  public:
@@ -72,8 +72,8 @@ class AxisTaps {
   std::span<const Tap> all() const { return taps_; }
 
  private:
-  /// Joins one of the last two taps of the cell if it has the same index, as neighbouring samples
-  /// mostly do.
+  /// Adds a tap, or adds its weight to one of the cell's last two taps if that has the same index,
+  /// as neighbouring samples usually do.
   void add(std::int64_t index, T weight) {
     for (auto back = taps_.size(); back > ends_.back() && back + 2 > taps_.size(); --back)
       if (taps_[back - 1].index == index) {

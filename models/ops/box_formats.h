@@ -1,5 +1,5 @@
-// The two ways to write a box. Everything here has x1 y1 x2 y2; heads without anchors often say
-// centre x, centre y, width, height, in any unit.
+// Conversions between the two formats of boxes: x1 y1 x2 y2, as used everywhere here, and centre x,
+// centre y, width, height, as many heads without anchors predict, in any unit.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-/// Boxes (..., 4) by centre and sides as x1 y1 x2 y2.
+/// Converts boxes (..., 4) from centre and sides to x1 y1 x2 y2.
 at::Tensor corners_of(const at::Tensor& boxes);
 onnx::Value corners_of(const onnx::Value& boxes);
 
-/// Boxes (..., 4) x1 y1 x2 y2 by centre and sides.
+/// Converts boxes (..., 4) from x1 y1 x2 y2 to centre and sides.
 at::Tensor centers_of(const at::Tensor& corners);
 
 }  // namespace millrace

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Centres and sides, each of the shape of one coordinate.
+/// Centres and sides of boxes; each tensor has the shape of one coordinate.
 struct CentreForm {
   at::Tensor x, y, width, height;
 

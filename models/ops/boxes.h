@@ -1,4 +1,4 @@
-// Boxes as tensors: overlap, clipping, and the regression targets of R-CNN. A box is x1 y1 x2 y2.
+// Overlap, clipping and R-CNN's regression targets of boxes. A box is x1 y1 x2 y2.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,31 +10,31 @@
 
 namespace millrace {
 
-/// IoU of each pair, (A, B). Zero where both boxes are empty. `offset` is added to widths and
+/// Returns the IoU of each pair, (A, B); 0 if both boxes are empty. `offset` is added to widths and
 /// heights (1: the legacy convention).
 at::Tensor box_iou(const at::Tensor& a, const at::Tensor& b, double offset = 0);
 
-/// Boxes clipped to an image of height x width pixels.
+/// Returns boxes clipped to an image of height x width pixels.
 at::Tensor clip_boxes(const at::Tensor& boxes, double height, double width);
-/// The same with `limits` that broadcast: width, height, width, height.
+/// Adds nodes that clip to `limits`, which broadcast: width, height, width, height.
 onnx::Value clip_boxes(const onnx::Value& boxes, const onnx::Value& limits);
-/// Of sizes (N, 2), height and width: such limits (N, 4).
+/// Returns the limits (N, 4) of images whose `sizes` are (N, 2): height and width.
 onnx::Value limits_of(const onnx::Value& sizes);
-/// Width and height, (..., 2).
+/// Returns widths and heights, (..., 2).
 onnx::Value sides_of_boxes(const onnx::Value& boxes);
 
-/// Boxes to regression targets and back (R-CNN's parametrisation: shift of the centre in widths,
-/// log of the ratio of sides, each times a weight).
+/// Converts boxes to regression targets and back, in R-CNN's parametrisation: the shift of the
+/// centre in widths and heights and the log of the ratio of sides, each times a weight.
 struct BoxCoder {
-  std::array<double, 4> weights = {1, 1, 1, 1};  // dx dy dw dh are multiplied by them
-  double max_log_scale = 4.135166556742356;      // ln(1000 / 16): dw and dh are clamped to it
+  std::array<double, 4> weights = {1, 1, 1, 1};  // factors of dx dy dw dh
+  double max_log_scale = 4.135166556742356;      // ln(1000 / 16): upper limit of dw and dh
   double offset = 0;                             // as in box_iou
 
-  /// (N, 4) proposals, (N, 4) boxes -> (N, 4) deltas
+  /// Returns deltas (N, 4) of proposals (N, 4) and boxes (N, 4).
   at::Tensor encode(const at::Tensor& proposals, const at::Tensor& boxes) const;
-  /// (N, 4) proposals, (N, 4 K) deltas -> (N, 4 K) boxes
+  /// Returns boxes (N, 4 K) of proposals (N, 4) and deltas (N, 4 K).
   at::Tensor decode(const at::Tensor& proposals, const at::Tensor& deltas) const;
-  /// Shapes (..., 4) that broadcast.
+  /// Adds the nodes of `decode`. The shapes (..., 4) broadcast.
   onnx::Value decode(const onnx::Value& proposals, const onnx::Value& deltas) const;
 };
 

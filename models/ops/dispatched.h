@@ -1,11 +1,11 @@
-// Finds the kernels for the device of an operator's tensors.
+// Looks up the operators whose kernels depend on the device of their tensors.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
 namespace millrace {
 
-/// The operator of that name (operators.cpp), called as its kernels are. `Kernel`: their type.
+/// Returns the operator of that name (operators.cpp). `Kernel` is the function type of its kernels.
 template <class Kernel>
 c10::TypedOperatorHandle<Kernel> dispatched(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Kernel>();

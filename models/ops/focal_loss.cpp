@@ -22,9 +22,9 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kRows = 256;  // summed together, in their order
+constexpr std::int64_t kRows = 256;  // rows that are summed together, in order
 
-/// Loss and slope at the logit `x` of a class that is present or not.
+/// Loss and its derivative at the logit `x` of a class that is present or absent.
 template <class T>
 struct Focal {
   T value, slope;
@@ -43,20 +43,20 @@ struct Focal {
   }
 };
 
-/// The same for gamma = 2, in loops that become vectors: by bits, since comparisons of floats keep
-/// them from it. Nothing in it depends on the compiler's order of sums.
+/// Focal for gamma = 2, vectorizable: it works on bits, as comparisons of floats prevent
+/// vectorization. Its result does not depend on the compiler's order of sums.
 struct SquaredFocal {
   float value, slope;
 
   SquaredFocal(float x, bool there, float alpha) {
     constexpr int kSign = std::numeric_limits<int>::min();
     const int bits = std::bit_cast<int>(x) ^ (there ? 0 : kSign), size_bits = bits & ~kSign;
-    const float size = std::bit_cast<float>(size_bits);  // of z, x or -x
+    const float size = std::bit_cast<float>(size_bits);  // |z|, where z is x or -x
     const float tail =
         exponential(-std::bit_cast<float>(std::min(size_bits, std::bit_cast<int>(87.0F))));
     const float whole = 1 / (1 + tail), rest = tail * whole;
     const float right = bits < 0 ? rest : whole, wrong = bits < 0 ? whole : rest;
-    // size - size: NaN stays NaN.
+    // size - size keeps NaN.
     const float entropy = log_one_plus(tail) + (bits < 0 ? size : size - size);
     const float weight = (there ? alpha : 1 - alpha) * wrong * wrong;
     value = weight * entropy;
@@ -78,7 +78,7 @@ void add_squared_row(const float* __restrict x, int columns, int own, float alph
   for (int k = 0; k < columns; ++k) sums[k] += SquaredFocal(x[k], k == own, alpha).value;
 }
 
-/// The slopes of a row, times `factor`.
+/// Writes the derivatives of a row, times `factor`.
 template <class T>
 void slopes_of_row(const T* x, std::int64_t columns, std::int64_t own, const FocalOptions& options,
                    T factor, T* out) {

@@ -1,5 +1,5 @@
-// Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets or of
-// losses: one pass forward, one backward, with the same bits for any number of threads.
+// Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets or losses:
+// one forward and one backward pass, with the same bits for any number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,12 +13,12 @@ struct FocalOptions {
   double gamma = 2;     // focusing parameter: 0 is the cross entropy
 };
 
-/// Classes of anchors besides 0 .. K - 1.
+/// Values of `classes` besides 0 .. K - 1.
 constexpr std::int64_t kBackground = -1, kIgnored = -2;
 
-/// Sum over anchors and classes of alpha_t (1 - p_t)^gamma log(1 / p_t), p being the sigmoid of
-/// `logits` (T, K), float or double. `classes` (T) int64 has each anchor's class, kBackground or
-/// kIgnored. Differentiable in `logits`.
+/// Returns the sum over anchors and classes of alpha_t (1 - p_t)^gamma log(1 / p_t), where p is the
+/// sigmoid of `logits` (T, K), float or double. `classes` (T) int64 has each anchor's class,
+/// kBackground or kIgnored. Differentiable in `logits`.
 at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
                           const FocalOptions& options);
 

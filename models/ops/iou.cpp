@@ -23,7 +23,7 @@ MILLRACE_SIMD void iou_row(const BoxPlanes& a, std::int64_t row, const BoxPlanes
     const float width = right - left + offset, height = bottom - top + offset;
     const float common = (width > 0 ? width : 0) * (height > 0 ? height : 0);
     const float ratio = common / (area + (bx2 - bx1 + offset) * (by2 - by1 + offset) - common);
-    result[i - begin] = ratio > 0 ? ratio : 0;  // 0 / 0, too
+    result[i - begin] = ratio > 0 ? ratio : 0;  // 0 for 0 / 0
   }
 }
 

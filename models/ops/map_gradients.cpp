@@ -15,7 +15,7 @@ c10::intrusive_ptr<MapGradients> gradients_in(AutogradContext& context) {
       context.saved_data["gradients"].toCapsule());
 }
 
-/// Runs backwards when all that uses the maps has added its part.
+/// Its backward pass runs after all uses of the maps have added their gradients.
 class Share : public torch::autograd::Function<Share> {
  public:
   static variable_list forward(AutogradContext* context, at::TensorList maps) {
@@ -27,7 +27,7 @@ class Share : public torch::autograd::Function<Share> {
     return maps.vec();
   }
 
-  /// `others`: of uses that are no roi_align.
+  /// `others`: gradients of uses other than roi_align.
   static variable_list backward(AutogradContext* context, const variable_list& others) {
     const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
     const auto gradients = gradients_in(*context);

@@ -20,9 +20,10 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;  // boxes compared together, in the cache
+constexpr std::int64_t kBlock = 1024;  // boxes compared together, to fit in the cache
 
-/// Updates the best truth of each box by `count` overlaps with truth `row`; returns the highest.
+/// Updates the best truth of each box with `count` overlaps with truth `row`; returns the highest
+/// overlap.
 MILLRACE_SIMD float take_row(const float* iou, std::int32_t row, std::int64_t count, float* best,
                              std::int32_t* truth) {
   constexpr std::int64_t kLanes = 16;
@@ -45,7 +46,7 @@ MILLRACE_SIMD void mark_highest(const float* iou, float highest, std::int64_t co
   for (std::int64_t i = 0; i < count; ++i) label[i] = iou[i] == highest ? 1 : label[i];
 }
 
-/// The smallest box around boxes begin .. end, ignoring NaN.
+/// Returns the smallest box around boxes begin .. end - 1, ignoring NaN.
 MILLRACE_SIMD std::array<float, 4> bounds(const BoxPlanes& boxes, std::int64_t begin,
                                           std::int64_t end) {
   constexpr std::int64_t kLanes = 16;
@@ -66,7 +67,7 @@ MILLRACE_SIMD std::array<float, 4> bounds(const BoxPlanes& boxes, std::int64_t b
           *std::max_element(x2.begin(), x2.end()), *std::max_element(y2.begin(), y2.end())};
 }
 
-/// Matching by blocks of boxes.
+/// Matches block by block of boxes.
 class BlockMatcher {
  public:
   BlockMatcher(const at::Tensor& truth, const BoxPlanes& boxes, const MatchOptions& options)
@@ -78,12 +79,12 @@ class BlockMatcher {
         blocks_((boxes_.count + kBlock - 1) / kBlock),
         highest_(static_cast<std::size_t>(truth_.count * blocks_)) {}
 
-  /// Writes the match of each box; truths are counted from `first`.
+  /// Writes the match of each box; indices of truths start at `first`.
   void run(bool low_quality, std::int64_t first, std::int64_t* truth, std::int8_t* label) {
     each_block([&](std::int64_t block) { find_best(block, first, truth, label); });
     if (!low_quality || blocks_ == 0) return;
 
-    std::vector<float> highest;  // overlap of each truth, over all blocks
+    std::vector<float> highest;  // highest overlap of each truth over all blocks
     for (std::int64_t row = 0; row < truth_.count; ++row)
       highest.push_back(*std::max_element(highest_of(row), highest_of(row) + blocks_));
     each_block([&](std::int64_t block) {
@@ -113,7 +114,8 @@ class BlockMatcher {
   /// The truth's highest overlap within each block.
   float* highest_of(std::int64_t row) { return highest_.data() + row * blocks_; }
 
-  /// A truth outside the bounds of a block overlaps none of its boxes, which is true of most.
+  /// Returns false if a truth is outside the bounds of a block and so overlaps none of its boxes,
+  /// the usual case.
   bool may_touch(std::int64_t row, const std::array<float, 4>& bound) const {
     const float left = std::max(truth_.x1[row], bound[0]),
                 right = std::min(truth_.x2[row], bound[2]);
@@ -146,7 +148,7 @@ class BlockMatcher {
   const BoxPlanes& boxes_;
   float low_, high_, offset_;
   std::int64_t blocks_;
-  std::vector<float> highest_;  // (G, blocks), 0 where the two are far apart
+  std::vector<float> highest_;  // (G, blocks), 0 if the truth is outside the block's bounds
 };
 
 std::tuple<at::Tensor, at::Tensor> match_on_cpu(const at::Tensor& truth,
@@ -157,7 +159,7 @@ std::tuple<at::Tensor, at::Tensor> match_on_cpu(const at::Tensor& truth,
   const std::int64_t whole[] = {0, truth.size(0)};
   const auto* begin = begins ? begins->const_data_ptr<std::int64_t>() : whole;
   auto best = at::empty({images, count}, at::kLong), label = at::empty({images, count}, at::kChar);
-  const bool shared = images > 0 && boxes.stride(0) == 0;  // anchors: the same for all images
+  const bool shared = images > 0 && boxes.stride(0) == 0;  // anchors, shared by all images
   std::optional<BoxPlanes> planes;
   for (std::int64_t image = 0; image < images; ++image) {
     if (!planes || !shared) planes.emplace(boxes[image]);

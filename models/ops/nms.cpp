@@ -22,7 +22,7 @@ namespace {
 /// Ranks of boxes, best first.
 using Ranks = std::vector<std::int64_t>;
 
-/// The ranks of each group, in the order in which groups appear.
+/// Returns the ranks of each group, in the order of the groups' first appearance.
 std::vector<Ranks> split(const std::int64_t* order, std::int64_t count,
                          const std::int64_t* groups) {
   std::vector<Ranks> result;

@@ -32,12 +32,12 @@ struct Ranked {
   std::vector<float> scores;
 };
 
-/// BoxCoder and an image's size in float.
+/// The numbers of BoxCoder and an image's size, in float.
 struct Decoding {
   float weights[4], max_log_scale, offset, width, height;
 };
 
-/// Coordinates, `count` of each.
+/// Planes of `count` numbers, one for each coordinate of anchors and deltas.
 struct Planes {
   explicit Planes(std::size_t count) : stride(count), memory(8 * count) {}
 
@@ -48,7 +48,7 @@ struct Planes {
   std::vector<float> memory;
 };
 
-/// dw and dh, the arguments of the exponential.
+/// Divides dw or dh, the arguments of the exponential, by their weight and clamps them.
 MILLRACE_SIMD void scale_logs(float* value, std::size_t count, float weight, float most) {
   for (std::size_t i = 0; i < count; ++i) {
     const float scaled = value[i] / weight;
@@ -56,8 +56,8 @@ MILLRACE_SIMD void scale_logs(float* value, std::size_t count, float weight, flo
   }
 }
 
-/// One axis of BoxCoder::decode and clip_boxes, in their order of operations: low and high become
-/// the box's ends.
+/// Decodes and clips one axis, in the order of operations of BoxCoder::decode and clip_boxes: `low`
+/// and `high` become the box's ends.
 MILLRACE_SIMD void decode_axis(float* low, float* high, const float* shift, const float* growth,
                                std::size_t count, float weight, float offset, float limit) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ MILLRACE_SIMD void decode_axis(float* low, float* high, const float* shift, cons
   }
 }
 
-/// Turns the planes of anchors into those of boxes.
+/// Replaces the planes of anchors by those of boxes.
 void decode(Planes& planes, const Decoding& by) {
   const auto count = planes.stride;
   for (const std::size_t axis : {2, 3})
@@ -105,7 +105,7 @@ Ranked best_of_level(const Level& level, const Decoding& by, const ProposalOptio
 
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (options.by_probability) {  // rounding may make ties and swap neighbours
+  if (options.by_probability) {  // rounding may create ties and swap neighbours
     at::from_blob(scores.data(), {static_cast<std::int64_t>(count)}, at::kFloat).sigmoid_();
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
@@ -123,12 +123,12 @@ Ranked best_of_level(const Level& level, const Decoding& by, const ProposalOptio
     if (!suppressor.keep(box.data())) continue;
     result.boxes.push_back(box);
     result.scores.push_back(scores[i]);
-    if (std::ssize(result.boxes) == options.after) break;  // a level can give no more
+    if (std::ssize(result.boxes) == options.after) break;  // a level can contribute no more
   }
   return result;
 }
 
-/// Writes the best `count` boxes of all levels; returns how many there are.
+/// Writes the best `count` boxes of all levels; returns their number.
 std::int64_t write_best(std::span<const Ranked> levels, std::int64_t count, float* out) {
   std::vector<float> scores;
   std::vector<const float*> boxes;
@@ -175,7 +175,7 @@ std::tuple<at::Tensor, at::Tensor> proposals_on_cpu(
   at::parallel_for(0, images * levels, 1, [&](std::int64_t, std::int64_t) {
     const at::NoGradGuard no_grad_here;
     for (std::int64_t task; (task = next++) < images * levels;) {
-      const auto image = static_cast<std::size_t>(task % images);  // the largest levels first
+      const auto image = static_cast<std::size_t>(task % images);  // largest levels first
       const auto level = static_cast<std::size_t>(task / images);
       const auto first = static_cast<std::int64_t>(image) * total + starts[level];
       Decoding by{{},

@@ -26,12 +26,12 @@ namespace {
 template <typename T>
 constexpr auto kType = c10::CppTypeToScalarType<T>::value;
 
-/// A channels-last feature map. Value: float or double, const where it is only read.
+/// A channels-last feature map. Value is float or double, const if the map is only read.
 template <typename Value>
 struct FeatureMap {
   Value* data;
   std::int64_t images, channels, height, width;
-  std::remove_const_t<Value> scale;  // its pixels per image pixel
+  std::remove_const_t<Value> scale;  // map pixels per image pixel
 
   FeatureMap(const at::Tensor& map, Value* values, double pixels_per_pixel)
       : data(values),
@@ -41,19 +41,19 @@ struct FeatureMap {
         width(map.size(3)),
         scale(static_cast<std::remove_const_t<Value>>(pixels_per_pixel)) {}
 
-  /// The map of the region's image.
+  /// Returns the map of the region's image.
   template <typename T>
   Value* of(const T* roi) const {
     return data + static_cast<std::int64_t>(roi[0]) * height * width * channels;
   }
 };
 
-/// The cells of a region and what each reads of a map.
+/// The cells of a region and the taps of each on a map.
 template <typename T>
 struct RegionTaps {
   AxisTaps<T> rows, columns;
   std::int64_t height, width;     // cells
-  std::int64_t stride, channels;  // numbers from row to row and from pixel to pixel of the map
+  std::int64_t stride, channels;  // map elements from row to row; from pixel to pixel
 
   template <typename Value>
   void set(const T* roi, const FeatureMap<Value>& map, const RoiAlignOptions& options) {
@@ -75,7 +75,7 @@ template <typename T, typename F>
       pixel(row.index * region.stride + column.index * region.channels, row.weight * column.weight);
 }
 
-constexpr std::int64_t kVectors = 8;  // in registers during a sum over taps
+constexpr std::int64_t kVectors = 8;  // vectors in registers during a sum over taps
 
 template <typename T>
 struct Lanes {
@@ -84,7 +84,7 @@ struct Lanes {
   static constexpr auto kBlock = kVectors * kCount;
 };
 
-/// One cell, all channels.
+/// Pools one cell, all channels.
 template <typename T>
 [[gnu::always_inline]] inline void gather_cell(const T* map, const RegionTaps<T>& region,
                                                std::int64_t y, std::int64_t x, T* output) {
@@ -127,8 +127,8 @@ MILLRACE_SIMD void gather(const double* map, const RegionTaps<double>& region, d
   gather_region(map, region, output);
 }
 
-/// Adds `count` channels of the cells, each `step` numbers after the one before, to the map, from
-/// where `cells` and `map` point.
+/// Adds `count` channels of the cells, which are `step` numbers apart, to the map. `cells` and
+/// `map` point to the first of these channels.
 template <typename T>
 [[gnu::always_inline]] inline void scatter_region(const T* cells, std::int64_t step,
                                                   const RegionTaps<T>& region, std::int64_t count,
@@ -151,7 +151,7 @@ MILLRACE_SIMD void scatter(const double* cells, std::int64_t step, const RegionT
   scatter_region(cells, step, region, count, map);
 }
 
-/// (rows, columns) -> (columns, rows)
+/// Transposes (rows, columns) to (columns, rows).
 template <typename T>
 void transpose(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
   for (std::int64_t row = 0; row < rows; ++row)
@@ -191,7 +191,7 @@ at::Tensor pool(at::TensorList maps, const at::Tensor& rois, const at::Tensor& l
   at::Tensor output = at::empty({count, maps[0].size(1), options.height, options.width},
                                 memory[0].options(), kChannelsLast);
   auto* const out = output.mutable_data_ptr<T>();
-  const auto numbers = options.height * options.width * maps[0].size(1);  // per region
+  const auto numbers = options.height * options.width * maps[0].size(1);  // elements per region
   at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
     RegionTaps<T> region;
     for (auto r = begin; r < end; ++r) {
@@ -204,13 +204,13 @@ at::Tensor pool(at::TensorList maps, const at::Tensor& rois, const at::Tensor& l
 }
 
 /// Adds the gradients of regions to those of maps, of type T and channels last. Threads divide the
-/// channels and take regions in order, so sums do not depend on the number of threads.
+/// channels and process regions in order, so sums do not depend on the number of threads.
 template <typename T>
 void spread(const at::Tensor& grad_output, const at::Tensor& rois, const at::Tensor& levels,
             at::TensorList gradients, const RoiAlignOptions& options) {
   const at::Tensor regions = rois.to(kType<T>).contiguous(), own_levels = levels.contiguous();
-  // As it comes, channels first from a layer of all numbers of a region: a copy would be the
-  // largest tensor of a step.
+  // The gradient stays channels first, as a linear layer's backward pass gives it: a copy would be
+  // the largest tensor of a step.
   const auto typed = grad_output.to(kType<T>);
   const bool channels_first = typed.is_contiguous() && !typed.is_contiguous(kChannelsLast);
   const at::Tensor memory = channels_first ? typed : typed.contiguous(kChannelsLast);
@@ -272,13 +272,13 @@ void add_gradients_on_cpu(at::TensorList gradients, const at::Tensor& grad_outpu
     spread<float>(grad_output, rois, levels, gradients, options);
 }
 
-/// Zeros of a map's size to add gradients to, those of narrow types in float.
+/// Returns zeros of a map's size to add gradients to; float for narrower types.
 at::Tensor no_gradient(at::IntArrayRef size, const at::TensorOptions& options) {
   const auto type = options.dtype() == at::kDouble ? at::kDouble : at::kFloat;
   return at::empty(size, options.dtype(type), kChannelsLast).zero_();
 }
 
-/// `sizes`: the four of each map.
+/// `sizes`: the four sizes of each map, flattened.
 std::vector<at::Tensor> roi_align_backward_on_cpu(const at::Tensor& grad_output,
                                                   const at::Tensor& rois, const at::Tensor& levels,
                                                   at::IntArrayRef sizes, double scale,
@@ -349,7 +349,7 @@ class RoiAlign : public torch::autograd::Function<RoiAlign> {
           dispatched<decltype(roi_align_backward_on_cpu)>("millrace::roi_align_backward");
       result = op.call(grads[0], tensors[0], tensors[1], sizes, scale, sampling_ratio, aligned);
     }
-    result.resize(result.size() + 4);  // regions, levels, options and sums have none
+    result.resize(result.size() + 4);  // regions, levels, options and sums have no gradient
     return result;
   }
 };

@@ -45,8 +45,8 @@ at::Tensor label_counts_on_cpu(const at::Tensor& label) {
   return counts;
 }
 
-/// The place of the label `value` of rank `rank` among `count` labels, of which `counts` are the
-/// label's counts by chunk, two apart.
+/// Returns the index of the label `value` with rank `rank` among `count` labels. `counts` are that
+/// label's counts by chunk, at every second place.
 std::int64_t place_of(const std::int8_t* label, std::int64_t count, const std::int32_t* counts,
                       std::int8_t value, std::int64_t rank) {
   std::int64_t place = 0;
@@ -83,8 +83,8 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) {
   library.impl("ranked_labels", ranked_labels_on_cpu);
 }
 
-/// `count` of 0 .. total - 1, drawn without replacement, ascending: the start of a Fisher-Yates
-/// shuffle, of which only what has moved is kept.
+/// Draws `count` of 0 .. total - 1 without replacement, ascending: the start of a Fisher-Yates
+/// shuffle that stores only moved elements.
 std::vector<std::int64_t> drawn_ranks(std::int64_t total, std::int64_t count, Rng& rng) {
   std::vector<std::int64_t> ranks;
   ranks.reserve(static_cast<std::size_t>(count));
@@ -107,7 +107,7 @@ std::vector<std::int64_t> drawn_ranks(std::int64_t total, std::int64_t count, Rn
   return ranks;
 }
 
-/// What is drawn from a lot, as numbers for the device.
+/// The samples of a lot, as numbers for the device.
 struct Ranks {
   static constexpr std::int64_t kColumns = 4;  // image, label, rank, slot
 
@@ -115,7 +115,7 @@ struct Ranks {
   std::vector<std::int64_t> wanted;      // (R, kColumns)
   std::vector<std::int64_t> foreground;  // (F)
 
-  /// `totals` (N, 2): labels that are 1 and labels that are 0.
+  /// `totals` (N, 2): counts of labels 1 and 0.
   Ranks(const Lot& lot, const std::int64_t* totals) {
     for (std::int64_t image = 0; image < lot.label.size(0); ++image, totals += 2) {
       auto rng = lot.rng(static_cast<std::size_t>(image));
@@ -166,7 +166,7 @@ std::vector<Drawn> draw(const std::vector<Lot>& lots) {
     counts.push_back(count.call(lot.label));
     sums.push_back(counts.back().sum(1));
   }
-  const auto totals = at::cat(sums).cpu().contiguous();  // the host waits here
+  const auto totals = at::cat(sums).cpu().contiguous();  // synchronizes with the device
   const auto* total = totals.const_data_ptr<std::int64_t>();
 
   std::vector<Drawn> drawn(lots.size());

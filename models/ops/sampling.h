@@ -1,4 +1,4 @@
-// Which of their candidates (anchors, regions) the images of a batch are trained on.
+// Samples the candidates (anchors, regions) of a batch's images for training.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,15 +11,15 @@
 
 namespace millrace {
 
-/// What is drawn from the candidates of N images, uniformly without replacement.
+/// A sampling task: labelled candidates of N images, to be sampled uniformly without replacement.
 struct Lot {
   at::Tensor label;         // (N, P) int8, as Matches::label
-  std::int64_t foreground;  // most of each image
-  std::int64_t all;         // most of each image, background included
+  std::int64_t foreground;  // maximum per image
+  std::int64_t all;         // maximum per image, background included
   std::function<Rng(std::size_t image)> rng;
 };
 
-/// `all` candidates, of which at most `all * fraction` are foreground.
+/// Makes a task of `all` candidates per image, at most `all * fraction` of them foreground.
 Lot lot_of(at::Tensor label, std::int64_t all, double fraction,
            std::function<Rng(std::size_t image)> rng);
 
@@ -29,21 +29,21 @@ struct DrawnCount {
   std::int64_t all() const { return foreground + background; }
 };
 
-/// Image after image, each image's foreground first, both in the order of the candidates: R of
-/// them, F in the foreground.
+/// The R sampled candidates, F of them foreground: image after image, each image's foreground
+/// first, then in the order of the candidates.
 struct Drawn {
   std::vector<DrawnCount> counts;  // (N), on the host
-  at::Tensor rows;                 // (R) int64: places among the N P candidates
+  at::Tensor rows;                 // (R) int64: indices among the N P candidates
   at::Tensor image;                // (R) int64
-  at::Tensor slots;                // (R) int64: places among N longest() slots, an image's together
-  at::Tensor foreground;           // (F) int64: places among the R
+  at::Tensor slots;                // (R) int64: indices among N longest() slots, grouped by image
+  at::Tensor foreground;           // (F) int64: indices among the R
 
-  /// The most that an image has.
+  /// Returns the maximum count of an image.
   std::int64_t longest() const;
 };
 
-/// Draws from each lot; the same on every device. All lots together make the host wait for the
-/// device once, for the numbers of labels, and send what was drawn in one copy.
+/// Samples each lot, with the same result on every device. Synchronizes with the device once for
+/// all lots, to read the counts of labels, and uploads the samples in one copy.
 std::vector<Drawn> draw(const std::vector<Lot>& lots);
 
 }  // namespace millrace

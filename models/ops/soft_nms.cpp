@@ -33,7 +33,7 @@ float overlap(const float* a, const float* b, float offset) {
   return common / (area(a) + area(b) - common);
 }
 
-/// Lowers the scores of a group; leaves the boxes that stay, best first.
+/// Lowers the scores of a group and keeps the remaining boxes, best first.
 void soften(std::vector<Rated>& group, const SoftNmsOptions& options) {
   const auto threshold = static_cast<float>(options.threshold),
              sigma = static_cast<float>(options.sigma),

@@ -1,5 +1,5 @@
-// Soft non-maximum suppression (Bodla et al. 2017) on the CPU: overlapping boxes lose score instead
-// of being dropped.
+// Soft non-maximum suppression (Bodla et al. 2017) on the CPU: lowers the scores of overlapping
+// boxes instead of dropping them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,22 +7,22 @@
 namespace millrace {
 
 struct SoftNmsOptions {
-  /// Scores are multiplied by exp(-IoU^2 / sigma); false: by 1 - IoU where IoU > threshold.
+  /// Multiplies scores by exp(-IoU^2 / sigma); false = by 1 - IoU if IoU > threshold.
   bool gaussian = true;
   double sigma = 0.5;
   double threshold = 0.5;
-  double score_threshold = 0;  // boxes whose score falls to it or below are dropped
+  double score_threshold = 0;  // boxes with this score or less are dropped
   double offset = 0;           // added to widths and heights (1: the legacy convention)
 };
 
 struct SoftNmsResult {
   at::Tensor kept;    // (M) int64, best first
-  at::Tensor scores;  // (M) float: what is left of them
+  at::Tensor scores;  // (M) float: the lowered scores
 };
 
-/// Within each of `groups` (N) int64, the best box lowers the scores of those that overlap it, then
-/// the best of the rest, and so on. boxes (N, 4) x1 y1 x2 y2, scores (N) float. Of equal scores the
-/// first box is the better one; the result is the same for any number of threads.
+/// Within each of `groups` (N) int64, the best box lowers the scores of the boxes that overlap it,
+/// then the best of the rest does, and so on. boxes (N, 4) x1 y1 x2 y2, scores (N) float. Of equal
+/// scores the first is better; the result is the same for any number of threads.
 SoftNmsResult soft_nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
                        const SoftNmsOptions& options);
 

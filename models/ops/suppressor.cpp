@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t kBlock = 32;  // boxes compared before asking whether one overlapped
+constexpr std::size_t kBlock = 32;  // boxes compared between two checks for an overlap
 constexpr std::size_t kPlanes = 5;
 
 struct Candidate {
@@ -21,7 +21,7 @@ struct Planes {
   const float *x1, *y1, *x2, *y2, *area;
 };
 
-/// The intersection of the box and the kept box `i`.
+/// Returns the intersection of the box and the kept box `i`.
 [[gnu::always_inline]] inline float common_area(const Candidate& box, const Planes& kept,
                                                 std::size_t i, float offset) {
   const float left = kept.x1[i] > box.x1 ? kept.x1[i] : box.x1;
@@ -32,8 +32,8 @@ struct Planes {
   return (width > 0 ? width : 0) * (height > 0 ? height : 0);
 }
 
-/// Whether the IoU with one of `blocks` blocks of boxes is above `threshold`. A product with a
-/// slightly lower threshold finds the few that may be; the expensive quotient decides.
+/// Returns true if the IoU with a box of the `blocks` blocks is above `threshold`. A product with a
+/// slightly lower threshold finds the few candidates; the expensive quotient decides.
 MILLRACE_SIMD bool overlaps(const Candidate& box, const Planes& kept, std::size_t blocks,
                             float threshold, float offset) {
   const float lower = threshold * (1 - 1e-5F);

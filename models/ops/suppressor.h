@@ -1,4 +1,4 @@
-// Greedy suppression of overlapping boxes, for nms and the proposals.
+// Greedy suppression of overlapping boxes, for NMS and proposals.
 #pragma once
 
 #include <cstddef>
@@ -6,19 +6,19 @@
 
 namespace millrace {
 
-/// The largest float that is not above `threshold`: comparing with it is comparing with the double
-/// itself.
+/// Returns the largest float that is not above `threshold`; a float exceeds it exactly if it
+/// exceeds `threshold`.
 float rounded_down(double threshold);
 
-/// Takes boxes best first and keeps each that overlaps none of those kept before by more than
-/// `threshold`. The arithmetic of the IoU is torchvision's, to the bit.
+/// Receives boxes best first and keeps each whose IoU with every kept box is at most `threshold`.
+/// The arithmetic of the IoU is torchvision's, to the bit.
 class Suppressor {
  public:
-  /// For up to `most` boxes. `threshold` is at least 0 (std::invalid_argument); `offset` is added
-  /// to widths and heights (1: the legacy convention).
+  /// For up to `most` boxes. Throws std::invalid_argument if `threshold` is below 0. `offset` is
+  /// added to widths and heights (1: the legacy convention).
   Suppressor(std::size_t most, double threshold, double offset);
 
-  /// Whether the box of corners x1 y1 x2 y2 is kept.
+  /// Returns true, and stores the box, if the box x1 y1 x2 y2 is kept.
   bool keep(const float* corners);
 
  private:

@@ -13,9 +13,9 @@ namespace {
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-/// An integer that orders values; of equal ones that of the lower index is greater.
+/// Returns an integer that orders values; of equal values the lower index has the greater key.
 std::uint64_t key_of(float value, std::size_t index) {
-  const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);  // one zero
+  const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);  // turns -0 into 0
   const auto ordered = bits >> 31 ? ~bits : bits | 0x80000000U;
   return std::uint64_t{ordered} << 32 | static_cast<std::uint32_t>(~index);
 }
@@ -31,9 +31,9 @@ MILLRACE_SIMD bool any_from(const float* values, std::size_t count, float limit)
   return found;
 }
 
-/// Keys of the finite values from `limit` up.
+/// Returns the keys of the finite values that are at least `limit`.
 std::vector<std::uint64_t> keys_from(std::span<const float> values, float limit) {
-  constexpr std::size_t kBlock = 64;  // values skipped together: most are too small
+  constexpr std::size_t kBlock = 64;  // values skipped together, as most are too small
   std::vector<std::uint64_t> keys;
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const auto end = std::min(begin + kBlock, values.size());
@@ -44,11 +44,11 @@ std::vector<std::uint64_t> keys_from(std::span<const float> values, float limit)
   return keys;
 }
 
-/// A value that, by a sample, somewhat more than `count` values reach.
+/// Returns a limit, estimated from a sample, that somewhat more than `count` values reach.
 float likely_limit(std::span<const float> values, std::size_t count) {
   constexpr std::size_t kStep = 16;
   const auto rank = count / kStep + count / (2 * kStep) + 16;
-  if (values.size() / kStep <= 2 * rank) return kLowest;  // not worth it
+  if (values.size() / kStep <= 2 * rank) return kLowest;  // too few values for a sample to pay
   std::vector<float> sample;
   for (std::size_t i = 0; i < values.size(); i += kStep)
     sample.push_back(values[i] >= kLowest && values[i] <= kLargest ? values[i] : kLowest);

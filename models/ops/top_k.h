@@ -1,4 +1,4 @@
-// The largest of many values, in an order that depends on nothing but the values.
+// Finds the largest of many values in an order that depends on the values alone.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-/// Indices of the `count` largest of the finite `values`, or all if there are fewer: largest
-/// first, equal ones by index. Linear in the number of values. At most 2^32 values.
+/// Returns the indices of the `count` largest of the finite `values`, or of all if there are fewer:
+/// largest first, equal values by index. Takes linear time. At most 2^32 values.
 std::vector<std::int64_t> top_k(std::span<const float> values, std::int64_t count);
 
 }  // namespace millrace

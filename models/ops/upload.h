@@ -1,4 +1,4 @@
-// What a step sends to its device.
+// Copies a step's tensors to its device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-/// Tensors of the CPU on `device`: together one copy, from page-locked memory, which the host does
-/// not wait for. On the CPU the tensors themselves.
+/// Returns CPU tensors on `device`, sent as one asynchronous copy from page-locked memory. For the
+/// CPU it returns the tensors themselves.
 std::vector<at::Tensor> uploaded(std::vector<at::Tensor> values, at::Device device);
 
 }  // namespace millrace

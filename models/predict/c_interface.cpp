@@ -1,4 +1,4 @@
-// millrace_predict.h over Predictor. No exception leaves these functions.
+// Implements millrace_predict.h with Predictor. No exception leaves these functions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,21 +18,21 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t kMostImages = 65536;  // at once
+constexpr std::size_t kMostImages = 65536;  // of one call
 
-/// An argument that cannot be used.
+/// An invalid argument.
 struct BadArgument : Error {
   using Error::Error;
 };
 
 struct Result {
   Prediction found;
-  std::vector<std::string> counts;  // of each object's mask, once they were asked for
+  std::vector<std::string> counts;  // encoded masks by object, once requested
   std::mutex asks;
 };
 
-/// What handles of one type stand for: numbers in the shape of pointers, never given twice, so that
-/// a closed or made-up one is found out. Thread-safe.
+/// Maps handles of one type to values. Handles are numbers cast to pointers and never reused, so
+/// that closed or invalid ones are detected. Thread-safe.
 template <class Handle, class T>
 class Handles {
  public:
@@ -42,14 +42,14 @@ class Handles {
     return reinterpret_cast<Handle*>(last_);
   }
 
-  /// nullptr if it is not open.
+  /// Returns nullptr if the handle is not open.
   std::shared_ptr<T> find(const Handle* handle) const {
     const std::scoped_lock lock(mutex_);
     const auto found = open_.find(reinterpret_cast<std::uintptr_t>(handle));
     return found == open_.end() ? nullptr : found->second;
   }
 
-  /// Forgets a handle; what it stood for, nullptr if it was not open.
+  /// Removes a handle and returns its value; nullptr if it was not open.
   std::shared_ptr<T> take(const Handle* handle) {
     const std::scoped_lock lock(mutex_);
     auto found = open_.extract(reinterpret_cast<std::uintptr_t>(handle));
@@ -62,7 +62,7 @@ class Handles {
   std::uintptr_t last_ = 0;
 };
 
-// Never destroyed: threads may call while the process ends.
+// Never destroyed: threads may call while the process exits.
 Handles<millrace_predictor, const Predictor>& predictors() {
   static auto* all = new Handles<millrace_predictor, const Predictor>;
   return *all;
@@ -77,7 +77,8 @@ std::string& last_error() {
   return text;
 }
 
-/// Calls `work`. What it throws becomes a status, `other` for an Error that is none of the above.
+/// Calls `work` and converts an exception to a status: `other` for an Error without a status of its
+/// own.
 template <class Work>
 millrace_status status_of(millrace_status other, const Work& work) noexcept {
   auto status = MILLRACE_OK;
@@ -101,7 +102,7 @@ millrace_status status_of(millrace_status other, const Work& work) noexcept {
     try {
       last_error() = printable(what_is_thrown());
     } catch (...) {
-      last_error().clear();  // there is no memory for a message
+      last_error().clear();  // out of memory for a message
     }
   }
   return status;
@@ -128,7 +129,7 @@ std::shared_ptr<Result> result_of(const millrace_result* handle) {
   return open(results().find(handle), handle, "result");
 }
 
-/// Throws unless 0 <= index < count.
+/// Returns the index; throws BadArgument unless 0 <= index < count.
 std::size_t place(std::int32_t index, std::size_t count, const char* name) {
   if (index < 0 || static_cast<std::size_t>(index) >= count)
     throw BadArgument(

@@ -1,4 +1,5 @@
-/* Detects with a model that Millrace has trained, from C or whatever calls C: libmillrace_predict.
+/* Detects with a model trained by Millrace, from C or any language that calls C:
+ * libmillrace_predict.
  *
  *   millrace_predictor* predictor = NULL;
  *   millrace_result* result = NULL;
@@ -6,12 +7,12 @@
  *       millrace_predict_file(predictor, "photo.jpg", &result) != MILLRACE_OK)
  *     fprintf(stderr, "%s\n", millrace_predict_error());
  *
- * Every function that can fail returns a status; millrace_predict_error() then says in a sentence
- * what was wrong, where, and what to do. Any argument may be NULL and any handle closed: that is an
- * error, not a crash. Any thread may call; calls of one predictor wait for each other.
+ * Every function that can fail returns a status; millrace_predict_error() then returns a sentence
+ * with the problem, its place and a remedy. A NULL argument or closed handle is an error, not a
+ * crash. Thread-safe; calls of one predictor run one after the other.
  *
- * Symbols have the version MILLRACE_PREDICT_1: what is declared here keeps its meaning, later
- * versions add to it. */
+ * Symbols have the version MILLRACE_PREDICT_1: declarations in this file keep their meaning; later
+ * versions only add to them. */
 #ifndef MILLRACE_PREDICT_H
 #define MILLRACE_PREDICT_H
 
@@ -22,85 +23,86 @@
 extern "C" {
 #endif
 
-/* Handles. They are checked and never followed as pointers: one that is closed stays closed. */
+/* Handles. They are checked and never dereferenced; a closed handle is never reused. */
 typedef struct millrace_predictor millrace_predictor;
-typedef struct millrace_result millrace_result; /* what was found in one image */
+typedef struct millrace_result millrace_result; /* the detections in one image */
 
 typedef enum millrace_status {
   MILLRACE_OK = 0,
   MILLRACE_BAD_ARGUMENT = 1, /* NULL, a closed handle, a number out of range */
-  MILLRACE_BAD_MODEL = 2,    /* a model file that cannot be used */
-  MILLRACE_BAD_IMAGE = 3,    /* an image that cannot be used */
+  MILLRACE_BAD_MODEL = 2,    /* an unusable model file */
+  MILLRACE_BAD_IMAGE = 3,    /* an unusable image */
   MILLRACE_FAILED = 4        /* anything else, such as too little memory */
 } millrace_status;
 
-/* What went wrong in this thread's last call that failed; "" if none did. Valid until the thread's
- * next failure. */
+/* Returns the error message of this thread's last failed call; "" if none failed. Valid until the
+ * thread's next failed call. */
 const char* millrace_predict_error(void);
 
-/* All zeros are the defaults. */
+/* Options; all zeros are the defaults. */
 typedef struct millrace_predict_options {
-  int32_t threads; /* of the maths; 0: as many as the process may use */
-  int32_t bf16;    /* 1: convolutions and matrix products in bfloat16; 0: in float */
+  int32_t threads; /* compute threads; 0 = all CPUs available to the process */
+  int32_t bf16;    /* 1 = convolutions and matrix products in bfloat16, 0 = in float */
 } millrace_predict_options;
 
-/* Opens a model.safetensors that Millrace wrote, or a checkpoint folder. `options` may be NULL. */
+/* Opens a model.safetensors written by Millrace, or a checkpoint folder. `options` may be NULL. */
 millrace_status millrace_predict_open(const char* model, const millrace_predict_options* options,
                                       millrace_predictor** predictor);
-/* Waits for calls that still run. Results stay. */
+/* Closes a predictor. Its running calls finish, and results stay valid. */
 millrace_status millrace_predict_close(millrace_predictor* predictor);
 
-/* The number of classes; -1 for an error. */
+/* Returns the number of classes; -1 for an error. */
 int32_t millrace_predict_class_count(const millrace_predictor* predictor);
-/* The name of class 0 .. count - 1, valid until the predictor is closed; NULL for an error. */
+/* Returns the name of class 0 .. count - 1, valid until the predictor is closed; NULL for an
+ * error. */
 const char* millrace_predict_class_name(const millrace_predictor* predictor, int32_t label);
 
 typedef enum millrace_image_kind {
   MILLRACE_FILE = 0,  /* `data` is the path of an image file */
-  MILLRACE_BYTES = 1, /* `data` are the `size` bytes of such a file */
-  MILLRACE_RGB = 2,   /* `data` are pixels in `size` bytes of memory, three bytes each */
+  MILLRACE_BYTES = 1, /* `data` has the `size` bytes of such a file */
+  MILLRACE_RGB = 2,   /* `data` has pixels in `size` bytes of memory, three bytes each */
   MILLRACE_BGR = 3
 } millrace_image_kind;
 
-/* An image: JPEG, PNG, WebP or TIFF, or pixels. Its memory is borrowed during the call. */
+/* An image: JPEG, PNG, WebP or TIFF, or pixels. Its memory is borrowed for the call. */
 typedef struct millrace_image {
   int32_t kind;          /* a millrace_image_kind */
   int32_t width, height; /* of pixels */
   const void* data;
-  size_t size;   /* bytes in `data`, unless it is a path */
-  size_t stride; /* of pixels: bytes from row to row; 0: 3 * width */
+  size_t size;   /* bytes of `data`, unless it is a path */
+  size_t stride; /* of pixels: bytes from row to row; 0 = 3 * width */
 } millrace_image;
 
 /* Detects in an image file. */
 millrace_status millrace_predict_file(const millrace_predictor* predictor, const char* image,
                                       millrace_result** result);
-/* Detects in `count` images at once, 65536 at most, and writes `count` handles. After an error,
- * none. */
+/* Detects in `count` images at once, 65536 at most, and writes `count` handles; none after an
+ * error. */
 millrace_status millrace_predict_images(const millrace_predictor* predictor,
                                         const millrace_image* images, size_t count,
                                         millrace_result** results);
 
 typedef struct millrace_object {
-  float x1, y1, x2, y2; /* box, in pixels of the image: x to the right, y down */
+  float x1, y1, x2, y2; /* box in pixels of the image: x to the right, y down */
   float score;          /* 0 .. 1 */
   int32_t label;        /* 0 .. class count - 1 */
   int32_t has_mask;     /* 1 or 0 */
 } millrace_object;
 
-/* The number of objects; -1 for an error. */
+/* Returns the number of objects; -1 for an error. */
 int32_t millrace_result_count(const millrace_result* result);
-/* Width and height of the image. */
+/* Writes width and height of the image in pixels. */
 millrace_status millrace_result_size(const millrace_result* result, int32_t* width,
                                      int32_t* height);
-/* An object; object 0 has the highest score. */
+/* Writes an object; object 0 has the highest score. */
 millrace_status millrace_result_object(const millrace_result* result, int32_t index,
                                        millrace_object* object);
-/* The mask of an object as a bitmap: width * height bytes (which `size` must be), row by row, 1
- * inside. */
+/* Writes the mask of an object as a bitmap of width * height bytes, which `size` must equal: row by
+ * row, 1 inside. */
 millrace_status millrace_result_bitmap(const millrace_result* result, int32_t index,
                                        uint8_t* bitmap, size_t size);
-/* The same as COCO's compressed run lengths (`counts` of a segmentation), valid until the result is
- * closed; NULL for an error. */
+/* Returns the mask of an object as COCO's compressed run lengths (`counts` of a segmentation),
+ * valid until the result is closed; NULL for an error. */
 const char* millrace_result_counts(const millrace_result* result, int32_t index);
 millrace_status millrace_result_close(millrace_result* result);
 

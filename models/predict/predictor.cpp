@@ -36,7 +36,7 @@ std::unique_ptr<Detector> detector_of(const ModelCard& card, const std::string& 
                                 {.classes = card.classes, .awaits_weights = true});
   const auto parameters = detector->parameters().size();
   check_all_loaded(load_weights(detector->parameters(), file), parameters, file);
-  // Nothing is trained: layers then fold frozen norms into their weights once and for all.
+  // Without training, layers fold frozen norms into their weights once.
   for (const auto& parameter : detector->parameters()) parameter.value.requires_grad_(false);
   detector->parameters_changed();
   return detector;
@@ -54,7 +54,7 @@ struct Predictor::Model {
   const TestTime test_time;
   const std::unique_ptr<Detector> detector;
   int threads = 1;
-  std::mutex detects;  // held while it does
+  std::mutex detects;  // held during a detection
 };
 
 Predictor::Predictor(const std::filesystem::path& model, const PredictorOptions& options) {

@@ -1,4 +1,4 @@
-// Images as evaluation sees them.
+// Prepares images for a model as evaluation does.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// An image, decoded and resized; `name` stands for it in messages if it has none of its own.
-/// Throws DataError if it cannot be used.
+/// Returns an image, decoded and resized. Messages use `name` if it has no name of its own. Throws
+/// DataError if it cannot be used.
 Sample prepared(const PredictorImage& image, const TestTime& how, const std::string& name);
 
 }  // namespace millrace

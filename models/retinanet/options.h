@@ -1,5 +1,6 @@
-// Every number of RetinaNet that changes a result. Defaults are detectron2's (except its running
-// mean of the number of foreground anchors); `style = "torchvision"` picks the other published set.
+// The options of RetinaNet: every number that changes a result. The defaults are detectron2's
+// (except its running mean of the number of foreground anchors); `style = "torchvision"` selects
+// the other published set.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 namespace millrace {
 
 struct RetinaNetOptions : PyramidDetectorOptions {
-  /// Whose foreground anchors losses are divided by.
+  /// The group of images whose foreground anchors divide the losses.
   enum class Normalizer { batch, image };
   friend std::vector<std::string> value_names(Normalizer) { return {"batch", "image"}; }
 

@@ -1,5 +1,5 @@
-// RetinaNet (Lin et al. 2017b): one stage, dense heads on P3..P7, focal loss.
-// Shapes: N images, T anchors in all, K classes (+ 1 where a background comes first).
+// RetinaNet (Lin et al. 2017b): one stage, dense heads on P3..P7, focal loss. Shapes: N images, T
+// anchors in all, K classes (+ 1 if a background comes first).
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -20,8 +20,8 @@
 namespace millrace {
 namespace {
 
-/// The dense head of classes or of boxes; tensors are named as in torchvision: convolutions shared
-/// by all levels, then `values` numbers for each anchor.
+/// The dense head of classes or of boxes: convolutions shared by all levels, then `values` numbers
+/// for each anchor. Parameters are named as in torchvision.
 class DenseHead {
  public:
   /// Declares conv.0, conv.1 ... and the layer `name` under `scope`; the last layer's bias starts
@@ -41,19 +41,19 @@ class DenseHead {
     last_.bias.fill_(bias);
   }
 
-  /// Maps (N, C, H_l, W_l) -> (N, T, values), order of the T: level, y, x, cell
+  /// Takes maps (N, C, H_l, W_l); returns (N, T, values), with T by level, y, x, cell.
   at::Tensor operator()(const std::vector<at::Tensor>& maps) const {
     auto levels = maps;
     for (const auto& conv : convs_)
       levels = conv(levels, NormPass{.training = true}, Activation::relu);
     levels = last_(levels);
-    // Channels last in memory, so that this view costs nothing.
+    // The maps are channels last in memory, so that this view needs no copy.
     for (auto& level : levels)
       level = level.permute({0, 2, 3, 1}).reshape({level.size(0), -1, values_});
     return at::cat(levels, 1).to(at::kFloat);
   }
 
-  /// A map -> (N, T_l, values)
+  /// Takes a map; returns (N, T_l, values).
   onnx::Value operator()(const onnx::Value& map) const {
     auto x = map;
     for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
@@ -89,7 +89,7 @@ class RetinaNet final : public PyramidDetector {
   bool gives_masks() const override { return false; }
 
  private:
-  /// Runs the network on a batch of no images: the sides of its maps place the anchors.
+  /// Runs the network on a batch of no images, whose maps give the sizes for the anchors.
   Counts compute_counts(const Batch& batch, const StepInfo& step) const override {
     std::int64_t foreground = 0;
     if (is_by_batch()) {
@@ -106,17 +106,17 @@ class RetinaNet final : public PyramidDetector {
     return options_.loss_normalizer == RetinaNetOptions::Normalizer::batch;
   }
 
-  /// What the losses are over.
+  /// Returns the count that divides the losses.
   Count count_of(std::int64_t images, std::int64_t foreground) const {
     return is_by_batch() ? Count{"foreground anchors", static_cast<double>(foreground)}
                          : Count{"images", static_cast<double>(images)};
   }
 
-  /// What the anchors of a batch are trained to be.
+  /// The training targets of a batch's anchors.
   struct Targets {
-    at::Tensor classes;  // (N, T) int64: the class of each for the focal loss
-    at::Tensor boxes;    // (F, 4): the ground truth of the foreground
-    Drawn foreground;    // all of it: F anchors
+    at::Tensor classes;  // (N, T) int64: each anchor's class for focal_loss_sum
+    at::Tensor boxes;    // (F, 4): the ground truth of foreground anchors
+    Drawn foreground;    // all F foreground anchors
   };
 
   Targets targets(const at::Tensor& anchors, const std::vector<Truth>& truths) const {
@@ -170,7 +170,8 @@ class RetinaNet final : public PyramidDetector {
     return {{"loss_cls", classification, over}, {"loss_box_reg", regression, over}};
   }
 
-  /// Accuracies of the logits (N, T, K): an anchor predicts a class of probability > 1/2.
+  /// Adds accuracies of the logits (N, T, K): an anchor predicts a class if its probability is >
+  /// 1/2.
   void add_figures(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
     const auto [best, own] = logits.max(2);
     const auto said = own.masked_fill(best <= 0, kBackground);
@@ -209,8 +210,8 @@ class RetinaNet final : public PyramidDetector {
     return found;
   }
 
-  /// The best pairs of anchor and class of one level: anchors (T_l, 4), scores (T_l, K), deltas
-  /// (T_l, 4).
+  /// Returns the best pairs of anchor and class of one level: anchors (T_l, 4), scores (T_l, K),
+  /// deltas (T_l, 4).
   Found candidates(const at::Tensor& anchors, const at::Tensor& scores,
                    const at::Tensor& deltas) const {
     const auto own = scores.narrow(1, first_, scores.size(1) - first_);
@@ -239,7 +240,7 @@ class RetinaNet final : public PyramidDetector {
         options_.boxes.offset, own_classes_, options_.detection);
   }
 
-  /// In a graph: anchors (T_l, 4), scores (N, T_l, K), deltas (N, T_l, 4).
+  /// Adds the nodes of `candidates`: anchors (T_l, 4), scores (N, T_l, K), deltas (N, T_l, 4).
   FoundNodes candidates(const onnx::Value& anchors, const onnx::Value& scores,
                         const onnx::Value& deltas) const {
     auto& g = *scores.graph;

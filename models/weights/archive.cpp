@@ -17,7 +17,7 @@ using UniqueZip = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 }
 
 Archive::Entry entry_of(zip_t* archive, zip_uint64_t index) {
-  constexpr std::uint64_t kBestDeflate = 1032;  // deflate never packs tighter
+  constexpr std::uint64_t kBestDeflate = 1032;  // maximum ratio of deflate
   constexpr auto kNeeded =
       ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   zip_stat_t about;
@@ -49,7 +49,7 @@ void ArchiveMember::read(void* to, std::uint64_t bytes) {
     left_ -= std::min(left_, static_cast<std::uint64_t>(got));
   }
   if (left_ > 0) return;
-  char beyond = 0;  // libzip compares checksums when asked for more than the last byte
+  char beyond = 0;  // libzip compares checksums when it is asked for more than the last byte
   const auto more = zip_fread(file_.get(), &beyond, 1);
   if (more > 0) throw Error("has more bytes than the archive says");
   if (more == 0) return;
@@ -89,7 +89,7 @@ void write_archive(const std::filesystem::path& file, const ArchiveParts& member
   const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> memory(
       zip_source_buffer_create(nullptr, 0, 0, &error), zip_source_free);
   if (!memory) fail(file.string(), error);
-  zip_source_keep(memory.get());  // the archive takes one, too
+  zip_source_keep(memory.get());  // the archive takes a reference, too
   UniqueZip archive(zip_open_from_source(memory.get(), ZIP_TRUNCATE, &error), zip_discard);
   if (!archive) {
     zip_source_free(memory.get());
@@ -102,7 +102,7 @@ void write_archive(const std::filesystem::path& file, const ArchiveParts& member
       zip_source_free(source);
       throw Error(file.string() + ": '" + name + "': " + zip_strerror(archive.get()));
     }
-    constexpr zip_uint16_t kFirstOf1980 = 1 << 5 | 1;  // the same bytes at any time
+    constexpr zip_uint16_t kFirstOf1980 = 1 << 5 | 1;  // a fixed date, for the same bytes
     const auto place = static_cast<zip_uint64_t>(index);
     zip_set_file_compression(archive.get(), place, ZIP_CM_STORE, 0);
     zip_file_set_dostime(archive.get(), place, 0, kFirstOf1980, 0);

@@ -1,4 +1,4 @@
-// Zip archives, as .npz and .pth files are.
+// Zip archives, the container of .npz and .pth files.
 #pragma once
 
 #include <zip.h>
@@ -15,11 +15,11 @@ namespace millrace {
 /// One file of an archive, read from start to end.
 class ArchiveMember {
  public:
-  /// `bytes`: its size.
+  /// `bytes`: its unpacked size.
   ArchiveMember(zip_t* archive, zip_uint64_t index, std::uint64_t bytes);
 
-  /// The next `bytes` bytes. Throws Error if there are fewer or they cannot be unpacked, and at the
-  /// last byte if the whole does not match the archive's checksum.
+  /// Reads the next `bytes` bytes. Throws Error if there are fewer or they cannot be unpacked, and
+  /// at the last byte if the whole does not match the archive's checksum.
   void read(void* to, std::uint64_t bytes);
 
  private:
@@ -34,8 +34,8 @@ class Archive {
     std::uint64_t bytes;  // unpacked
   };
 
-  /// Throws Error if the file is no archive, or claims to unpack to far more than any weights
-  /// would.
+  /// Throws Error if the file is not an archive, or its entries would unpack to far more than any
+  /// weights do.
   explicit Archive(const std::filesystem::path& file);
 
   const std::vector<Entry>& entries() const { return entries_; }
@@ -46,8 +46,8 @@ class Archive {
   std::vector<Entry> entries_;
 };
 
-/// Writes an archive of these files (name and bytes), not compressed, atomically. The same members
-/// give the same bytes.
+/// Writes an archive of files (name and bytes), not compressed, atomically. The same members give
+/// the same bytes.
 using ArchiveParts = std::vector<std::pair<std::string, std::string_view>>;
 void write_archive(const std::filesystem::path& file, const ArchiveParts& members);
 

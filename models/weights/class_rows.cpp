@@ -14,7 +14,7 @@ namespace {
 
 using HeadKind = ClassHead::Kind;
 
-/// By our names. A cascade has a classifier for each stage; its boxes are of no class.
+/// Heads by our names. A cascade has a classifier for each stage; its boxes are class-agnostic.
 constexpr std::pair<std::string_view, ClassHead> kHeads[] = {
     {"roi_heads.box_predictor.cls_score", {HeadKind::scores, 1}},
     {"roi_heads.box_predictor.{a}.cls_score", {HeadKind::scores, 1}},
@@ -23,10 +23,10 @@ constexpr std::pair<std::string_view, ClassHead> kHeads[] = {
 };
 
 constexpr std::int64_t kRawCocoIds = 90, kCocoCategories = 80;
-/// Ids below 91 that no category of COCO has.
+/// Ids below 91 that COCO does not use.
 constexpr std::array<std::int64_t, 10> kUnusedCocoIds = {12, 26, 29, 30, 45, 66, 68, 69, 71, 83};
 
-/// For each wanted class, that of the file.
+/// Returns the file's class for each wanted class.
 std::optional<std::vector<std::int64_t>> sources(std::int64_t from, std::int64_t to) {
   const bool raw_ids = from == kRawCocoIds && to == kCocoCategories;
   if (from != to && !raw_ids) return {};
@@ -36,7 +36,7 @@ std::optional<std::vector<std::int64_t>> sources(std::int64_t from, std::int64_t
   return classes;
 }
 
-/// Rows of the first head of this kind; 0 if there is none.
+/// Returns the number of rows of the first head of this kind; 0 = not found.
 std::int64_t rows_of(const TranslatedTensors& file, HeadKind kind) {
   for (const auto& tensor : file.tensors) {
     const auto head = head_of(tensor.name);
@@ -45,7 +45,7 @@ std::int64_t rows_of(const TranslatedTensors& file, HeadKind kind) {
   return 0;
 }
 
-/// (repeats, places, values, ...): a place is a class or the background.
+/// Reshapes to (repeats, places, values, ...), with a place for each class and the background.
 at::Tensor by_place(const at::Tensor& value, const ClassAxis& axis) {
   auto shape = value.sizes().vec();
   shape[0] /= axis.values * axis.repeats;
@@ -54,7 +54,7 @@ at::Tensor by_place(const at::Tensor& value, const ClassAxis& axis) {
   return value.reshape(shape);
 }
 
-/// The place of the background among `places`; -1 = none.
+/// Returns the index of the background among `places`; -1 = none.
 std::int64_t background_place(const ClassAxis& axis, std::int64_t places) {
   if (axis.background == Background::none) return -1;
   return axis.background == Background::first ? 0 : places - 1;
@@ -89,7 +89,7 @@ std::optional<FileClasses> classes_of(const TranslatedTensors& file) {
   const auto boxes = rows_of(file, HeadKind::boxes);
   FileClasses classes{scores - 1, Background::none};
   if (!file.scheme->background_has_mask)
-    classes.background = file.scheme->background;  // only one order has these names
+    classes.background = file.scheme->background;  // these names have one order only
   else if (masks == scores || (masks == 0 && boxes == 4 * scores))
     classes.background = Background::first;
   else if (masks == scores - 1 || (boxes == 4 * (scores - 1) && scores > 2))

@@ -24,7 +24,7 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
         "are R-CNNs, RetinaNet and their backbones by the names of {}",
         in.string(), counted(std::ssize(file.tensors), "tensor"),
         file.tensors.empty() ? "" : file.tensors.front().stored_as, joined(scheme_names())));
-  if (!known)  // a detector that has the same names everywhere
+  if (!known)  // a detector with the same names everywhere
     for (auto& tensor : file.tensors) tensor.name = tensor.stored_as;
   auto classes = classes_of(file);
   Conversion result{.from = known ? std::string(file.scheme->name) : "",

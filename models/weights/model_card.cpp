@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr auto kVersion = "millrace.card", kModel = "millrace.model", kData = "millrace.data",
                kClasses = "millrace.classes", kCategories = "millrace.category_ids",
                kTraining = "millrace.training";
-/// Cards of version 1 call resize_style = "opencv" by another name: "detectron2".
+/// Cards of version 1 use the name "detectron2" for resize_style = "opencv".
 constexpr auto kFirstVersion = "1", kThisVersion = "2";
 
 template <class T>
@@ -60,7 +60,7 @@ TrainingRecord record_in(const Metadata& metadata) {
   }
 }
 
-/// The keys of a complete [data] that decide how images are prepared for detection.
+/// Returns the keys of a complete [data] that decide how images are prepared for detection.
 Config preparation_in(const Config& data) {
   Config kept;
   for (const auto* key :
@@ -69,7 +69,7 @@ Config preparation_in(const Config& data) {
   return kept;
 }
 
-/// [data] of a card of version 1, or older than cards.
+/// Converts [data] of a card of version 1, or of a checkpoint older than cards.
 Config with_opencv_named(Config data) {
   const auto* style = data.find("resize_style");
   const auto* name = style ? std::get_if<std::string>(&style->data) : nullptr;
@@ -132,7 +132,7 @@ std::optional<ModelCard> read_card(const std::filesystem::path& weights) {
   try {
     metadata = read_metadata(file);
   } catch (const Error&) {
-    check_file_of_checkpoint(file);  // says more of one in a checkpoint
+    check_file_of_checkpoint(file);  // its message has more detail for a file in a checkpoint
     throw;
   }
   if (auto card = card_in(metadata, file.string())) return card;

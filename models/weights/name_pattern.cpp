@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-/// "{a+1}" at the front of a pattern.
+/// A field like "{a+1}" at the start of a pattern.
 struct Field {
   std::size_t letter;
   int offset;

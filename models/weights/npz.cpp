@@ -19,12 +19,12 @@ constexpr std::string_view kSuffix = ".npy";
 
 struct Header {
   at::ScalarType type;
-  bool fortran_order;  // the first side varies fastest
+  bool fortran_order;  // the first dimension varies fastest
   std::vector<std::int64_t> shape;
   std::uint64_t bytes;  // length of the header itself
 };
 
-/// "<f4" or "|u1": little-endian, or of one byte.
+/// Returns the type of "<f4" or "|u1": little-endian, or of one byte.
 at::ScalarType type_of(std::string_view name) {
   if (name.starts_with('>')) throw Error(std::string(kBigEndian));
   for (const auto& known : kTensorTypes)
@@ -34,7 +34,7 @@ at::ScalarType type_of(std::string_view name) {
   throw Error("unknown type '" + std::string(name) + "'");
 }
 
-/// From e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (64, 3), }
+/// Parses e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (64, 3), }
 Header parse(const std::string& text) {
   static const std::regex kPlain(
       R"(\s*\{\s*'descr'\s*:\s*'([^']*)'\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,)"
@@ -65,7 +65,7 @@ Header read_header(ArchiveMember& member) {
   std::array<unsigned char, 8> start{};
   member.read(start.data(), start.size());
   if (std::memcmp(start.data(), "\x93NUMPY", 6) != 0) throw Error("it is no .npy array");
-  const std::uint64_t width = start[6] == 1 ? 2 : 4;  // bytes of the header's length, by version
+  const std::uint64_t width = start[6] == 1 ? 2 : 4;  // bytes of the header length, by version
   std::uint32_t length = 0;
   member.read(&length, width);
   if (length > kMaxHeader)
@@ -105,7 +105,7 @@ NamedTensors read_arrays(const Archive& archive) {
   return tensors;
 }
 
-/// As NumPy writes it, padded so that the values after it are aligned.
+/// Returns a header as NumPy writes it, padded so that the values after it are aligned.
 std::string header_of(const at::Tensor& tensor) {
   constexpr std::size_t kStart = 10, kAlignment = 64;
   const auto type = name_of(&TensorType::numpy, tensor.scalar_type());

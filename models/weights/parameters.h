@@ -1,4 +1,4 @@
-// The named tensors of a model: what is trained, saved, loaded and counted.
+// The named tensors of a model: those that are trained, saved, loaded and counted.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,27 +10,27 @@
 
 namespace millrace {
 
-/// By which rule an optimizer treats a tensor.
+/// The rule by which an optimizer treats a tensor.
 enum class ParameterKind {
   weight,  // weight of a convolution or linear layer
   bias,    // bias of a convolution or linear layer
   norm,    // scale and shift of a normalisation
-  buffer,  // running statistics and the like: saved, never trained
+  buffer,  // not trained but saved, e.g. running statistics
 };
 
-/// Where a class axis has the background.
+/// The position of the background on a class axis.
 enum class Background { none, first, last };
 inline std::vector<std::string> value_names(Background) { return {"none", "first", "last"}; }
 
-/// How the rows (the first dimension) of a head's tensor belong to classes: in label order,
-/// `values` rows per class, with rows for the background before or after them, or without; all that
-/// `repeats` times (for instance per anchor).
+/// The mapping of a head's rows (the first dimension) to classes: in label order, `values` rows per
+/// class, with rows for the background before or after them, or without; the whole `repeats` times
+/// (e.g. once per anchor).
 struct ClassAxis {
-  std::int64_t values = 0;  // 0: the rows are no classes
+  std::int64_t values = 0;  // 0 = the rows are not classes
   Background background = Background::none;
   std::int64_t repeats = 1;
 
-  /// The number of classes without the background; -1 if no number gives `rows`.
+  /// Returns the number of classes without the background; -1 if no number gives `rows`.
   std::int64_t classes(std::int64_t rows) const {
     if (values == 0 || rows % (values * repeats) != 0) return -1;
     return rows / (values * repeats) - (background != Background::none);
@@ -50,19 +50,19 @@ struct Parameter {
 /// tensors, so change values by copying into them. Not thread-safe.
 class Parameters {
  public:
-  /// Declares a tensor and returns it. Throws Error if the name is taken.
+  /// Declares a tensor and returns it. Throws Error if the name already exists.
   at::Tensor add(std::string name, at::Tensor value, ParameterKind kind);
 
-  /// nullptr if there is none.
+  /// Returns nullptr if not found.
   const Parameter* find(std::string_view name) const;
 
-  /// Stops training everything whose name starts with `prefix`.
+  /// Freezes every tensor whose name starts with `prefix`.
   void freeze(std::string_view prefix);
 
-  /// Declares the rows of everything whose name starts with `prefix` to be classes.
+  /// Declares the class axis of every tensor whose name starts with `prefix`.
   void set_classes(std::string_view prefix, ClassAxis axis);
 
-  /// Counts a change of values: what was computed from them is out of date then.
+  /// Counts a change of values, which invalidates everything computed from them.
   void mark_changed() { ++changes_; }
   std::int64_t changes() const { return changes_; }
 

@@ -13,13 +13,14 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-/// What weights may name. None of it is looked up or called: any other name means that the pickle
-/// wants to do something when Python reads it, or holds what this reader does not understand.
+/// The functions and classes that weights may name. They are not looked up or called. Any other
+/// name means that the pickle would run code when Python reads it, or contains something unknown to
+/// this reader.
 constexpr std::array<std::string_view, 51> kGlobals = {
     "collections.OrderedDict", "collections.defaultdict", "collections.Counter",
-    // torchvision's training script keeps its arguments
+    // torchvision's training script saves its arguments
     "argparse.Namespace",
-    // how protocol 2 writes bytes
+    // bytes in protocol 2
     "_codecs.encode",
     // torch
     "torch.Size", "torch.device", "torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2",
@@ -28,7 +29,7 @@ constexpr std::array<std::string_view, 51> kGlobals = {
     "torch.IntStorage", "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage",
     "torch.BoolStorage", "torch.float64", "torch.float32", "torch.float16", "torch.bfloat16",
     "torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool",
-    // torch, for what has no storage of its type: read in order to report it
+    // torch types without a storage type, read in order to report them
     "torch._utils._rebuild_tensor_v3", "torch.storage.UntypedStorage", "torch.UntypedStorage",
     "torch.float8_e4m3fn", "torch.float8_e5m2", "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz",
     "torch.float8_e8m0fnu",
@@ -40,7 +41,7 @@ constexpr std::array<std::string_view, 51> kGlobals = {
     // Python
     "builtins.set", "__builtin__.set", "builtins.list", "__builtin__.list"};
 
-/// UTF-8 text as Latin-1. Throws Error for any other character.
+/// Converts UTF-8 text to Latin-1. Throws Error for any other character.
 std::string latin1(std::string_view text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -74,8 +75,8 @@ const std::vector<const PickleValue*>& PickleValue::arguments() const {
   return kind == Kind::call ? items[1]->items : none;
 }
 
-/// The stack machine that a pickle is a program for. Each instruction makes at most one object, so
-/// a tree takes memory in proportion to its bytes.
+/// The stack machine that executes a pickle's instructions. Each creates at most one object, so
+/// that memory is proportional to the pickle's bytes.
 class Pickle::Machine {
  public:
   Machine(Pickle& result, std::string_view bytes) : result_(result), bytes_(bytes) {}
@@ -94,7 +95,7 @@ class Pickle::Machine {
   }
 
  private:
-  /// The instructions of Python's Lib/pickletools.py that weights are written with.
+  /// Executes the instructions of Python's Lib/pickletools.py that weights use.
   void step(char instruction) {
     switch (static_cast<unsigned char>(instruction)) {
       case 0x80:  // PROTO
@@ -203,7 +204,7 @@ class Pickle::Machine {
     return taken;
   }
 
-  /// The rest of the line, without its end.
+  /// Returns the rest of the line, without its end.
   std::string_view line() {
     constexpr std::size_t kLongest = 200;
     const auto length = bytes_.substr(next_, kLongest).find('\n');
@@ -213,7 +214,7 @@ class Pickle::Machine {
     return text;
   }
 
-  /// Little-endian.
+  /// Reads a little-endian number.
   template <typename T>
   T number() {
     T value;
@@ -283,13 +284,14 @@ class Pickle::Machine {
     }
   }
 
-  /// Counts what is copied, since the same list or text may be recalled to fill the memory.
+  /// Limits the total of what is copied, since a pickle may recall one list or text many times to
+  /// exhaust memory.
   void spend(std::size_t amount) {
     copied_ += amount;
     if (copied_ > bytes_.size()) throw Error("it copies more than it has");
   }
 
-  /// Adds to the list or dict on top; calls are only described, not filled.
+  /// Adds to the list or dict on top; ignored for a call, which is only described.
   void extend(Kind kind, const std::vector<const PickleValue*>& items) {
     auto& value = peek();
     if (value.kind == Kind::call) return;
@@ -298,7 +300,7 @@ class Pickle::Machine {
     value.items.insert(value.items.end(), items.begin(), items.end());
   }
 
-  /// Takes from the stack what was put on it since the last mark.
+  /// Pops the objects pushed since the last mark.
   std::vector<const PickleValue*> since_mark() {
     if (marks_.empty()) throw Error("it lacks a mark");
     const auto count = stack_.size() - marks_.back();
@@ -325,7 +327,7 @@ class Pickle::Machine {
     return *stack_.back();
   }
 
-  /// Nothing below the last mark may be taken.
+  /// Objects below the last mark cannot be popped.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   void keep(std::uint32_t place) { memo_[place] = &peek(); }
@@ -338,7 +340,7 @@ class Pickle::Machine {
 
   Pickle& result_;
   std::string_view bytes_;
-  std::size_t at_ = 0, next_ = 0;  // where the instruction begins, and the next byte to read
+  std::size_t at_ = 0, next_ = 0;  // offsets of the current instruction and of the next byte
   std::size_t copied_ = 0;
   std::vector<PickleValue*> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack

@@ -30,7 +30,7 @@ std::vector<std::int64_t> counts_of(const PickleValue& described) {
   return counts;
 }
 
-/// The product of a shape's sides. Throws Error if it is too large for any tensor.
+/// Returns the product of a shape's sides. Throws Error if it is too large for any tensor.
 std::int64_t product(const std::vector<std::int64_t>& shape) {
   std::int64_t total = 1;
   for (const auto side : shape)
@@ -39,7 +39,7 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
   return std::ranges::count(shape, 0) > 0 ? 0 : total;
 }
 
-/// Throws if a view does not lie within its storage, or repeats values of it.
+/// Throws Error if a view is not within its storage, or repeats values of it.
 void check_view(const PickledTensor& tensor) {
   if (tensor.strides.size() != tensor.shape.size())
     throw Error("it has " + counted(std::ssize(tensor.shape), "side") + " but " +
@@ -57,7 +57,7 @@ void check_view(const PickledTensor& tensor) {
     throw Error("it reaches beyond its storage of " + counted(tensor.storage.count, "value"));
 }
 
-/// _rebuild_tensor_v2(storage, offset, shape, strides, ...)
+/// Reads _rebuild_tensor_v2(storage, offset, shape, strides, ...).
 PickledTensor torch_tensor(const std::vector<const PickleValue*>& arguments) {
   if (arguments.size() < 4) throw Error("it is not described as torch does");
   PickledTensor tensor;
@@ -76,7 +76,7 @@ PickledTensor torch_tensor(const std::vector<const PickleValue*>& arguments) {
   return tensor;
 }
 
-/// dtype('f4', ...) with the state (version, '<', ...)
+/// Reads dtype('f4', ...) with the state (version, '<', ...).
 std::string_view array_type(const PickleValue& value) {
   const auto& arguments = value.arguments();
   if (value.function() != "numpy.dtype" || arguments.empty() || arguments[0]->kind != Kind::text)
@@ -100,7 +100,7 @@ PickledTensor array(const PickleValue& shape, const PickleValue& type, bool fort
   return tensor;
 }
 
-/// Nothing if it is no tensor.
+/// Returns nullopt if the value is not a tensor.
 std::optional<PickledTensor> tensor_of(const PickleValue& value) {
   const auto* inner = &value;
   if (value.function() == "torch._utils._rebuild_parameter" && !value.arguments().empty())
@@ -109,12 +109,12 @@ std::optional<PickledTensor> tensor_of(const PickleValue& value) {
   const auto& arguments = inner->arguments();
   if (function == "torch._utils._rebuild_tensor_v2" || function == "torch._utils._rebuild_tensor")
     return torch_tensor(arguments);
-  if (function == "torch._utils._rebuild_tensor_v3")  // its last argument: a type without storages
+  if (function == "torch._utils._rebuild_tensor_v3")  // last argument: a type without storages
     throw Error("unknown type '" +
                 std::string(arguments.size() > 6 ? arguments[6]->text : std::string_view()) +
                 "'; store fp32, fp16 or bf16");
   if (function.ends_with("multiarray._reconstruct")) {
-    // With the state (version, shape, type, Fortran order?, bytes)
+    // its state: (version, shape, type, is Fortran order, bytes)
     const auto* state = inner->state;
     if (!state || state->kind != Kind::tuple || state->items.size() != 5)
       throw Error("it is not described as NumPy does");
@@ -128,7 +128,7 @@ std::optional<PickledTensor> tensor_of(const PickleValue& value) {
   return {};
 }
 
-/// The dict of tensors: this one, or one in it.
+/// Returns the dict of tensors: `root`, or a dict inside it.
 const PickleValue& state_dict_in(const PickleValue& root) {
   constexpr std::array kKeys = {"model", "state_dict", "model_state", "model_state_dict", "blobs"};
   constexpr int kDeepest = 3;

@@ -17,13 +17,13 @@
 namespace millrace {
 namespace {
 
-/// The values of a tensor, or of what several share, in a file.
+/// The bytes of one or several tensors in a file.
 struct Storage {
   std::uint64_t size;  // bytes
   std::function<void(void* to)> read;
 };
 
-/// Throws Error if there is none of that key.
+/// Throws Error if the key is not found.
 using FindStorage = std::function<Storage(std::string_view key)>;
 
 Storage in_memory(std::string_view bytes) {
@@ -39,7 +39,7 @@ at::Tensor read_storage(const Storage& storage, at::IntArrayRef shape, at::Scala
   return of_type(bytes, type);
 }
 
-/// All described tensors; each storage is read once.
+/// Reads all described tensors; each storage is read once.
 NamedTensors read_tensors(const std::vector<PickledTensor>& described, const FindStorage& find) {
   std::unordered_map<std::string_view, at::Tensor> storages;
   const auto view = [&](const PickledTensor& one) {
@@ -66,7 +66,7 @@ NamedTensors read_tensors(const std::vector<PickledTensor>& described, const Fin
   return tensors;
 }
 
-/// FOLDER/data.pkl beside FOLDER/data/KEY, and FOLDER/byteorder.
+/// Reads an archive of FOLDER/data.pkl, FOLDER/data/KEY and FOLDER/byteorder.
 NamedTensors read_zip(const std::filesystem::path& file) {
   constexpr std::string_view kPickle = "data.pkl";
   const Archive archive(file);
@@ -102,8 +102,8 @@ NamedTensors read_zip(const std::filesystem::path& file) {
 
 constexpr std::string_view kStreamMagic = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.";
 
-/// What torch wrote until 1.6: pickles of a magic number, a version, the machine, the object, the
-/// keys of the storages; then for each key the number of its values, and the values.
+/// Reads the format of torch before 1.6: pickles of a magic number, a version, the machine, the
+/// object and the keys of the storages; then for each key the number of its values, and the values.
 NamedTensors read_stream(std::string_view bytes) {
   auto at = kStreamMagic.size();
   const auto next = [&] {
@@ -146,7 +146,7 @@ NamedTensors read_stream(std::string_view bytes) {
   });
 }
 
-/// Arrays that lie in the pickle itself.
+/// Reads arrays whose bytes are in the pickle itself.
 NamedTensors read_arrays(std::string_view bytes) {
   const Pickle pickle(bytes);
   return read_tensors(state_of(pickle.root()), [](std::string_view) -> Storage {

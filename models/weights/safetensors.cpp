@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes, the format's own limit
 
-/// One tensor as the header describes it; offsets count from the end of the header.
+/// One tensor as described by the header; offsets count from the end of the header.
 struct Entry {
   std::string name;
   at::ScalarType type;
@@ -26,7 +26,7 @@ struct Entry {
   std::uint64_t begin, end;
 };
 
-/// A member of a tensor's description.
+/// Returns a member of a tensor's description.
 const json& member(const json& value, const char* key) {
   const auto found = value.is_object() ? value.find(key) : value.end();
   if (found == value.end()) throw Error("it has no " + std::string(key));
@@ -54,8 +54,8 @@ Entry entry_of(const std::string& name, const json& value) try {
   throw Error("tensor '" + name + "': " + problem.what());
 }
 
-/// The header's tensors in the order of their bytes, which must fill the `size` bytes after the
-/// header.
+/// Returns the header's tensors in the order of their bytes, which must fill the `size` bytes after
+/// the header.
 std::vector<Entry> entries_of(const json& header, std::uint64_t size) {
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items())
@@ -78,7 +78,7 @@ std::vector<Entry> entries_of(const json& header, std::uint64_t size) {
 
 struct FileHeader {
   json members;
-  std::uint64_t end;  // of the header: where the values begin
+  std::uint64_t end;  // end of the header and start of the values
 };
 
 FileHeader read_header(const InputFile& in) {
@@ -111,7 +111,7 @@ Metadata metadata_of(const json& header) {
 /// Calls `work` with a file and its header. Errors name the file.
 template <class Work>
 auto with_header(const std::filesystem::path& file, Work work) {
-  std::error_code ignored;  // InputFile says it
+  std::error_code ignored;  // InputFile reports it
   if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
     throw Error(file.string() + ": is not a regular file");
   const InputFile in(file);
@@ -145,7 +145,7 @@ Metadata read_metadata(const std::filesystem::path& file) {
 
 std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
                                 const Metadata& metadata, const std::filesystem::path& like) {
-  // Wide types first, so that every tensor is aligned.
+  // Wide types come first, so that every tensor is aligned.
   NamedTensors ordered;
   for (const auto& [name, tensor] : tensors)
     ordered.emplace_back(name, tensor.detach().cpu().contiguous());
@@ -165,7 +165,7 @@ std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTe
     size += tensor.nbytes();
   }
   auto text = header.empty() ? "{}" : header.dump();
-  // The values begin at the same byte whatever the metadata say, for blocks to be shared.
+  // Values start at the same byte for metadata of any length, so that blocks can be shared.
   const std::size_t unit = metadata.empty() ? 8 : 4096, head = sizeof(std::uint64_t);
   text.resize((head + text.size() + unit - 1) / unit * unit - head, ' ');
   const std::uint64_t length = text.size();

@@ -16,7 +16,7 @@ namespace {
 
 using enum LayerKind;
 
-/// What a layer is called here, by detectron2 and by tensorpack.
+/// The names of a layer here, in detectron2 and in tensorpack.
 struct CommonLayer {
   LayerKind kind;
   std::string_view ours, detectron2, tensorpack;
@@ -70,8 +70,8 @@ std::vector<NameRow> layers_of(std::string_view CommonLayer::*theirs) {
   return rows;
 }
 
-/// detectron2's names where heads stand on C4 (Res5ROIHeads): no "bottom_up", and the last stage is
-/// the regions'.
+/// Returns detectron2's names for heads on C4 (Res5ROIHeads): without "bottom_up", and with the
+/// last stage among the region heads.
 std::vector<NameRow> detectron2_c4_layers() {
   return {{conv, "backbone.body.conv1", "backbone.stem.conv1"},
           {norm, "backbone.body.bn1", "backbone.stem.conv1.norm"},
@@ -93,7 +93,7 @@ std::vector<NameRow> detectron2_c4_layers() {
           {conv, "roi_heads.mask_predictor.mask_fcn_logits", "roi_heads.mask_head.predictor"}};
 }
 
-/// The backbone alone, without the prefix that it has in a detector.
+/// Returns the names of the backbone alone, without the prefix that it has in a detector.
 std::vector<NameRow> classifier_layers() {
   std::vector<NameRow> rows;
   for (const auto& layer : kLayers)
@@ -144,8 +144,8 @@ std::vector<NameRow> caffe2_layers(std::string_view first_norm) {
           {norm, "backbone.body.layer{a}.{b}.downsample.1", "res{a+1}_{b}_branch1"}};
 }
 
-/// Their suffixes of weight and bias, then of a norm's weight, bias, mean and variance (empty: has
-/// none).
+/// Returns their suffixes of weight and bias, then of a norm's weight, bias, mean and variance
+/// (empty = none).
 std::vector<NameRow> suffixes(const std::array<std::string_view, 6>& theirs) {
   std::vector<NameRow> rows = {
       {conv, ".weight", theirs[0]},       {conv, ".bias", theirs[1]},
@@ -215,7 +215,7 @@ const std::vector<Scheme> kSchemes = {
      .suffixes = suffixes({"_w", "_b", "_gn_s", "_gn_b", "", ""})},
 };
 
-/// Our names of a convolution of the backbone and of its norm.
+/// Our names of a backbone's convolution and of its norm.
 constexpr std::pair<std::string_view, std::string_view> kNormOfConv[] = {
     {"backbone.body.conv1", "backbone.body.bn1"},
     {"backbone.body.layer{a}.{b}.conv{c}", "backbone.body.layer{a}.{b}.bn{c}"},
@@ -227,7 +227,7 @@ struct Translation {
   LayerKind kind;
 };
 
-/// A name in the column `from` of a scheme's tables, by the column `to`.
+/// Translates a name from the column `from` of a scheme's tables to the column `to`.
 std::optional<Translation> translate(const Scheme& scheme, std::string_view name,
                                      std::string_view NameRow::*from,
                                      std::string_view NameRow::*to) {
@@ -249,7 +249,7 @@ std::optional<Translation> row_to_ours(const Scheme& scheme, std::string_view na
   return translate(scheme, name, &NameRow::theirs, &NameRow::ours);
 }
 
-/// Whether it belongs to what a classifier has after its trunk.
+/// Returns true if the name belongs to a classifier's head.
 bool is_of_classifier(std::string_view name) {
   constexpr std::string_view kHeads[] = {"fc.", "classifier.", "head."};
   return std::ranges::any_of(kHeads, [&](const auto& head) { return name.starts_with(head); });
@@ -283,7 +283,7 @@ std::string without_wrappers(std::string_view name) {
   return std::string(name);
 }
 
-/// Whether it is a name of our own detectors.
+/// Returns true if it is a name of our own detectors.
 bool is_ours(std::string_view name) {
   constexpr std::string_view kParts[] = {kBody,
                                          "backbone.fpn.",
@@ -301,14 +301,14 @@ const Scheme& scheme_of(const std::vector<std::string>& names) {
     std::size_t known = 0;
     for (const auto& name : names) {
       const auto ours = row_to_ours(scheme, name);
-      known += ours && ours->name != name;  // names that both share say nothing
+      known += ours && ours->name != name;  // names that both share do not distinguish
     }
     if (known > most) best = &scheme, most = known;
   }
   return *best;
 }
 
-/// Adds what the backbone's norms lack.
+/// Adds the tensors that the backbone's norms lack.
 void complete_norms(std::vector<StoredTensor>& tensors) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < tensors.size(); ++i) places[tensors[i].name] = i;
@@ -324,7 +324,7 @@ void complete_norms(std::vector<StoredTensor>& tensors) {
       if (!numbers) continue;
       const auto norm_layer = *fill_name(norm_name, *numbers);
       if (of_conv) {
-        if (places.contains(norm_layer + ".bias")) continue;  // a bias beside a norm stays
+        if (places.contains(norm_layer + ".bias")) continue;  // a bias beside a norm is kept
         tensors[i].without_norm = name;
         name = norm_layer + ".bias";
       }

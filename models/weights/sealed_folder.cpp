@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr auto kState = "state.json";
 
-/// The state of the checkpoint around a file.
+/// Returns the state of the checkpoint that contains a file; nullopt if there is none.
 std::optional<SealedState> state_around(const fs::path& file) {
   std::error_code problem;
   if (!fs::exists(file.parent_path() / kState, problem)) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<SealedState> state_around(const fs::path& file) {
   return state;
 }
 
-/// The newest whole checkpoint beside another one; empty if there is none.
+/// Returns the newest intact checkpoint beside another one; empty if there is none.
 fs::path whole_beside(const fs::path& checkpoint) {
   std::vector<fs::path> others;
   std::error_code problem;
@@ -48,7 +48,7 @@ fs::path whole_beside(const fs::path& checkpoint) {
   return {};
 }
 
-/// As in_checkpoint; an error also names a whole checkpoint beside it.
+/// Calls in_checkpoint; an error also names an intact checkpoint beside it.
 template <class Work>
 auto in_one_of_many(const fs::path& checkpoint, Work work) {
   try {
@@ -83,7 +83,7 @@ SealedState::SealedState(fs::path folder) : folder_(std::move(folder)) {
 }
 
 void SealedState::refuse(const json::exception& problem) {
-  const std::string_view what = problem.what();  // begins with the library's error number
+  const std::string_view what = problem.what();  // it starts with the library's error number
   const auto tag = what.find("] ");
   throw Error(fmt::format("{}: {}", kState, what.substr(tag == what.npos ? 0 : tag + 2)));
 }

@@ -1,4 +1,4 @@
-// Folders whose state.json has digests of the other files: checkpoints.
+// Checkpoint folders, whose state.json has digests of the other files.
 #pragma once
 
 #include <filesystem>
@@ -18,19 +18,19 @@ struct NewerCheckpoint : Error {
   using Error::Error;
 };
 
-/// The digest of a file's bytes as state.json has it.
+/// Returns the digest of bytes in the notation of state.json.
 std::string digest_text(const std::string& bytes);
 
 /// Writes `state`, whose member "files" maps names to digests, as state.json, with its own digest.
 void write_sealed_state(const std::filesystem::path& folder, const nlohmann::json& state);
 
-/// A state.json that has not changed. Its errors do not name the checkpoint: see `in_checkpoint`.
+/// A verified state.json. Its errors do not name the checkpoint: see `in_checkpoint`.
 class SealedState {
  public:
   /// Throws Error if it is missing or damaged.
   explicit SealedState(std::filesystem::path folder);
 
-  /// Calls `work` with the state. Throws Error if that lacks a member.
+  /// Calls `work` with the state. Throws Error if the state lacks a member that `work` reads.
   template <class Work>
   auto read(Work work) const {
     try {
@@ -40,7 +40,7 @@ class SealedState {
     }
   }
 
-  /// Whether there is a digest of this file.
+  /// Returns true if there is a digest of this file.
   bool has(const std::string& name) const;
   /// Throws Error if a file does not have its digest.
   void check(const std::string& name) const;
@@ -53,20 +53,21 @@ class SealedState {
   nlohmann::json state_;
 };
 
-/// What a checkpoint records about a file in it.
+/// The information that a checkpoint records about a file in it.
 struct CheckpointOrigin {
   std::string config;                // TOML
-  std::vector<std::string> classes;  // names in label order; empty: unknown
+  std::vector<std::string> classes;  // names in label order; empty = unknown
 };
 
-/// Nothing if the file is in no checkpoint. Throws Error if that is damaged.
+/// Returns nullopt if the file is not in a checkpoint. Throws Error if the checkpoint is damaged.
 std::optional<CheckpointOrigin> origin_of(const std::filesystem::path& file);
 
-/// Throws Error if `file` is in a checkpoint that is damaged, or has another digest for it; it
-/// names a whole checkpoint beside that one, if any.
+/// Throws Error if `file` is in a checkpoint that is damaged or has another digest for it; the
+/// message names an intact checkpoint beside it, if any.
 void check_file_of_checkpoint(const std::filesystem::path& file);
 
-/// Calls `work`, which reads a checkpoint; its exceptions become Errors that name the checkpoint.
+/// Calls `work`, which reads a checkpoint, and converts its exceptions to Errors that name the
+/// checkpoint.
 template <class Work>
 auto in_checkpoint(const std::filesystem::path& folder, Work work) {
   try {

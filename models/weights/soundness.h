@@ -1,4 +1,4 @@
-// Weights that should not be used as they are, unless the user insists.
+// Checks of weights that should only be used if the user insists.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace millrace {
 
-/// Whether the user insists on weights in spite of a problem.
+/// The user's decision to use weights in spite of a problem.
 struct Insistence {
   bool asked = false;
-  std::string how = {};  // "--force-weights"; empty: impossible
+  std::string how = {};  // "--force-weights"; empty = not possible
 
-  /// Throws `Problem` with `what` and how to insist; if `asked`, warns instead.
+  /// Throws `Problem` with `what` and the way to insist; if `asked`, warns instead.
   template <class Problem>
   void object(const std::string& what) const {
     if (!asked) throw Problem(what + advice());
@@ -25,7 +25,7 @@ struct Insistence {
   void warn(const std::string& what) const;
 };
 
-/// "3 of its 1024 values are NaN or infinite"; nothing if all are finite.
+/// Returns e.g. "3 of its 1024 values are NaN or infinite"; nullopt if all are finite.
 std::optional<std::string> not_finite(const at::Tensor& value);
 
 }  // namespace millrace

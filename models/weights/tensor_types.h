@@ -1,4 +1,4 @@
-// What the formats call the types of tensors, and how many bytes tensors take.
+// The names of tensor types in file formats, and the sizes of tensors in bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,7 @@ namespace millrace {
 struct TensorType {
   at::ScalarType type;
   std::string_view safetensors;
-  std::string_view numpy;  // without the byte order; empty: NumPy has none
+  std::string_view numpy;  // without the byte order; empty = not in NumPy
   std::string_view torch;  // name of its storage
 };
 
@@ -39,34 +39,34 @@ inline constexpr std::array<TensorType, 10> kTensorTypes = {
 inline constexpr std::string_view kBigEndian =
     "its numbers are in big-endian order; store it on a little-endian machine";
 
-/// The type that a format calls `name`. Throws Error if it is unknown.
+/// Returns the type that a format calls `name`. Throws Error if it is unknown.
 inline at::ScalarType type_named(std::string_view TensorType::*format, std::string_view name) {
   for (const auto& known : kTensorTypes)
     if (!name.empty() && known.*format == name) return known.type;
   throw Error("unknown type '" + std::string(name.substr(0, 40)) + "'; store fp32, fp16 or bf16");
 }
 
-/// What a format calls `type`. Throws Error if it does not have that type.
+/// Returns a format's name of `type`. Throws Error if the format does not have that type.
 inline std::string_view name_of(std::string_view TensorType::*format, at::ScalarType type) {
   for (const auto& known : kTensorTypes)
     if (known.type == type && !(known.*format).empty()) return known.*format;
   throw Error(std::string("tensors of type ") + c10::toString(type) + " cannot be stored");
 }
 
-/// The type in which a tensor's bytes are read from a file: a byte that is neither 0 nor 1 must not
-/// become a bool.
+/// Returns the type in which a tensor's bytes are read from a file, since a byte that is neither 0
+/// nor 1 must not become a bool.
 inline at::ScalarType bytes_type(at::ScalarType type) {
   return type == at::kBool ? at::kByte : type;
 }
 
-/// The shape under which a file has an array of `shape`: reversed in Fortran's order, in which the
-/// first side varies fastest.
+/// Returns the shape under which a file stores an array of `shape`: reversed in Fortran order, in
+/// which the first dimension varies fastest.
 inline std::vector<std::int64_t> stored_shape(std::vector<std::int64_t> shape, bool fortran_order) {
   if (fortran_order) std::reverse(shape.begin(), shape.end());
   return shape;
 }
 
-/// Undoes stored_shape().
+/// Reverts stored_shape().
 inline at::Tensor in_c_order(const at::Tensor& read, bool fortran_order) {
   if (!fortran_order) return read;
   std::vector<std::int64_t> sides(static_cast<std::size_t>(read.dim()));
@@ -74,13 +74,13 @@ inline at::Tensor in_c_order(const at::Tensor& read, bool fortran_order) {
   return read.permute(sides).contiguous();
 }
 
-/// Undoes bytes_type().
+/// Reverts bytes_type().
 inline at::Tensor of_type(const at::Tensor& read, at::ScalarType type) {
   return type == at::kBool ? read.ne(0) : read;
 }
 
-/// The bytes of a tensor whose shape comes from a file; nothing if a side is negative or the
-/// product too large for any tensor.
+/// Returns the bytes of a tensor whose shape comes from a file; nullopt if a side is negative or
+/// the product is too large for any tensor.
 inline std::optional<std::uint64_t> byte_count(std::span<const std::int64_t> shape,
                                                at::ScalarType type) {
   std::int64_t bytes = static_cast<std::int64_t>(c10::elementSize(type));

@@ -23,17 +23,17 @@ std::string shape_text(const at::Tensor& tensor) {
   return "(" + joined(sides) + ")";
 }
 
-/// The first few names, for a message.
+/// Returns the first few names, for a message.
 std::string some(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
   const auto shown = std::min(names.size(), kMost);
   return joined({names.data(), shown}) + (shown < names.size() ? ", ..." : "");
 }
 
-/// Puts the tensors of one file into parameters.
+/// Copies the tensors of one file into parameters.
 class Loader {
  public:
-  /// `names`: the file's classes in label order; empty: unknown.
+  /// `names`: the file's classes in label order; empty = unknown.
   Loader(const TranslatedTensors& file, const std::vector<std::string>& names,
          const std::vector<std::string>& wanted, LoadReport& report)
       : classes_(classes_of(file)), report_(report) {
@@ -67,7 +67,8 @@ class Loader {
   bool took_categories = false, went_by_name = false;
 
  private:
-  /// The rows for a head's parameter; nothing, after a report, if they are of other classes.
+  /// Returns the rows for a head's parameter; nullopt, after a report, if they are of other
+  /// classes.
   std::optional<at::Tensor> in_order_of(const Parameter& parameter, const at::Tensor& value) {
     const auto& to = parameter.classes;
     const auto wanted = to.classes(parameter.value.size(0));
@@ -82,11 +83,11 @@ class Loader {
       if (std::ranges::count(*chosen_, -1) > 0) report_.initial.push_back(parameter.name);
       return with_chosen_classes(parameter.value, to, value, *named, *chosen_);
     }
-    if (!classes_ || to.repeats > 1) return value;  // the shapes will tell
+    if (!classes_ || to.repeats > 1) return value;  // a mismatch shows in the shapes
     auto from = classes_->axis(value.size(0), to.values);
-    if (!from) return value;  // no classes in the file: the shapes will tell
+    if (!from) return value;  // no classes in the file: a mismatch shows in the shapes
     if (from->background == Background::none && from->classes(value.size(0)) != classes_->count)
-      from->background = to.background;  // the file does not say: as we do
+      from->background = to.background;  // unknown in the file: assumes the model's
     auto ordered = with_classes(value, *from, to, wanted);
     if (!ordered)
       report_.other_classes.push_back(
@@ -96,7 +97,7 @@ class Loader {
     return ordered;
   }
 
-  /// The axis of the file's rows, if its classes are those known by name.
+  /// Returns the axis of the file's rows if its classes are those known by name.
   std::optional<ClassAxis> named_axis(const ClassAxis& to, std::int64_t rows) const {
     ClassAxis from{to.values, Background::none, to.repeats};
     if (from.classes(rows) == known_) return from;
@@ -109,11 +110,11 @@ class Loader {
 
   std::optional<FileClasses> classes_;
   LoadReport& report_;
-  std::optional<std::vector<std::int64_t>> chosen_;  // file's labels of the model's classes
-  std::int64_t known_ = 0, wanted_ = 0;              // classes of the file, of the model
+  std::optional<std::vector<std::int64_t>> chosen_;  // index in the file of each class of the model
+  std::int64_t known_ = 0, wanted_ = 0;              // number of classes: file, model
 };
 
-/// Reports rows that were taken by the names of their classes.
+/// Reports rows that were selected by the names of their classes.
 void tell_of_names(const std::vector<std::string>& from, const std::vector<std::string>& to,
                    LoadReport& report) {
   if (from == to) return;
@@ -128,9 +129,9 @@ void tell_of_names(const std::vector<std::string>& from, const std::vector<std::
                                        left.size(), some(left)));
 }
 
-/// The model's parameter for a tensor of a file; nullptr if there is none.
+/// Returns the model's parameter for a tensor of a file; nullptr if not found.
 const Parameter* parameter_for(const Parameters& parameters, const StoredTensor& tensor) {
-  // A model whose own names begin like a wrapper's ("model.") finds them as they are.
+  // Tries the name as it is first, for a model whose own names start with a wrapper's ("model.").
   std::string_view own = tensor.stored_as;
   do {
     if (const auto* found = parameters.find(own)) return found;
@@ -139,7 +140,8 @@ const Parameter* parameter_for(const Parameters& parameters, const StoredTensor&
   return found || tensor.without_norm.empty() ? found : parameters.find(tensor.without_norm);
 }
 
-/// The value of a parameter that starts as a constant, as the scale and shift of a norm do.
+/// Returns the value of a parameter that starts as a constant, such as a norm's scale or shift;
+/// nullopt for other parameters.
 std::optional<double> constant_of(const Parameter& parameter) {
   if (parameter.kind == ParameterKind::weight || parameter.value.numel() == 0) return {};
   const auto values = parameter.value.detach().flatten();

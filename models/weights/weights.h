@@ -1,4 +1,4 @@
-// Weights from a file into a model, by name, with a report.
+// Loads weights from a file into a model, by name, with a report.
 #pragma once
 
 #include <filesystem>
@@ -10,29 +10,29 @@
 
 namespace millrace {
 
-/// What was loaded. Show it to the user if anything is missing.
+/// The result of loading, to be reported to the user if anything is missing.
 struct LoadReport {
-  std::string scheme;               // whose names the file has (schemes.h)
-  std::size_t loaded = 0;           // parameters
+  std::string scheme;               // scheme of the file's names (schemes.h)
+  std::size_t loaded = 0;           // number of parameters
   std::vector<std::string> unused;  // in the file but not in the model
-  // These keep their initial values:
+  // Parameters that keep their initial values:
   std::vector<std::string> missing;        // in the model but not in the file
   std::vector<std::string> mismatched;     // "name: file (81, 1024), model (7, 1024)"
   std::vector<std::string> other_classes;  // heads, "name: file 80 classes, model 6"
-  std::vector<std::string> new_classes;    // of the model: their rows
-  std::vector<std::string> initial;        // names of all these parameters, also if only some rows
-  std::vector<std::string> notes;          // for the user
+  std::vector<std::string> new_classes;    // the model's classes that the file lacks
+  std::vector<std::string> initial;        // names of these, also of partly loaded ones
+  std::vector<std::string> notes;          // messages for the user
 
-  /// All that keeps its initial values.
+  /// Returns everything that keeps its initial values.
   std::vector<std::string> not_loaded() const;
 };
 
 struct WeightUse {
-  std::vector<std::string> classes = {};  // of the model, in label order; empty: as in the file
-  Insistence insistence = {};             // on weights that are not finite
+  std::vector<std::string> classes = {};  // the model's, in label order; empty = as in the file
+  Insistence insistence = {};             // for weights that are not finite
 };
 
-/// Reads .safetensors, .pth, .pkl, .npz or a checkpoint folder (weights/formats.h), with the names
+/// Loads .safetensors, .pth, .pkl, .npz or a checkpoint folder (weights/formats.h), with the names
 /// of torchvision, detectron2, tensorpack ... (weights/schemes.h). Rows of heads are put into the
 /// model's order of classes: by name if both sides have names, so that classes unknown to the file
 /// keep their initial values. Throws Error if the file cannot be read, nothing in it fits, or
@@ -40,16 +40,15 @@ struct WeightUse {
 LoadReport load_weights(const Parameters& parameters, const std::filesystem::path& file,
                         const WeightUse& use = {});
 
-/// Throws Error unless every one of the model's `parameters` was loaded.
+/// Throws Error unless all of the model's `parameters` parameters were loaded.
 void check_all_loaded(const LoadReport& report, std::size_t parameters, const std::string& file);
 
-/// Throws Error, unless `insistence` was asked for, if parameters in `frozen` keep initial values:
-/// no training would ever change them.
+/// Throws Error, unless `insistence` was asked for, if parameters in `frozen` keep initial values,
+/// which no training would change.
 void check_frozen_loaded(const LoadReport& report, const std::vector<std::string>& frozen,
                          const std::string& file, const Insistence& insistence);
 
-/// Logs a report on a model, before it is trained: counts and first names; at debug level all
-/// names.
+/// Logs a report on a model before its training: counts and first names; at debug level all names.
 void log_report(const LoadReport& report, const Parameters& parameters, const std::string& file);
 
 }  // namespace millrace

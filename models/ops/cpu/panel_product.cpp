@@ -22,8 +22,8 @@ struct Product {
   bool add;
 };
 
-/// kRows rows of y in registers over all of the depth, two vectors of kLanes columns at a time.
-/// If kTransposed, only the first panel of a is read.
+/// Keeps kRows rows of y in registers over the whole depth, two vectors of kLanes columns at a
+/// time. If kTransposed, only the first panel of a is read.
 template <int kLanes, int kRows, bool kTransposed>
 [[gnu::always_inline]] inline void multiply_rows(const Product& p) {
   using Lanes = typename Vector<kLanes>::Type;
@@ -59,7 +59,8 @@ template <int kLanes, int kRows, bool kTransposed>
 
 using Kernel = void (*)(const Product&);
 
-// Registers hold two vectors of each row, two of b and one factor: 14 rows of 32, 6 of 16.
+// Registers hold two vectors of each row, two of b and one factor: 14 rows with 32 registers, 6
+// with 16.
 #if defined(__x86_64__)
 struct Avx512 {
   static constexpr int kMost = 14;
@@ -118,7 +119,8 @@ const Kernels& own_kernels() {
   return own;
 }
 
-/// As equal parts as can be, since few rows use fewer of the processor's multiplications.
+/// Divides the rows into parts of nearly equal size, since small parts use less of the processor's
+/// throughput.
 template <typename Do>
 void divide(std::int64_t rows, std::int64_t most, const Do& part) {
   const auto parts = (rows + most - 1) / most;
@@ -142,7 +144,7 @@ void multiply_panel(std::int64_t rows, std::int64_t depth, const float* a, std::
 
 void multiply_transposed_panel(std::int64_t depth, const float* a, const float* b, float* y,
                                bool add) {
-  constexpr std::int64_t kTerms = 32;  // of a sum before it is added to y: long ones round more
+  constexpr std::int64_t kTerms = 32;  // terms summed before adding to y: long sums round more
   const auto& k = own_kernels();
   for (std::int64_t done = 0; done < depth; done += kTerms) {
     const auto now = std::min(kTerms, depth - done);

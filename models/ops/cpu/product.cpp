@@ -12,7 +12,7 @@ namespace {
 using Scalars = c10::List<std::optional<at::Scalar>>;
 using OptionalTensor = std::optional<at::Tensor>;
 
-/// libtorch's operator around oneDNN, if it was built with it.
+/// libtorch's operator around oneDNN; absent if libtorch was built without it.
 using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
                              std::string_view, Scalars, std::optional<std::string_view>);
 using Handle = std::optional<c10::TypedOperatorHandle<Pointwise>>;

@@ -18,10 +18,11 @@
 namespace millrace {
 namespace {
 
-/// As matrices of this many rows more each time, since oneDNN compiles a kernel for each shape.
+/// Numbers of rows are rounded up to a multiple of this, since oneDNN compiles a kernel for each
+/// shape.
 constexpr std::int64_t kRowsStep = 64;
 
-/// Numbers of the touched pixels, filled up with -1.
+/// Returns the indices of the touched pixels, padded with -1.
 at::Tensor rows_of(const TouchedPixels& touched) {
   auto rows = at::full({(touched.count + kRowsStep - 1) / kRowsStep * kRowsStep}, -1, at::kLong);
   auto* row = rows.mutable_data_ptr<std::int64_t>();
@@ -32,8 +33,8 @@ at::Tensor rows_of(const TouchedPixels& touched) {
 
 using Places = c10::ArrayRef<std::int64_t>;
 
-/// The pixels of the input under the kernel at each of these pixels of the output, (rows, k, k);
-/// -1: outside.
+/// Returns the input pixels under the kernel at each of the output pixels `rows`, (rows, k, k); -1
+/// = outside.
 std::vector<std::int64_t> under_kernel(Places rows, const at::Tensor& gradient, const at::Tensor& x,
                                        std::int64_t kernel, std::int64_t stride,
                                        std::int64_t padding) {
@@ -54,7 +55,7 @@ std::vector<std::int64_t> under_kernel(Places rows, const at::Tensor& gradient, 
   return places;
 }
 
-/// The channels of these pixels of a map, in float: (places, C); zeros for -1.
+/// Returns the channels of these pixels of a map in float, (places, C); zeros for -1.
 at::Tensor gather(const at::Tensor& map, Places places) {
   const auto count = static_cast<std::int64_t>(places.size()), channels = map.size(1);
   const auto result = at::empty({count, channels}, map.options());
@@ -71,7 +72,7 @@ at::Tensor gather(const at::Tensor& map, Places places) {
   return result.to(at::kFloat);
 }
 
-/// The reverse: adds rows (places, C) to the pixels of a map of float, in their order.
+/// Adds rows (places, C) to the pixels of a float map, in their order.
 void scatter_add(const at::Tensor& rows, Places places, const at::Tensor& map) {
   const auto channels = map.size(1);
   const auto* const from = rows.const_data_ptr<float>();
@@ -97,7 +98,7 @@ Gradients on_cpu(at::TensorList gradients, at::TensorList rows, at::TensorList m
                  std::array<bool, 3> wanted) {
   const auto out = weight.size(0), in = weight.size(1), kernel = weight.size(2);
   const auto depth = kernel * kernel * in;
-  std::vector<std::vector<std::int64_t>> places;  // under the kernel, of each map
+  std::vector<std::vector<std::int64_t>> places;  // pixels under the kernel, for each map
   std::vector<at::Tensor> slopes, inputs;
   for (std::size_t l = 0; l < maps.size(); ++l) {
     const Places pixels(rows[l].const_data_ptr<std::int64_t>(),

@@ -9,7 +9,7 @@
 namespace millrace {
 
 TouchedPixels touched_pixels(const at::Tensor& gradient) {
-  constexpr std::int64_t kGrain = 1024;  // pixels of a thread's share, at least
+  constexpr std::int64_t kGrain = 1024;  // minimum pixels of a thread's share
   const auto pixels = gradient.size(0) * gradient.size(2) * gradient.size(3);
   const auto bytes = static_cast<std::size_t>(gradient.size(1)) * gradient.element_size();
   const auto* const from = static_cast<const std::byte*>(gradient.const_data_ptr());

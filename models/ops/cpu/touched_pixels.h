@@ -1,5 +1,5 @@
-// Which pixels of a gradient are not zero. Losses of a few sampled anchors or of objects alone
-// leave most of a map's gradient zero, and so most of the work of a backward pass.
+// Finds the nonzero pixels of a gradient. Losses of a few sampled anchors or objects leave most of
+// a map's gradient zero, so that most of a backward pass can be skipped.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,12 +10,12 @@
 namespace millrace {
 
 struct TouchedPixels {
-  std::vector<std::uint8_t> is;  // (N H W): 1 where some channel is not zero
-  std::int64_t count = 0;        // of them
+  std::vector<std::uint8_t> is;  // (N H W): 1 if a channel is not zero
+  std::int64_t count = 0;        // number of ones in `is`
 };
 
-/// Of a gradient (N, C, H, W) of any type on a CPU, channels last in memory. Takes little where
-/// most pixels are not zero: reading stops at a pixel's first channel that is not.
+/// Finds the touched pixels of a gradient (N, C, H, W) of any type on a CPU, channels last in
+/// memory. Cheap if most pixels are not zero, as reading stops at a pixel's first nonzero channel.
 TouchedPixels touched_pixels(const at::Tensor& gradient);
 
 }  // namespace millrace

@@ -24,14 +24,14 @@ using namespace winograd_layout;
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-/// Matrices for filters, rows padded, too.
+/// Returns matrices for filters, with rows padded as well.
 Matrices filter_matrices(std::int64_t rows, std::int64_t columns) {
   return {padded(rows), columns, rows % kPanel != 0 || columns % kPanel != 0};
 }
 
-/// Filters (K, 3, 3, C) in memory as matrices (C, K).
+/// Transforms filters, (K, 3, 3, C) in memory, to matrices (C, K).
 Matrices transformed(const at::Tensor& weight) {
-  constexpr std::int64_t kChannels = 16;  // transposed at once
+  constexpr std::int64_t kChannels = 16;  // transformed together
   const auto out = weight.size(0), in = weight.size(1);
   const auto result = filter_matrices(in, out);
   const auto* const from = weight.const_data_ptr<float>();
@@ -58,7 +58,7 @@ Matrices transformed(const at::Tensor& weight) {
   return result;
 }
 
-/// Filters turned by 180 degrees, as matrices (K, C): for gradients of inputs.
+/// Transforms filters turned by 180 degrees to matrices (K, C), for gradients of inputs.
 Matrices transformed_backward(const at::Tensor& weight) {
   const auto out = weight.size(0), in = weight.size(1);
   const auto result = filter_matrices(out, in);
@@ -74,14 +74,14 @@ Matrices transformed_backward(const at::Tensor& weight) {
   return result;
 }
 
-/// What follows the sums.
+/// The steps after the convolution's sums.
 struct Epilogue {
-  const float* bias = nullptr;  // of each channel
-  at::TensorList add = {};      // none, or one for each map
+  const float* bias = nullptr;  // one per channel
+  at::TensorList add = {};      // empty, or one for each map
   bool relu = false;
 };
 
-/// Where the values of maps begin.
+/// Returns the addresses of the values of maps.
 template <class Value>
 std::vector<const Value*> values_of(at::TensorList maps) {
   std::vector<const Value*> values;
@@ -98,13 +98,13 @@ std::vector<at::Tensor> empty_maps(const std::vector<Tiles>& tiles, std::int64_t
   return maps;
 }
 
-/// The convolution of maps, channels last, with transformed filters, in `wanted` of their tiles;
-/// zeros in the others.
+/// Convolves channels-last maps with transformed filters in the `wanted` tiles; other tiles are
+/// zero.
 template <class Value>
 std::vector<at::Tensor> convolve_tiles(at::TensorList maps, const std::vector<Tiles>& tiles,
                                        const std::vector<Tile>& wanted, const Matrices& filters,
                                        std::int64_t out, const Epilogue& after) {
-  constexpr std::int64_t kMostTiles = 56;  // whose products fit L2
+  constexpr std::int64_t kMostTiles = 56;  // their products fit in L2
   const auto in = maps[0].size(1), computed = std::ssize(wanted);
   const auto results = empty_maps(tiles, out, maps[0].options());
   if (computed < count_of(tiles))
@@ -113,7 +113,7 @@ std::vector<at::Tensor> convolve_tiles(at::TensorList maps, const std::vector<Ti
   const auto from = values_of<Value>(maps), add = values_of<Value>(after.add);
   std::vector<Value*> to;
   for (const auto& result : results) to.push_back(result.mutable_data_ptr<Value>());
-  // As many blocks for each thread, of about the same size.
+  // Each thread has the same number of blocks, of about the same size.
   const std::int64_t threads = at::get_num_threads();
   const auto rounds = divide_up(computed, threads * kMostTiles),
              block = divide_up(computed, threads * rounds), blocks = divide_up(computed, block);
@@ -146,12 +146,12 @@ std::vector<at::Tensor> convolve_tiles(at::TensorList maps, const std::vector<Ti
   return results;
 }
 
-/// The gradient of the weight (K, C, 3, 3) in float, from `used` of the tiles; all maps are
+/// Returns the gradient of the weight (K, C, 3, 3) in float, from the tiles `used`; all maps are
 /// channels last.
 template <class Value>
 at::Tensor weight_gradient(at::TensorList gradients, at::TensorList maps,
                            const std::vector<Tiles>& tiles, const std::vector<Tile>& used) {
-  constexpr std::int64_t kMostTiles = 256;  // whose transforms lie in the last cache
+  constexpr std::int64_t kMostTiles = 256;  // their transforms fit in the last-level cache
   const auto in = maps[0].size(1), out = gradients[0].size(1), all = std::ssize(used);
   auto result = at::empty({out, in, 3, 3}, maps[0].options().dtype(at::kFloat), kChannelsLast);
   if (all == 0) return result.zero_();
@@ -195,7 +195,7 @@ at::Tensor weight_gradient(at::TensorList gradients, at::TensorList maps,
   return result;
 }
 
-/// The sum over the pixels of all maps, (K) in float.
+/// Returns the sum over the pixels of all maps, (K) in float.
 at::Tensor bias_gradient(at::TensorList gradients) {
   at::Tensor sum;
   for (const auto& gradient : gradients) {
@@ -205,7 +205,7 @@ at::Tensor bias_gradient(at::TensorList gradients) {
   return sum;
 }
 
-/// work(Value{}) for the type of the pixels of maps.
+/// Calls work(Value{}) for the pixel type of the maps.
 template <class Work>
 auto for_type_of(at::TensorList maps, const Work& work) {
   return maps[0].scalar_type() == at::kFloat ? work(float{}) : work(at::BFloat16{});
@@ -245,7 +245,7 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) {
   library.impl("winograd_backward", winograd_backward_on_cpu);
 }
 
-/// Whether the processor multiplies matrices of bf16 (AMX).
+/// Returns true if the processor has instructions for products of bf16 matrices (AMX).
 bool has_bf16_matrices() {
   const auto capabilities = at::cpu::get_cpu_capabilities();
   const auto found = capabilities.find("amx_bf16");
@@ -258,7 +258,8 @@ std::vector<at::Tensor> channels_last(at::TensorList maps) {
   return result;
 }
 
-/// bf16 is multiplied as float, which is faster unless the processor multiplies its matrices.
+/// Returns true for float, and for bf16 unless the processor multiplies its matrices: computing it
+/// as float is then faster.
 bool computes(at::ScalarType type) {
   static const bool faster = !has_bf16_matrices();
   return type == at::kFloat || (type == at::kBFloat16 && faster);
@@ -279,8 +280,8 @@ bool winograd_fits(at::TensorList maps, const at::Tensor& weight) {
     pixels += tiles.height * tiles.width;
     in_tiles += tiles.of_image() * kTileSide * kTileSide;
   }
-  // Padding of channels or tiles may take half of the work, and transforming the weight is work.
-  // Direct sums in bf16 are twice as fast.
+  // Padding of channels or tiles may take half of the work, and the weight's transform costs time.
+  // Direct convolutions in bf16 are twice as fast as in float.
   const bool is_float = x.scalar_type() == at::kFloat;
   return out % kLanes == 0 && in % kLanes == 0 && padded(out) * padded(in) < 2 * out * in &&
          in_tiles <= 2 * pixels && pixels >= (is_float ? 128 : 512) &&

@@ -1,4 +1,4 @@
-// Where Winograd's convolutions keep what they transform: matrices in panels, and tiles of maps.
+// The memory layout of Winograd's convolutions: matrices in panels, and tiles of maps.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,20 +21,20 @@ constexpr std::int64_t padded(std::int64_t channels) {
   return divide_up(channels, kPanel) * kPanel;
 }
 
-/// A matrix of floats for each place, in panels; columns are padded.
+/// One matrix of floats for each place of a transformed tile, in panels; columns are padded.
 class Matrices {
  public:
-  /// `clear`: all zero, if padding is read that is never written.
+  /// `clear` zeroes the memory, for padding that is read but never written.
   Matrices(std::int64_t rows, std::int64_t columns, bool clear)
       : rows_(rows),
-        // A line more than the matrix has, since the 36 places of a row are written together, and
+        // One line more than the matrix has, since the 36 places of a row are written together, and
         // lines at multiples of a page share a set of the cache.
         step_(rows * padded(columns) + kPanel),
         numbers_(clear ? at::zeros({kPlaces * step_}, at::kFloat)
                        : at::empty({kPlaces * step_}, at::kFloat)),
         data_(numbers_.mutable_data_ptr<float>()) {}
 
-  /// From there on, of one panel.
+  /// Returns the address of an element within its panel.
   float* at(std::int64_t place, std::int64_t row, std::int64_t column) const {
     return data_ + place * step_ + column * rows_ + row * kPanel;
   }
@@ -42,7 +42,7 @@ class Matrices {
     return {at(0, row, column), step_, panel()};
   }
   ConstPlaces const_row(std::int64_t row) const { return {at(0, row, 0), step_, panel()}; }
-  std::int64_t panel() const { return rows_ * kPanel; }  // floats
+  std::int64_t panel() const { return rows_ * kPanel; }  // floats of a panel
 
  private:
   std::int64_t rows_, step_;
@@ -62,8 +62,8 @@ struct Tiles {
   std::int64_t of_image() const { return rows * columns; }
   std::int64_t images() const { return count / of_image(); }
 
-  /// Pixels of the kSide x kSide block that begins `before` pixels above and left of a tile, as
-  /// numbers of pixels of the batch; -1: outside of the image.
+  /// Returns the pixels of the kSide x kSide block that begins `before` pixels above and left of a
+  /// tile, as indices of pixels of the batch; -1 = outside the image.
   template <std::size_t kSide>
   std::array<std::int64_t, kSide * kSide> block(std::int64_t tile, std::int64_t before) const {
     const auto column = tile % columns, row = tile / columns % rows, image = tile / columns / rows;
@@ -91,7 +91,7 @@ struct Tile {
   std::int64_t number;
 };
 
-/// The tiles of which is_wanted(map, number), map by map.
+/// Returns the tiles for which is_wanted(map, number) is true, map by map.
 template <class IsWanted>
 std::vector<Tile> tiles_where(const std::vector<Tiles>& tiles, const IsWanted& is_wanted) {
   std::vector<Tile> wanted;
@@ -111,7 +111,7 @@ inline std::vector<Tile> all_tiles(const std::vector<Tiles>& tiles) {
   return tiles_where(tiles, [](std::size_t, std::int64_t) { return true; });
 }
 
-/// Those with some touched pixel in their block<kSide>(number, before).
+/// Returns the tiles with a touched pixel in their block<kSide>(number, before).
 template <std::size_t kSide>
 std::vector<Tile> touched_tiles(const std::vector<Tiles>& tiles,
                                 const std::vector<TouchedPixels>& touched, std::int64_t before) {
@@ -124,7 +124,7 @@ std::vector<Tile> touched_tiles(const std::vector<Tiles>& tiles,
   });
 }
 
-/// The channels of pixels, zeros for those outside.
+/// Returns the addresses of the channels of `pixels`; `zeros` for pixels outside.
 template <std::size_t kSide, class Value>
 Block<kSide, Value> channels_of(const std::array<std::int64_t, kSide * kSide>& pixels,
                                 const Value* from, std::int64_t channels, const Value* zeros) {

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-// Sixteen channels at once, in as many registers as the processor's take.
+// Sixteen channels at a time, in one or more registers.
 constexpr std::int64_t kLanes = 16;
 using Lanes __attribute__((vector_size(4 * kLanes), aligned(4), may_alias)) = float;
 #define MILLRACE_INLINE [[gnu::always_inline]] inline
@@ -16,7 +16,7 @@ using Lanes __attribute__((vector_size(4 * kLanes), aligned(4), may_alias)) = fl
 using Bits __attribute__((vector_size(4 * kLanes))) = std::uint32_t;
 using Halves __attribute__((vector_size(2 * kLanes), aligned(2), may_alias)) = std::uint16_t;
 
-// A bf16 is the upper half of a float; on the way back the nearest one, the even one of two.
+// A bf16 is the upper half of a float; a float is rounded to the nearest bf16, ties to even.
 MILLRACE_INLINE void load(const float* from, Lanes& x) {
   x = *reinterpret_cast<const Lanes*>(from);
 }
@@ -30,12 +30,12 @@ MILLRACE_INLINE void store(const Lanes& x, at::BFloat16* to) {
       __builtin_convertvector((x == x ? rounded : bits | 0x400000) >> 16, Halves);
 }
 
-// Points are 0, +-p, +-q, infinity.
+// The points are 0, +-p, +-q, infinity.
 constexpr float p = 0.75F, q = 1.5F, pp = p * p, qq = q * q;
 constexpr float kNorm0 = 1 / (pp * qq), kNormP = 1 / (2 * pp * (pp - qq)),
                 kNormQ = 1 / (2 * qq * (qq - pp));
 
-/// Bt
+/// Multiplies by Bt.
 struct Input {
   static constexpr std::size_t kFrom = 6, kTo = 6;
   MILLRACE_INLINE static void apply(const Lanes (&d)[6], Lanes (&t)[6]) {
@@ -50,7 +50,7 @@ struct Input {
   }
 };
 
-/// G
+/// Multiplies by G.
 struct Filter {
   static constexpr std::size_t kFrom = 3, kTo = 6;
   MILLRACE_INLINE static void apply(const Lanes (&g)[3], Lanes (&t)[6]) {
@@ -65,7 +65,7 @@ struct Filter {
   }
 };
 
-/// At
+/// Multiplies by At.
 struct Output {
   static constexpr std::size_t kFrom = 6, kTo = 4;
   MILLRACE_INLINE static void apply(const Lanes (&m)[6], Lanes (&y)[4]) {
@@ -78,7 +78,7 @@ struct Output {
   }
 };
 
-/// A
+/// Multiplies by A.
 struct Gradient {
   static constexpr std::size_t kFrom = 4, kTo = 6;
   MILLRACE_INLINE static void apply(const Lanes (&y)[4], Lanes (&t)[6]) {
@@ -93,7 +93,7 @@ struct Gradient {
   }
 };
 
-/// Gt
+/// Multiplies by Gt.
 struct FilterGradient {
   static constexpr std::size_t kFrom = 6, kTo = 3;
   MILLRACE_INLINE static void apply(const Lanes (&u)[6], Lanes (&g)[3]) {
@@ -104,7 +104,7 @@ struct FilterGradient {
   }
 };
 
-/// M x Mt for one vector of channels, row by row.
+/// Computes M x Mt for one vector of channels, row by row.
 template <typename M>
 MILLRACE_INLINE void two_sided(const Lanes (&x)[M::kFrom * M::kFrom], Lanes (&y)[M::kTo * M::kTo]) {
   Lanes half[M::kTo][M::kFrom];
@@ -131,7 +131,7 @@ MILLRACE_INLINE std::int64_t offset(std::int64_t channel, std::int64_t panel) {
   return channel / kPanel * panel + channel % kPanel;
 }
 
-/// M x Mt of a block of pixels, to places.
+/// Computes M x Mt of a block of pixels and stores it to places.
 template <typename M, class Value>
 MILLRACE_INLINE void to_places(const Block<M::kFrom, Value>& block, std::int64_t channels,
                                const Places& to) {
@@ -146,7 +146,7 @@ MILLRACE_INLINE void to_places(const Block<M::kFrom, Value>& block, std::int64_t
   }
 }
 
-/// M x Mt of places: 16 channels from c.
+/// Computes M x Mt of places for 16 channels from c.
 template <typename M>
 MILLRACE_INLINE void from_places(const ConstPlaces& places, std::int64_t c,
                                  Lanes (&y)[M::kTo * M::kTo]) {
@@ -170,14 +170,14 @@ MILLRACE_INLINE void to_pixels(const ConstPlaces& m, std::int64_t channels, cons
       Lanes y = values[i] + shift, more{};
       if (add) load(add + c, more);
       y += more;
-      store(relu ? (y < 0 ? Lanes{} : y) : y, to + c);  // NaN stays, as with at::relu
+      store(relu ? (y < 0 ? Lanes{} : y) : y, to + c);  // NaN is kept, as with at::relu
     }
   }
 }
 
 }  // namespace
 
-// Clones for processors are made of functions, not of templates.
+// target_clones applies to functions, not to templates.
 template <>
 MILLRACE_SIMD_512 void transform_input(const Block<6, float>& d, std::int64_t channels,
                                        const Places& to) {

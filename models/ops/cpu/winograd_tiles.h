@@ -10,16 +10,16 @@
 
 namespace millrace {
 
-constexpr std::int64_t kTileSide = 4;                        // outputs of a tile, each way
-constexpr std::int64_t kTileInputs = kTileSide + 2;          // inputs that they depend on, each way
-constexpr std::int64_t kPlaces = kTileInputs * kTileInputs;  // of a transformed tile
+constexpr std::int64_t kTileSide = 4;                        // side of a tile's outputs
+constexpr std::int64_t kTileInputs = kTileSide + 2;          // side of their inputs
+constexpr std::int64_t kPlaces = kTileInputs * kTileInputs;  // places of a transformed tile
 
-/// Where the channels of an N x N block's pixels lie, row by row.
+/// Addresses of the channels of an N x N block's pixels, row by row.
 template <std::size_t N, class Value = float>
 using Block = std::array<const Value*, N * N>;
 
-/// A row of each place's matrix, in panels: channel c of place i lies at
-/// at + i * place + c / kPanel * panel + c % kPanel.
+/// A row of each place's matrix, in panels: channel c of place i is at at + i * place + c / kPanel
+/// * panel + c % kPanel.
 template <class Float>
 struct PlacesAt {
   Float* at;
@@ -28,30 +28,31 @@ struct PlacesAt {
 using Places = PlacesAt<float>;
 using ConstPlaces = PlacesAt<const float>;
 
-/// Bt d B of a tile's inputs.
+/// Computes Bt d B of a tile's inputs.
 template <class Value>
 void transform_input(const Block<6, Value>& d, std::int64_t channels, const Places& to);
 
-/// G g Gt of a filter's channels.
+/// Computes G g Gt of a filter's channels.
 void transform_filter(const Block<3>& g, std::int64_t channels, const Places& to);
 
-/// Where a pixel of the output goes, and what is added to it; nullptr: nothing.
+/// The address of an output pixel, and of the pixel to add to it; nullptr = none.
 template <class Value>
 struct Pixel {
   Value* to = nullptr;
   const Value* add = nullptr;
 };
 
-/// At m A of a tile's products, then bias (nullptr: none), sum and ReLU.
+/// Computes At m A of a tile's products, then adds the bias (nullptr = none) and the sum and
+/// applies ReLU.
 template <class Value>
 void transform_output(const ConstPlaces& m, std::int64_t channels, const float* bias, bool relu,
                       const std::array<Pixel<Value>, 16>& pixels);
 
-/// A y At of the gradients of a tile's outputs, the transpose of transform_output.
+/// Computes A y At of the gradients of a tile's outputs, the transpose of transform_output.
 template <class Value>
 void transform_gradient(const Block<4, Value>& y, std::int64_t channels, const Places& to);
 
-/// Gt u G of the gradients of a transformed filter, the transpose of transform_filter.
+/// Computes Gt u G of the gradients of a transformed filter, the transpose of transform_filter.
 void transform_filter_gradient(const ConstPlaces& u, std::int64_t channels,
                                const std::array<float*, 9>& to);
 
