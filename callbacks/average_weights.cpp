@@ -1,6 +1,6 @@
-// [callbacks.average_weights]: an exponential moving average of the weights, which detects better
-// than the last ones while the learning rate is high. Checkpoints keep it as
-// callback.NAME.safetensors, a file of weights.
+// [callbacks.average_weights]: an exponential moving average of the weights. While the learning
+// rate is high, it detects better than the last weights. Checkpoints store it as
+// callback.NAME.safetensors, a weight file.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_foreach_lerp.h>
 #include <c10/core/GradMode.h>
@@ -42,9 +42,9 @@ struct AverageWeightsOptions {
   }
 };
 
-/// average = decay average + (1 - decay) value after each step, with the warm-up of
-/// tf.train.ExponentialMovingAverage or the ramp of timm's ModelEma. Frozen parameters, and running
-/// statistics unless `buffers` says otherwise, are the model's own.
+/// After each step, average = decay average + (1 - decay) value, with the warm-up of
+/// tf.train.ExponentialMovingAverage or the ramp of timm's ModelEma. Frozen parameters are copied
+/// from the model, and so are running statistics unless `buffers` is set.
 class AverageWeights final : public Callback, public KeepsWeights {
  public:
   using Options = AverageWeightsOptions;
@@ -65,7 +65,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
       averages_.push_back(kept);
     }
     if (loaded.empty()) return;
-    // The model has the rest from the checkpoint already.
+    // The other tensors of the model are already restored from the checkpoint.
     restore(all_, loaded, "callback '" + name_ + "'");
   }
 
@@ -75,7 +75,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
     at::_foreach_lerp_(averages_, values_, at::Scalar(1 - decay));
   }
 
-  /// Every rank may evaluate them.
+  /// Runs on every rank, since every rank may evaluate the average.
   bool chief_only() const override { return false; }
 
   NamedTensors save_tensors() const override { return all_; }
@@ -84,8 +84,8 @@ class AverageWeights final : public Callback, public KeepsWeights {
  private:
   AverageWeightsOptions options_;
   std::string name_;
-  NamedTensors all_;                           // averages, and the model's other tensors
-  std::vector<at::Tensor> values_, averages_;  // of what is averaged
+  NamedTensors all_;                           // averages, and the other tensors of the model
+  std::vector<at::Tensor> values_, averages_;  // of the averaged tensors
 };
 
 MILLRACE_REGISTER(register_callback<AverageWeights>(

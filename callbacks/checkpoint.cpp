@@ -1,5 +1,5 @@
-// [callbacks.checkpoint]: saves the training periodically and at its end; keeps the last few
-// checkpoints and some for good.
+// [callbacks.checkpoint]: saves the training periodically and at its end. Keeps the last few
+// checkpoints and some permanently.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -55,13 +55,13 @@ class SaveCheckpoints final : public Callback, public SavesState {
   }
 
   void trigger(const TrainState& state) override {
-    // Bad steps may be the start of a divergence: the checkpoints to return to stay.
+    // Bad steps may be the start of a divergence, so the checkpoints to return to are kept.
     is_late_ = state.at.bad_in_a_row > 0;
     if (!is_late_) save(state);
   }
 
   void after_train(const TrainState& state) override {
-    // After an exception the state may be worthless: it must not push good checkpoints out.
+    // After an exception the state may be invalid and must not displace good checkpoints.
     if (state.failure.empty() && state.stop_reason() != kDivergence && saved_step_ != state.at.step)
       save(state);
   }
@@ -86,8 +86,8 @@ class SaveCheckpoints final : public Callback, public SavesState {
     state.save_checkpoint();
   }
 
-  /// Keeps the newest up to the one just saved; later ones, which this training could not resume
-  /// from, are damaged and do not count.
+  /// Keeps the newest checkpoints up to the one just saved. Later ones are damaged, since this
+  /// training could not resume from them, and do not count.
   void remove_old(const TrainState& state, const fs::path& folder) const {
     if (state.at.failing_step > 0) return;  // the next return needs an older one
     auto old = list_checkpoints(folder);
@@ -96,7 +96,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
       const auto step = step_of(old[i]);
       if (kept_.contains(step) || state.checkpoint_holds->is_held(step)) continue;
       auto part = old[i];
-      part += ".part";  // no checkpoint any more, even if killed in between
+      part += ".part";  // no longer a checkpoint, even if the process is killed here
       if (const auto problem = rename_path(old[i], part))
         throw fs::filesystem_error("cannot be renamed", old[i], problem);
       fs::remove_all(part);
@@ -105,9 +105,9 @@ class SaveCheckpoints final : public Callback, public SavesState {
 
   std::size_t keep_;
   std::optional<Every> for_good_;
-  std::set<std::int64_t> kept_;  // steps whose checkpoints stay for good
+  std::set<std::int64_t> kept_;  // steps whose checkpoints are kept permanently
   std::int64_t saved_step_ = 0;
-  bool is_late_ = false;  // one is due after the bad steps
+  bool is_late_ = false;  // a checkpoint is due after the bad steps
 };
 
 MILLRACE_REGISTER(register_callback<SaveCheckpoints>("checkpoint",

@@ -1,5 +1,5 @@
-// [callbacks.csv]: every scalar into metrics.csv, a row per value, since metrics such as AP appear
-// late; a pivot table makes a column of each name.
+// [callbacks.csv]: writes every scalar to metrics.csv, one row per value, since metrics such as AP
+// appear late. A pivot table makes a column of each name.
 #include <fmt/format.h>
 
 #include "millrace/callbacks/common/scalar_writer.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kHead = "step,epoch,name,value\n";
 
-/// A field as RFC 4180 has it.
+/// Returns a field in the format of RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";

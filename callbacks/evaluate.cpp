@@ -1,5 +1,5 @@
-// [callbacks.evaluate]: COCO's twelve scores for boxes and masks over the validation split, while
-// training waits or in the background.
+// [callbacks.evaluate]: COCO's twelve scores of boxes and masks over the validation split, computed
+// while training waits or in the background.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names of COCO's scores, then those that LVIS has besides.
+/// Returns the names of COCO's scores, then the additional ones of LVIS.
 std::vector<std::string> all_score_names() {
   auto names = score_names(/*federated=*/false);
   for (auto& name : score_names(/*federated=*/true))
@@ -78,7 +78,7 @@ struct EvaluateOptions {
   }
 };
 
-/// Runs `work`; what it throws becomes an Error naming the step of the evaluation.
+/// Runs `work`; turns its exception into an Error naming the step of the evaluation.
 template <class Work>
 decltype(auto) naming(const Moment& of, Work work) try {
   return work();
@@ -87,9 +87,9 @@ decltype(auto) naming(const Moment& of, Work work) try {
 }
 
 /// Decides when to evaluate, and publishes the scores. At most one evaluation runs. Its scores are
-/// taken when the next one is due or training ends, never earlier, so that nothing depends on its
-/// speed. The checkpoint of its step is held until then, for a resumed run to evaluate again and to
-/// be kept as the best. The chief broadcasts the scores.
+/// taken when the next one is due or training ends, never earlier, so that results do not depend on
+/// its speed. Until then, the checkpoint of its step is held, so that a resumed run can evaluate it
+/// again and keep_best can keep it. Rank 0 broadcasts the scores.
 class EvaluateDetector final : public Callback,
                                public PublishesMetrics,
                                public UsesWeights,
@@ -106,7 +106,7 @@ class EvaluateDetector final : public Callback,
       log_warning("no validation split (data.val): nothing will be evaluated");
       return;
     }
-    if (!are_trained()) state.kept_by(options_.weights);  // throws if there is no such callback
+    if (!are_trained()) state.kept_by(options_.weights);  // throws if that callback does not exist
     gives_masks_ = state.model.gives_masks();
     federated_ = coco::is_federated(*state.validation->split.annotations);
     if (options_.boundary && !gives_masks_)
@@ -146,7 +146,7 @@ class EvaluateDetector final : public Callback,
   }
 
   void after_train(const TrainState& state) override {
-    // Scores taken now would depend on how fast they came: a resumed run evaluates again.
+    // Taking scores now would make results depend on their speed, so a resumed run evaluates again.
     if (state.is_interrupted()) runner_.cancel();
     if (!state.failure.empty() && state.cluster->size() > 1) return runner_.cancel();
     if (runner_.is_running() && collect(state) && state.failure.empty()) state.save_checkpoint();
@@ -187,13 +187,13 @@ class EvaluateDetector final : public Callback,
   }
 
  private:
-  /// An evaluation that is due or was started, and has no scores yet.
+  /// An evaluation that is due or started and has no scores yet.
   struct Owed {
     Moment of;
     CheckpointHold checkpoint;
   };
 
-  /// Whether the chief still has it.
+  /// Returns true if the checkpoint still exists on rank 0.
   static bool is_saved(const TrainState& state, const Moment& of) {
     return !state.cluster
                 ->broadcast("checkpoint to evaluate",
@@ -201,7 +201,7 @@ class EvaluateDetector final : public Callback,
                 .empty();
   }
 
-  /// Takes the scores of the evaluation before, then starts that of `of`.
+  /// Takes the scores of the previous evaluation, then starts the evaluation of `of`.
   void evaluate(const TrainState& state, const Moment& of) {
     owed_.push_back({of, state.hold_checkpoint(of.step)});
     if (runner_.is_running() && !collect(state)) return;
@@ -224,7 +224,7 @@ class EvaluateDetector final : public Callback,
 
   bool are_trained() const { return options_.weights == "trained"; }
 
-  /// Of the names of scores.
+  /// Prefix of the names of scores.
   std::string prefix() const { return are_trained() ? "" : options_.weights + "/"; }
   std::string seconds_name(const char* what) const { return "time/" + prefix() + what; }
 
@@ -244,14 +244,15 @@ class EvaluateDetector final : public Callback,
     }
   }
 
-  /// False if the process was asked to stop before there were scores.
+  /// Takes and publishes the scores. Returns false if the process received a stop signal before
+  /// they were available.
   bool collect(const TrainState& state) {
     const auto began = Clock::now();
     const auto of = runner_.of();
     const auto scores = naming(of, [&] { return runner_.take(state); });
     if (!scores) return false;
     stood_still_s_ += seconds_since(began);
-    const auto held = state.hold_checkpoint(of.step);  // until the targets are looked at
+    const auto held = state.hold_checkpoint(of.step);  // until the targets are checked
     std::erase_if(owed_, [&](const Owed& owed) { return owed.of.step == of.step; });
     if (state.is_chief) history_.add(of, *scores);
     if (state.cluster->size() > 1)
@@ -279,7 +280,7 @@ class EvaluateDetector final : public Callback,
              duration_text(stood_still_s_));
   }
 
-  /// Ends training, with a checkpoint, if the last scores reach all targets.
+  /// Ends training with a checkpoint if the last scores reach all targets.
   bool stop_at_targets(const TrainState& state) const {
     const auto reached = history_.reach(options_.targets);
     if (!reached) return false;
@@ -294,9 +295,9 @@ class EvaluateDetector final : public Callback,
   ScoreHistory history_;
   bool gives_masks_ = true;
   std::optional<bool> federated_;  // the validation split; nullopt = not known yet
-  std::vector<Owed> owed_;         // seldom two; the first is that of runner_
-  CheckpointHold reached_;         // the targets
-  double stood_still_s_ = 0;       // training, for the evaluation of runner_
+  std::vector<Owed> owed_;         // rarely two; the first is the one in runner_
+  CheckpointHold reached_;         // checkpoint that reached the targets
+  double stood_still_s_ = 0;       // time that training waited for the evaluation in runner_
 };
 
 MILLRACE_REGISTER(register_callback<EvaluateDetector>(

@@ -1,4 +1,4 @@
-// [callbacks.figures]: accuracies, recall and counts of the detector's heads.
+// [callbacks.figures]: accuracies, recalls and counts of the detector's heads.
 #include <nlohmann/json.hpp>
 
 #include "millrace/trainer/callback.h"
@@ -16,7 +16,7 @@ struct FiguresOptions {
   }
 };
 
-/// Of the first step, and of each step after a trigger.
+/// Requests the figures of the first step and of the step after each trigger.
 class AskForFigures final : public Callback, public SavesState {
  public:
   using Options = FiguresOptions;
@@ -33,7 +33,7 @@ class AskForFigures final : public Callback, public SavesState {
     saved.get_to(is_due_);
   }
 
-  // The detector of every rank counts its own share.
+  // Runs on every rank, since each rank's detector counts its own share.
   bool chief_only() const override { return false; }
 
  private:

@@ -1,5 +1,5 @@
-// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best,
-// [callbacks.NAME] as checkpoints/NAME.
+// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best.
+// The callback of another table [callbacks.NAME] keeps it as checkpoints/NAME.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Asks for a checkpoint itself when the metric improves, so that both are of one step.
+/// Requests a checkpoint when the metric improves, so that checkpoint and metric are of the same
+/// step.
 class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = WatchOptions;
@@ -29,7 +30,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
   }
 
   void before_train(const TrainState& state) override {
-    // A killed process may have saved the checkpoint without getting to keep it.
+    // A process that was killed may have saved the checkpoint without keeping it as the best.
     const auto saved = checkpoint_of(state.folder / "checkpoints", best_step_);
     if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);
   }
@@ -39,7 +40,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
     if (!value || !metric_.improves(*value)) return;
     best_step_ = of.step;
     if (of.step == state.at.step) return state.save_checkpoint();
-    // Callbacks that measure late have asked for that step's checkpoint and held it.
+    // Callbacks that publish metrics of an earlier step have requested and held its checkpoint.
     const auto saved = checkpoint_of(state.folder / "checkpoints", of.step);
     if (fs::exists(saved)) return keep(saved);
     log_warning("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
@@ -68,11 +69,12 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
              (checkpoint.parent_path() / folder_).string());
   }
 
-  /// By hard links, so that no bytes are copied and [callbacks.checkpoint] removes none.
+  /// Uses hard links, so that no bytes are copied and [callbacks.checkpoint] cannot remove the
+  /// files.
   void link_as_best(const fs::path& checkpoint) const {
     PartFolder part(checkpoint.parent_path() / folder_, PartFolder::Existing::replace);
     for (const auto& file : fs::directory_iterator(checkpoint)) {
-      std::error_code no_links;  // on some file systems
+      std::error_code no_links;  // some file systems do not support hard links
       const auto name = part.path() / file.path().filename();
       fs::create_hard_link(file, name, no_links);
       if (no_links) fs::copy_file(file, name);

@@ -1,4 +1,4 @@
-// [callbacks.ledger]: which images each step has taken, into ledger.jsonl.
+// [callbacks.ledger]: writes the image ids of each step to ledger.jsonl.
 #include <nlohmann/json.hpp>
 
 #include "millrace/trainer/appended_file.h"
@@ -8,9 +8,9 @@
 namespace millrace {
 namespace {
 
-/// A line per step: {"step":7,"ranks":2,"images":[[139,285],[632,724]]}, ids by batch, those of the
-/// first rank first. Joined, they are the same for any number of ranks, and for a training that was
-/// killed and resumed.
+/// Writes a line per step: {"step":7,"ranks":2,"images":[[139,285],[632,724]]}, with the ids by
+/// batch, in the order of TrainState::images. The concatenated ids are the same for any number of
+/// ranks, and for a training that was killed and resumed.
 class KeepLedger final : public Callback, public SavesState {
  public:
   void before_train(const TrainState& state) override {
@@ -28,7 +28,7 @@ class KeepLedger final : public Callback, public SavesState {
   nlohmann::json save_state() const override { return file_.state(); }
   void load_state(const TrainState&, const nlohmann::json& saved) override { file_.load(saved); }
 
-  // Every rank says what it has.
+  // Runs on every rank, since each rank has to request the ids.
   bool chief_only() const override { return false; }
 
  private:

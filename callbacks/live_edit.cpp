@@ -1,5 +1,5 @@
-// [callbacks.live_edit]: a person changes hyper-parameters while training runs, through a file in
-// the run folder.
+// [callbacks.live_edit]: lets a user change hyper-parameters during training through a file in the
+// run folder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,16 +33,16 @@ struct LiveEditOptions {
   }
 };
 
-/// What a file asks for, by full name.
+/// Requests in a file, by full name.
 struct Wishes {
   Values values;
-  std::vector<std::string> withdrawn;  // whose edits are taken back
+  std::vector<std::string> withdrawn;  // names whose edits are withdrawn
 };
 
 constexpr auto kWithdraw = "withdraw";
-constexpr double kLargeFactor = 10;  // of the rate; few trainings stand more
+constexpr double kLargeFactor = 10;  // of the learning rate; few trainings remain stable beyond it
 
-/// Throws ConfigError for what is neither a number nor a withdrawal.
+/// Throws ConfigError for values that are neither a number nor a withdrawal.
 Wishes wishes_in(const Config& table) {
   Wishes wishes;
   for (const auto& [name, value] : leaves(table)) {
@@ -60,11 +60,12 @@ Wishes wishes_in(const Config& table) {
   return wishes;
 }
 
-/// Reads a file when two looks in a row find the same bytes, since it may be half written. Values
-/// that differ from what the file said before go into edits.jsonl and take effect from the next
-/// step on. A resumed training first repeats the edits after its checkpoint, at their steps, so
-/// that it equals one that was never stopped. A withdrawal removes edits that are still to be
-/// repeated, after a return to an earlier checkpoint, and edits the value back that one replaced.
+/// Reads the file when two checks in a row find the same bytes, since it may be incomplete. Values
+/// that differ from those of the previous version are written to edits.jsonl and apply from the
+/// next step. A resumed training first repeats the edits after its checkpoint at their steps, so
+/// that its results equal those of an uninterrupted one. A withdrawal removes edits that are still
+/// to be repeated (after a return to an earlier checkpoint), and restores the value from before the
+/// first edit.
 class LiveEdit final : public Callback {
  public:
   using Options = LiveEditOptions;
@@ -95,7 +96,8 @@ class LiveEdit final : public Callback {
   }
 
  private:
-  /// Those that are due: at the step of a checkpoint, the last may be newer than that.
+  /// Repeats the edits that are due. At a checkpoint's step, the last edit may be newer than the
+  /// checkpoint.
   void repeat_edits(const TrainState& state) {
     std::size_t repeated = 0;
     for (; repeated < to_repeat_.size() && to_repeat_[repeated].after_step <= state.at.step;
@@ -123,8 +125,8 @@ class LiveEdit final : public Callback {
     log_warning("nothing was changed: {}", problem.what());
   }
 
-  /// Applies all of a file, or nothing if something in it is wrong. Values wait until all edits of
-  /// the journal are repeated.
+  /// Applies all requests of a file, or none if any is invalid. Values are applied after all edits
+  /// of the journal have been repeated.
   void edit(const TrainState& state, const std::string& text) {
     const auto wishes = wishes_in(parse_config(text, file_.string()));
     for (const auto& [name, value] : wishes.values) state.hyper.check(name, value);
@@ -147,12 +149,12 @@ class LiveEdit final : public Callback {
     }
   }
 
-  /// What the file withdraws has no effect in the first steps either.
+  /// Withdraws edits before the first step, so that they do not affect it either.
   void withdraw_at_start(const TrainState& state) try {
     if (!fs::exists(file_)) return;
     for (const auto& name : wishes_in(parse_config(read_file(file_), file_.string())).withdrawn)
       withdraw(state, name);
-  } catch (const Error&) {  // half written, perhaps: the next look sees
+  } catch (const Error&) {  // the file may be incomplete; the next check reads it
   }
 
   std::vector<Edit> edits_of(const std::string& name) const {
@@ -161,8 +163,8 @@ class LiveEdit final : public Callback {
     return edits;
   }
 
-  /// Whether the last edit has left a name at another value than the first has found. If it has
-  /// not, a resumed training must repeat them all.
+  /// Returns true if the value after the last edit differs from the one before the first. If not, a
+  /// resumed training must still repeat all edits.
   bool is_edited(const std::string& name) const {
     const auto edits = edits_of(name);
     return !edits.empty() && edits.back().to != edits.front().from;
@@ -193,9 +195,9 @@ class LiveEdit final : public Callback {
   Duration interval_;
   fs::path run_, file_;
   Clock::time_point looked_ = Clock::now();
-  std::string seen_, read_;      // bytes: at the last look, taken
-  Values said_;                  // so far
-  std::vector<Edit> to_repeat_;  // in the order of their steps
+  std::string seen_, read_;      // file contents: at the last check, and applied
+  Values said_;                  // values of the file so far
+  std::vector<Edit> to_repeat_;  // by step
 };
 
 MILLRACE_REGISTER(register_callback<LiveEdit>(

@@ -1,4 +1,5 @@
-// [callbacks.log]: every scalar into metrics.jsonl, a JSON object per line, as it becomes known.
+// [callbacks.log]: writes every scalar to metrics.jsonl, one JSON object per line, as it becomes
+// known.
 #include <nlohmann/json.hpp>
 
 #include "millrace/callbacks/common/scalar_writer.h"

@@ -1,5 +1,5 @@
-// [callbacks.memory_checkpoint]: keeps the training in the memory of every host, so that little is
-// lost where checkpoints on disk are rare.
+// [callbacks.memory_checkpoint]: saves the training in the memory of every host, so that little is
+// lost if checkpoints on disk are infrequent.
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
@@ -20,7 +20,7 @@ class SaveInMemory final : public Callback {
   void before_train(const TrainState& state) override { state.keep_in_memory(); }
   void trigger(const TrainState& state) override { state.save_in_memory(); }
 
-  // The memory of every host.
+  // Runs on every rank, to use the memory of every host.
   bool chief_only() const override { return false; }
 };
 

@@ -1,5 +1,5 @@
-// [callbacks.pictures]: what the detector finds in a few validation images, beside the annotations;
-// with `stages` also its proposals, and what it finds before NMS.
+// [callbacks.pictures]: draws the detections in a few validation images beside the annotations;
+// with `stages` also the proposals, and the detections before NMS.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class DrawPictures final : public Callback {
           state.model.title()));
   }
 
-  /// An observer's failure ends no training.
+  /// A failure to draw does not end the training.
   void trigger(const TrainState& state) override {
     if (!state.validation) return;
     try {
@@ -100,7 +100,7 @@ class DrawPictures final : public Callback {
 
   using Objects = std::vector<DetectedObject>;
 
-  /// In one image.
+  /// Detections, proposals and detections before NMS of one image.
   struct Seen {
     const Objects &found, &proposals, &raw;
   };
@@ -142,7 +142,7 @@ class DrawPictures final : public Callback {
     state.publish_picture({fmt::format("pictures/{}", image.id), picture});
   }
 
-  /// Those that reach the score.
+  /// Returns the objects with at least the minimum score.
   std::vector<coco::Overlay> shown(const Objects& objects, const DataSplit& split) const {
     std::vector<coco::Overlay> overlays;
     for (const auto& object : objects) {
@@ -156,7 +156,8 @@ class DrawPictures final : public Callback {
     return overlays;
   }
 
-  /// The proposals that overlap an object most, as that object with the IoU as its score.
+  /// Returns the proposals that overlap each object most, drawn as that object with the IoU as
+  /// score.
   static std::vector<coco::Overlay> nearest(const Objects& proposals,
                                             const std::vector<coco::Overlay>& annotated) {
     constexpr std::size_t kEach = 3;

@@ -1,4 +1,4 @@
-// [callbacks.profile]: a Chrome trace of the operators of a few steps, for ui.perfetto.dev.
+// [callbacks.profile]: writes a Chrome trace of the operators of a few steps, for ui.perfetto.dev.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -36,7 +36,7 @@ struct ProfileOptions {
   }
 };
 
-/// Traces from before_step of its first step to after_step of its last: operators of all threads,
+/// Traces from before_step of the first step to after_step of the last: operators of all threads,
 /// and the activities of the training thread.
 class TraceSteps final : public Callback {
  public:
@@ -103,7 +103,7 @@ class TraceSteps final : public Callback {
     try {
       make_writable_folder(folder);
       write_file_atomically(file, Json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
-    } catch (const Error& problem) {  // an observer's failure ends no training
+    } catch (const Error& problem) {  // a failure to write does not end the training
       return log_warning("profile: there is no trace: {}", problem.what());
     }
     log_info("the trace of {} from step {} on is {}", counted(state.at.step - first_ + 1, "step"),
@@ -123,8 +123,8 @@ class TraceSteps final : public Callback {
   }
 
   std::int64_t first_, last_;
-  bool comes_ = false;        // the first, as far as is known
-  std::uint64_t thread_ = 0;  // that trains
+  bool comes_ = false;        // whether the first step is still to come, if known
+  std::uint64_t thread_ = 0;  // the training thread
   std::unique_ptr<OpTrace> operators_;
 };
 

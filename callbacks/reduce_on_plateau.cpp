@@ -61,7 +61,7 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
   }
   void load_state(const TrainState&, const nlohmann::json& saved) override {
     const auto& stall = saved.at("stall");
-    // Checkpoints of version 0.1 have it as text.
+    // Checkpoints of version 0.1 store it as text.
     stall_.load(stall.is_string() ? nlohmann::json::parse(stall.get<std::string>()) : stall);
     saved.at("cooldown").get_to(cooldown_left_);
   }

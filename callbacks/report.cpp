@@ -1,4 +1,4 @@
-// [callbacks.report]: report.html in the run's folder, made anew after every evaluation.
+// [callbacks.report]: writes report.html in the run folder after every evaluation.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,11 +23,11 @@ namespace millrace {
 namespace {
 
 constexpr auto kPage = "report.html";
-constexpr int kNice = 19;  // of its thread: training goes first
+constexpr int kNice = 19;  // niceness of its thread, so that training has priority
 
-/// While training goes on, the page is made in a thread of its own of the lowest priority, from
-/// the files of the run's folder; an evaluation that ends meanwhile is in the next page. The last
-/// page is made when training ends. For a process that reads it the page is the old or the new one.
+/// During training, a thread of the lowest priority creates the page from the files of the run
+/// folder; scores that arrive meanwhile are on the next page. The last page is created when
+/// training ends. Readers of the file see either the old or the new page.
 class WriteReport final : public Callback, public ReadsMetrics {
  public:
   static constexpr bool kByDefault = true;
@@ -41,7 +41,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
 
   void before_step(const TrainState& state) override {
     if (!is_due_ || is_writing()) return;
-    is_due_ = false;  // every callback has written what belongs to the scores
+    is_due_ = false;  // every callback has written its output for these scores
     page_ = std::async(std::launch::async, [job = job_of(state)] {
       setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
       write(job);
@@ -66,13 +66,13 @@ class WriteReport final : public Callback, public ReadsMetrics {
   }
 
  private:
-  /// What a page is made from beside the folder's files.
+  /// Input of a page besides the files of the run folder.
   struct Job {
     std::string callback;
     std::filesystem::path folder;
     std::optional<DataSplit> split;  // its annotations are in memory
-    std::optional<std::pair<report::Standing, std::string>> ending;  // record.json does not say yet
-    std::vector<std::pair<Moment, Scalars>> last;  // perhaps not yet in metrics.jsonl
+    std::optional<std::pair<report::Standing, std::string>> ending;  // not yet in record.json
+    std::vector<std::pair<Moment, Scalars>> last;  // may not yet be in metrics.jsonl
   };
 
   Job job_of(const TrainState& state) const {
@@ -94,13 +94,14 @@ class WriteReport final : public Callback, public ReadsMetrics {
     return page_.valid() && page_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
   }
 
-  /// An observer's failure ends no training.
+  /// A failure to write does not end the training.
   static void write(const Job& job) try {
     report::RunFiles run = report::read_run_files(job.folder);
     for (const auto& [of, scalars] : job.last) add_missing(run.metrics, of, scalars);
     if (job.ending) std::tie(run.standing, run.standing_text) = *job.ending;
     report::ReportOptions options;
-    // Intervals are the dearest part of a page: only a training that is done waits for them
+    // Confidence intervals are the most expensive part; only a training that is done waits for
+    // them.
     if (!job.ending || job.ending->first != report::Standing::done) options.draws = 0;
     if (!job.ending) options.threads = 1;
     if (job.split)
@@ -116,7 +117,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
                 problem.what());
   }
 
-  /// Callbacks are called in any order: the log may write these after this.
+  /// Adds values that callbacks called after this one may not have written yet.
   static void add_missing(report::MetricsLog& metrics, const Moment& of, const Scalars& scalars) {
     for (const auto& [name, value] : scalars) {
       auto& values = metrics.by_name[name];
@@ -130,8 +131,8 @@ class WriteReport final : public Callback, public ReadsMetrics {
 
   std::string name_;
   bool has_begun_ = false;
-  bool is_due_ = false;  // scores have come since the last page was begun
-  bool ends_ = false;    // in after_train
+  bool is_due_ = false;  // there are scores that the last page lacks
+  bool ends_ = false;    // after_train has been called
   std::vector<std::pair<Moment, Scalars>> last_;
   std::future<void> page_;
 };

@@ -1,4 +1,4 @@
-// [callbacks.resources]: memory of the process and the GPUs, and how busy the GPUs are.
+// [callbacks.resources]: memory of the process and the GPUs, and utilization of the GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace millrace {
 namespace {
 
-constexpr auto kSampling = std::chrono::seconds(1);  // of the GPUs, by a thread of its own
+constexpr auto kSampling = std::chrono::seconds(1);  // of the GPUs, on a separate thread
 constexpr double kMebibyte = 1 << 20;
 
 struct ResourcesOptions {
@@ -74,9 +74,9 @@ class MeasureResources final : public Callback, public PublishesMetrics {
 
  private:
   struct Gpu {
-    double busy = 0;  // sum of so many samples
+    double busy = 0;  // sum over `count` samples
     double count = 0;
-    std::int64_t memory_bytes = 0;  // the last one
+    std::int64_t memory_bytes = 0;  // of the last sample
   };
 
   void sample() {
@@ -92,7 +92,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
 
   GpuMeter meter_;
   std::mutex mutex_;
-  std::vector<Gpu> samples_;  // since the last trigger; by GPU
+  std::vector<Gpu> samples_;  // since the last trigger, by GPU
   std::unique_ptr<Ticker> ticker_;
 };
 

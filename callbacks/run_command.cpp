@@ -1,4 +1,4 @@
-// [callbacks.run_command]: a shell command now and then, with the training's state in its
+// [callbacks.run_command]: runs a shell command at intervals, with the state of the training in its
 // environment.
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ struct RunCommandOptions {
   }
 };
 
-/// The command runs once all metrics of its step boundary are known. Its output goes into the log.
+/// Runs the command when all metrics of its step boundary are known, and logs its output.
 class RunCommand final : public Callback, public ReadsMetrics {
  public:
   using Options = RunCommandOptions;
@@ -87,11 +87,11 @@ class RunCommand final : public Callback, public ReadsMetrics {
 
   bool is_late() const { return seconds_since(began_) > options_.time_limit.seconds; }
 
-  /// Waits for the command until its time limit or a signal, or not if `cut_short`.
+  /// Waits for the command until its time limit or a signal; does not wait if `cut_short`.
   void finish(const TrainState& state, bool cut_short) {
     while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      state.moves();  // a command has a limit of its own
+      state.moves();  // the command has its own time limit
     }
     const bool ended_itself = running_->has_ended();
     const bool late = !ended_itself && is_late();

@@ -1,4 +1,4 @@
-// [callbacks.set_parameter]: gives a hyper-parameter values at points of the training.
+// [callbacks.set_parameter]: sets a hyper-parameter to given values at points of the training.
 #include "millrace/callbacks/set_parameter.h"
 
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ SetParameter::SetParameter(std::string name, std::string parameter, Value value,
       known_(std::move(known)) {}
 
 void SetParameter::before_train(const TrainState& state) {
-  state.hyper.at(parameter_);  // throws if there is none
+  state.hyper.at(parameter_);  // throws if it does not exist
   for (const auto value : known_) state.hyper.check(parameter_, value);
   set(state);
 }
@@ -100,7 +100,7 @@ void SetParameter::set(const TrainState& state) {
   const auto wanted = value_(state);
   if (!wanted || wanted == wanted_) return;
   state.hyper.set(parameter_, *wanted, name_);
-  if (!wanted_ || state.at.step != changed_at_ + 1)  // of a line, its beginning
+  if (!wanted_ || state.at.step != changed_at_ + 1)  // for a series of changes, only log the first
     log_info("callback '{}': {} is {} from step {} on", name_, parameter_, *wanted,
              state.at.step + 1);
   wanted_ = wanted;

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-/// Sets a hyper-parameter (HyperParameters::names) whenever a function returns another value than
-/// before, so that a person's edit holds until then. A plug-in derives from it:
+/// Sets a hyper-parameter (HyperParameters::names) whenever a function returns a different value
+/// than before, so that a user's edit remains until then. A plug-in can derive from it:
 ///
 ///   struct Pulse final : SetParameter {
 ///     Pulse(const NoOptions&, const std::string& name)
@@ -25,11 +25,11 @@ namespace millrace {
 ///   MILLRACE_REGISTER(register_callback<Pulse>("pulse", "momentum that comes and goes"));
 class SetParameter : public Callback, public SavesState {
  public:
-  /// Called before each step; nothing leaves the parameter as it is. It must depend on the state
-  /// alone.
+  /// Called before each step; nullopt = leave the parameter unchanged. The result must depend only
+  /// on the state.
   using Value = std::function<std::optional<double>(const TrainState&)>;
 
-  /// `name`: of the callback. `known`: values that will come, checked before the first step.
+  /// `name`: name of the callback. `known`: future values, which are checked before the first step.
   SetParameter(std::string name, std::string parameter, Value value,
                std::vector<double> known = {});
 
@@ -46,16 +46,16 @@ class SetParameter : public Callback, public SavesState {
   Value value_;
   std::vector<double> known_;
   std::optional<double> wanted_;
-  std::int64_t changed_at_ = -1;  // step
+  std::int64_t changed_at_ = -1;  // step of the last change
 };
 
-/// A value from each point on, or linear between points.
+/// Values that start at points, or values interpolated linearly between points.
 struct ParameterPoints {
   std::vector<double> at;      // ascending
-  std::vector<double> values;  // one for each
+  std::vector<double> values;  // one per point
   bool linear = false;
 
-  /// Nothing before the first point.
+  /// Returns the value at `place`; nullopt before the first point.
   std::optional<double> operator()(double place) const;
 };
 

@@ -1,4 +1,4 @@
-// [callbacks.stop_early]: ends training, with a checkpoint, when a metric stops improving.
+// [callbacks.stop_early]: ends training with a checkpoint when a metric stops improving.
 #include <nlohmann/json.hpp>
 
 #include "millrace/callbacks/common/watched_metric.h"
@@ -18,7 +18,7 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
 
   StopEarly(const Options& options, std::string name) : name_(std::move(name)), stall_(options) {}
 
-  /// A training that has ended so does not resume.
+  /// A training that has ended in this way stops again when it is resumed.
   void before_train(const TrainState& state) override { stop_if_over(state); }
 
   void on_scalars(const TrainState& state, const Moment& of, const Scalars& scalars) override {

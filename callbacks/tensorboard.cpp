@@ -1,5 +1,5 @@
-// [callbacks.tensorboard]: scalars, pictures and, if asked, histograms of parameters and of the
-// steps' scalars as TensorBoard's event files.
+// [callbacks.tensorboard]: writes scalars, pictures and, if requested, histograms of parameters and
+// of the steps' scalars as TensorBoard's event files.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "events.out.tfevents.";  // TensorBoard looks for "tfevents"
+constexpr std::string_view kPrefix = "events.out.tfevents.";  // TensorBoard searches for "tfevents"
 
 struct TensorBoardOptions : ScalarWriterOptions {
   std::string histograms;
@@ -40,8 +40,8 @@ struct TensorBoardOptions : ScalarWriterOptions {
   void check(const Config& table) const { check_period(table, "histograms", histograms); }
 };
 
-/// Every process begins a file of its own, which tells an open TensorBoard what to forget; files of
-/// earlier processes are cut back to the checkpoint.
+/// Every process begins a new file, whose first record makes an open TensorBoard discard later
+/// steps. Files of earlier processes are truncated to the checkpoint.
 class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
  public:
   using Options = TensorBoardOptions;
@@ -56,7 +56,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
       const auto jpeg = read_file(picture.file);
       const auto pixels = decode_rgb(jpeg, picture.file.string());
       record = image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows);
-    } catch (const std::exception& problem) {  // an observer's failure ends no training
+    } catch (const std::exception& problem) {  // a failure to write does not end the training
       return log_warning("callback '{}': a picture is left out: {}", name_, problem.what());
     }
     file_.append(record);
@@ -89,7 +89,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
     const auto then = file_.goes_on_from(state);
     const auto folder = state.folder / "tensorboard";
     make_writable_folder(folder);
-    auto number = static_cast<std::int64_t>(seconds_since_1970());  // for the order of files
+    auto number = static_cast<std::int64_t>(seconds_since_1970());  // sorts the files
     std::vector<fs::path> late;
     for (const auto& entry : fs::directory_iterator(folder)) {
       const auto name = entry.path().filename().string();
@@ -124,14 +124,14 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
       write(parameter.name,
             {values.const_data_ptr<float>(), static_cast<std::size_t>(values.numel())});
     }
-    // TensorBoard takes a name for one kind of metric only.
+    // TensorBoard accepts a name for one kind of metric only.
     for (const auto& [name, values] : seen_) write("histogram/" + name, values);
     seen_.clear();
   }
 
   std::string name_;
   std::optional<Every> histograms_;
-  std::map<std::string, std::vector<float>> seen_;  // of each step since the last histograms
+  std::map<std::string, std::vector<float>> seen_;  // values of each step since the last histograms
 };
 
 MILLRACE_REGISTER(register_callback<WriteTensorBoard>(

@@ -1,4 +1,5 @@
-// [callbacks.throughput]: the speed of the training, where its time goes, and what bounds it.
+// [callbacks.throughput]: reports the speed of the training, the time of its parts, and the part
+// that limits it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,10 +18,10 @@
 namespace millrace {
 namespace {
 
-constexpr double kLeastShare = 0.01;  // of the time: callbacks below it are not listed
-constexpr double kSlowSeconds = 1;    // a callback that takes longer
-constexpr double kSlowShare = 0.3;    // ... and more of the time of all callbacks is named
-constexpr double kClearly = 0.1;  // of the time, by which another part bounds the run from now on
+constexpr double kLeastShare = 0.01;  // share of the time; callbacks below it are not listed
+constexpr double kSlowSeconds = 1;    // callbacks are slow if they take longer
+constexpr double kSlowShare = 0.3;    // and more than this share of the time of all callbacks
+constexpr double kClearly = 0.1;  // minimum difference in share to report another part as the limit
 
 struct ThroughputOptions {
   std::string every = "20 steps";
@@ -29,7 +30,7 @@ struct ThroughputOptions {
   }
 };
 
-/// Seconds that the stages of the data have been busy, by name, over all threads.
+/// Returns the seconds that the data stages have been busy, by name, summed over all threads.
 std::map<std::string, double> busy_stages(const TrainState& state) {
   std::map<std::string, double> busy;
   if (const auto report = state.activity->data())
@@ -88,7 +89,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
   static constexpr auto kData = "data";
   using Shares = std::vector<std::pair<std::string, double>>;
 
-  /// Of the time since the last trigger.
+  /// Returns shares of the time since the last trigger.
   Shares shares_of(const Spent& now, double seconds) const {
     const auto share = [&](double Spent::*part) { return (now.*part - spent_.*part) / seconds; };
     Shares shares = {{kData, share(&Spent::data_s)},
@@ -99,7 +100,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     return shares;
   }
 
-  /// Logs the part that takes most of the time, once and whenever it becomes clearly another.
+  /// Logs the part that takes most of the time, once and whenever it clearly changes.
   void tell_what_bounds(const TrainState& state, const Shares& shares) {
     const auto& [part, share] = *std::ranges::max_element(shares, {}, &Shares::value_type::second);
     const auto before = std::ranges::find(shares, bound_, &Shares::value_type::first);
@@ -151,7 +152,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     busy_ = busy_stages(state);
   }
 
-  /// Names each slow callback once, for the last step boundary.
+  /// Warns once about each callback that was slow at the last step boundary.
   void name_the_slow(const TrainState& state) {
     const auto all = state.spent.callbacks_s - boundary_.callbacks_s;
     if (all <= kSlowSeconds) return;
@@ -165,9 +166,9 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
 
   Clock::time_point started_;
   std::int64_t step_ = 0, images_ = 0;
-  Spent spent_;                         // when the window began
-  std::map<std::string, double> busy_;  // likewise, of stages
-  Spent boundary_;                      // when the last step began
+  Spent spent_;                         // at the start of the window
+  std::map<std::string, double> busy_;  // of the stages, at the start of the window
+  Spent boundary_;                      // at the start of the last step
   std::set<std::string> named_;
   std::string bound_;  // the part that was logged last
 };

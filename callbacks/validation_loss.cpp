@@ -1,4 +1,5 @@
-// [callbacks.validation_loss]: the losses over the validation split, as val/loss and val/NAME.
+// [callbacks.validation_loss]: publishes the losses over the validation split as val/loss and
+// val/NAME.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
@@ -35,11 +36,12 @@ struct ValidationLossOptions {
   }
 };
 
-using BatchLosses = std::tuple<std::int64_t, Scalars>;  // images, mean losses
+using BatchLosses = std::tuple<std::int64_t, Scalars>;  // number of images, mean losses
 
-/// Means of the detector's losses over images; each rank measures its share. Random draws are the
-/// same every time, by the number of the batch among those of all ranks. If a signal to stop comes
-/// meanwhile, training ends there and a resumed one measures first.
+/// Computes the means of the detector's losses over images; each rank measures its share. Random
+/// numbers are the same every time, since they depend on the batch's index among those of all
+/// ranks. If a stop signal arrives meanwhile, training ends there, and a resumed run measures
+/// first.
 class ValidationLoss final : public Callback,
                              public PublishesMetrics,
                              public NeedsValidation,
@@ -84,7 +86,7 @@ class ValidationLoss final : public Callback,
       state.stop(StopSignals::received());
       return state.save_checkpoint();
     }
-    std::map<std::string, double> sums;  // over images
+    std::map<std::string, double> sums;  // summed over images
     seen = 0;
     for (const auto& [count, losses] : all) {
       seen += count;
@@ -115,7 +117,8 @@ class ValidationLoss final : public Callback,
   void load_state(const TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
 
  private:
-  /// The batches of all ranks in the order of one process; a signal to one is one to all.
+  /// Returns the batches of all ranks in the order of one process. A stop signal to one rank
+  /// applies to all.
   std::vector<BatchLosses> of_all_ranks(const Cluster& cluster,
                                         const std::vector<BatchLosses>& own) {
     using Seen = std::tuple<int, std::vector<BatchLosses>>;
@@ -135,7 +138,7 @@ class ValidationLoss final : public Callback,
 
   std::string name_;
   std::int64_t images_;
-  bool owed_ = false;  // the measurement of this step was cut short
+  bool owed_ = false;  // the measurement of this step was interrupted
 };
 
 MILLRACE_REGISTER(register_callback<ValidationLoss>(

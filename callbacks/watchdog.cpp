@@ -1,4 +1,4 @@
-// [callbacks.watchdog]: warns of stalls and slow steps, and where they hang.
+// [callbacks.watchdog]: warns about stalls and slow steps, and reports where they hang.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ class WatchTraining final : public Callback {
     look(state);
   }
 
-  /// Each process may be the one that hangs.
+  /// Runs on every rank, since any process may hang.
   bool chief_only() const override { return false; }
 
  private:
@@ -92,7 +92,7 @@ class WatchTraining final : public Callback {
     return duration_text(std::chrono::duration<double>(time).count());
   }
 
-  /// In the ticker's thread while that runs.
+  /// Called by the ticker's thread while that runs.
   void look(const TrainState& state) {
     const auto at = Clock::now();
     const auto now = state.activity->now();
@@ -116,16 +116,16 @@ class WatchTraining final : public Callback {
         "{}\n  the process ends here (callbacks.watchdog.on_stall); --resume goes on from its last "
         "checkpoint",
         text);
-    std::_Exit(1);  // no clean-up: a thread hangs
+    std::_Exit(1);  // no cleanup, since a thread hangs
   }
 
   Clock::duration after_;
   std::optional<Clock::duration> step_limit_;
   bool aborts_;
-  std::atomic<Clock::rep> step_began_ = 0;  // 0: between two steps
-  Spent before_;                            // the step
-  StallWatch watch_;                        // this and told_: of the ticker's thread
-  Clock::time_point told_{};                // began the step that was last told of
+  std::atomic<Clock::rep> step_began_ = 0;  // 0 = between two steps
+  Spent before_;                            // before the step
+  StallWatch watch_;                        // watch_ and told_: only for the ticker's thread
+  Clock::time_point told_{};                // start of the step that was last reported
   std::unique_ptr<Ticker> ticker_;
 };
 

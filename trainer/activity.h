@@ -1,4 +1,4 @@
-// What the training thread and its data are doing, and since when.
+// The current activity of the training thread, its progress, and the report of its data flow.
 #pragma once
 
 #include <chrono>
@@ -19,37 +19,39 @@
 
 namespace millrace {
 
-/// One thread says what it does; any thread may ask.
+/// Holds what one thread is doing; that thread sets it and any thread may read it.
 class Activity {
  public:
   struct Now {
-    // "start", "data", "exchange", "step", "checkpoint", "end", or "callback NAME"
+    // Kind of activity: "start", "data", "exchange", "step", "checkpoint", "end", or "callback
+    // NAME".
     std::string where;
-    std::string what;  // "waits for data", "callback 'evaluate' in trigger"
+    std::string what;  // text for logs: "waits for data", "callback 'evaluate' in trigger"
     Clock::time_point since;
-    Clock::time_point moved;  // the last sign of life: begin() or moves()
+    Clock::time_point moved;  // last call of begin() or moves()
   };
 
-  /// How far the training is.
+  /// Progress of the training.
   struct Standing {
-    std::int64_t step = 0, total_steps = 0;      // the total: an estimate until the last one
-    double progress = 0;                         // in epochs
-    std::int64_t images = 0;                     // of all processes
-    double images_per_s = 0;                     // of this process, lately
-    std::map<std::string, double> metrics = {};  // of the last step, and those last published
+    std::int64_t step = 0,
+                 total_steps = 0;  // steps done; total_steps is an estimate until the last step
+    double progress = 0;           // epochs
+    std::int64_t images = 0;       // processed by all processes
+    double images_per_s = 0;       // recent rate of this process
+    std::map<std::string, double> metrics = {};  // of the last step, and the last published ones
   };
 
   void begin(std::string where, std::string what) {
     const std::scoped_lock lock(mutex_);
     const auto at = Clock::now();
     now_ = {std::move(where), std::move(what), at, at};
-    event_.reset();  // its end, before the next begins
-    // An exchange records itself (MpiWorld), with those of other threads.
+    event_.reset();  // ends the previous event before the next begins
+    // MpiWorld records exchanges as events, together with those of other threads.
     if (now_.where != "exchange") event_.emplace(kind_of(now_.where), now_.where, now_.what);
     if (is_recorded_) record_.push_back(now_);
   }
 
-  /// A sign of life during something long.
+  /// Reports progress within a long activity, for the watchdog.
   void moves() {
     const std::scoped_lock lock(mutex_);
     now_.moved = Clock::now();
@@ -60,7 +62,8 @@ class Activity {
     return now_;
   }
 
-  /// Records progress, without its rate and metrics. `images`: of this process since the last call.
+  /// Records progress except images_per_s and metrics. `images`: number that this process has
+  /// processed since the last call.
   void stands(const Standing& now, std::int64_t images) {
     const std::scoped_lock lock(mutex_);
     auto metrics = std::move(standing_.metrics);
@@ -81,20 +84,20 @@ class Activity {
     return standing;
   }
 
-  /// Records what begins from now on.
+  /// Keeps every activity that begins from now on, until stop_recording().
   void start_recording() {
     const std::scoped_lock lock(mutex_);
     is_recorded_ = true;
   }
 
-  /// What has begun since start_recording, in order.
+  /// Returns the activities that have begun since start_recording(), in order.
   std::vector<Now> stop_recording() {
     const std::scoped_lock lock(mutex_);
     is_recorded_ = false;
     return std::exchange(record_, {});
   }
 
-  /// Makes a flow of data visible while this lives.
+  /// Makes the report of a data flow available through data() while this object lives.
   class Data {
    public:
     Data(Activity& activity, std::function<FlowReport()> report) : activity_(activity) {
@@ -107,7 +110,7 @@ class Activity {
     Activity& activity_;
   };
 
-  /// The report of the training's flow of data; nothing without one.
+  /// Returns the report of the training's data flow; nullopt if no flow is registered.
   std::optional<FlowReport> data() const {
     const std::scoped_lock lock(data_mutex_);
     if (!data_) return std::nullopt;
@@ -129,12 +132,13 @@ class Activity {
 
   mutable std::mutex mutex_;
   Now now_{"start", "starts", Clock::now(), Clock::now()};
-  std::optional<Event> event_;  // what it does now
+  std::optional<Event> event_;  // the current activity
   Standing standing_;
   RecentRate images_;
   bool is_recorded_ = false;
   std::vector<Now> record_;
-  mutable std::mutex data_mutex_;  // held during data(), so that the flow lives that long
+  mutable std::mutex
+      data_mutex_;  // held during data(), so that the flow is not destroyed meanwhile
   std::function<FlowReport()> data_;
 };
 

@@ -30,7 +30,7 @@ void append_to(const std::filesystem::path& file, std::string_view bytes) {
   const auto size = ::lseek(out.get(), 0, SEEK_END);
   try {
     write_all(out, bytes, file);
-  } catch (const Error&) {  // half a line would spoil the next one
+  } catch (const Error&) {  // a partial line would corrupt the next one
     if (size >= 0) static_cast<void>(repeated([&] { return ::ftruncate(out.get(), size); }));
     throw;
   }

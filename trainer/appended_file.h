@@ -1,4 +1,4 @@
-// Files of a run that only grow; a resumed run first cuts them back to its checkpoint.
+// Append-only files of a run. A resumed run first truncates them to their size at its checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -11,15 +11,16 @@ namespace millrace {
 
 class TrainState;
 
-/// Appends in one write, so that writers do not mix their bytes: all or nothing. Throws Error.
+/// Appends all bytes in one write, so that the output of concurrent writers does not interleave. If
+/// it fails, no bytes are left in the file. Throws Error.
 void append_to(const std::filesystem::path& file, std::string_view bytes);
 
-/// Cuts a file that is longer than `size` bytes. Throws Error.
+/// Truncates a file that is longer than `size` bytes. Throws Error.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 
-/// A file that a callback appends to and that has every line once, whenever the process was killed
-/// and resumed: a resumed training drops what was written after its checkpoint and writes it again.
-/// A callback holds one and saves its state (see SavesState):
+/// A file that a callback appends to. Every line is in the file once, even if the process is killed
+/// and resumed: a resumed training removes what was written after its checkpoint and writes it
+/// again. The callback owns the object and stores its state in checkpoints (see SavesState):
 ///
 ///   before_train:  file_.open(state, state.folder / "best.txt");
 ///   any hook:      file_.append("step 5: 0.31\n");
@@ -27,38 +28,39 @@ void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 ///   load_state:    file_.load(saved.at("file"));
 class AppendedFile {
  public:
-  /// The file when a checkpoint was taken.
+  /// State of the file when a checkpoint was taken.
   struct Mark {
-    std::string file;  // its name; empty: there was no file
+    std::string file;  // file name; empty = the file did not exist
     std::uintmax_t bytes = 0;
   };
 
-  /// Appends to `file` from now on. First cuts off what was written after the checkpoint: all of it
-  /// in a new training, nothing if the checkpoint does not know this callback. Throws Error.
+  /// Opens `file` for appending. First truncates what was written after the checkpoint: everything
+  /// in a new training, nothing if the checkpoint has no state of this callback. Throws Error.
   void open(const TrainState& state, std::filesystem::path file);
   bool is_open() const { return !file_.empty(); }
 
-  /// Throws Error.
+  /// Removes provisional bytes and appends `bytes`. Throws Error.
   void append(std::string_view bytes);
 
-  /// Appends what the next `append`, or a resumed training, drops again. Throws Error.
+  /// Appends bytes that the next append() or a resumed training removes again. Throws Error.
   void append_provisionally(std::string_view bytes);
   bool has_provisional() const { return lasting_.has_value(); }
-  /// Throws Error.
+  /// Removes the provisional bytes. Throws Error.
   void drop_provisional();
   void keep_provisional() { lasting_.reset(); }
 
-  /// For checkpoints. Load before `open`.
+  /// State for checkpoints; call load() before open().
   nlohmann::json state() const;
   void load(const nlohmann::json& state);
 
-  /// What `open` cuts back to; nothing: it cuts nothing.
+  /// Returns the state to which open() truncates; nullopt if it truncates nothing.
   std::optional<Mark> goes_on_from(const TrainState& state) const;
 
  private:
   std::filesystem::path file_;
   std::optional<Mark> loaded_;
-  std::optional<std::uintmax_t> lasting_;  // size before provisional lines
+  std::optional<std::uintmax_t>
+      lasting_;  // size without the provisional bytes; nullopt if there are none
 };
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
-// What happens around training steps. A callback says what to do; `every` in its table says when
-// (every.h).
+// The callback interface: hooks around training steps. The option `every` of a callback's table
+// sets when its trigger() is called (every.h).
 //
 //   before_train
 //     before_epoch
@@ -7,14 +7,17 @@
 //     after_epoch
 //   after_train                      always, also after an exception
 //
-// A step boundary is after_step, after_epoch if an epoch ended, trigger of those that are due
-// (When), on_checkpoint if a checkpoint has been written, on_scalars (ReadsMetrics), then the
-// checkpoint if one was asked for; before_train (with the triggers of `at_start`) and after_train
-// end with the last three. Within each of these, the order of callbacks never changes a result:
-// published metrics, new hyper-parameters and requests for checkpoints take effect once all have
-// been called. So what a trigger reads must be up to date after after_step. If a callback throws,
-// the others are still called, and training ends with the first exception. All hooks run on the
-// training thread.
+// A step boundary follows each step. It calls, in this order: after_step, after_epoch if an epoch
+// has ended, trigger of all callbacks that are due (When), on_checkpoint if a checkpoint has been
+// written, and on_scalars (ReadsMetrics). Then it saves a checkpoint if one was requested.
+// before_train (followed by the triggers with `at_start`) and after_train end with the last three
+// as well.
+//
+// Within each hook, results do not depend on the order of callbacks: published metrics, new
+// hyper-parameters and requests for checkpoints take effect after all callbacks have been called.
+// Therefore state that trigger reads must be up to date after after_step. If a callback throws, the
+// remaining callbacks are still called, and training ends with the first exception. All hooks run
+// on the training thread.
 #pragma once
 
 #include <concepts>
@@ -30,7 +33,8 @@
 
 namespace millrace {
 
-/// For metrics and state in checkpoints see callback_roles.h.
+/// Base class of callbacks. Metrics and state in checkpoints are separate roles, see
+/// callback_roles.h.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -42,30 +46,31 @@ class Callback {
   virtual void after_epoch(const TrainState&) {}
   virtual void after_train(const TrainState&) {}
 
-  /// Called as often as `every` says.
+  /// Called at the interval that the option `every` sets.
   virtual void trigger(const TrainState&) {}
 
-  /// The checkpoint of an earlier step has been written to `folder`, in the background: called at
-  /// the first step boundary after that, before on_scalars and before the next one is begun. Since
-  /// the disk decides when, nothing here may change what save_state returns.
+  /// Called after the checkpoint of an earlier step has been written to `folder` in the background:
+  /// at the next step boundary, before on_scalars and before another checkpoint is begun. The time
+  /// of the call depends on the disk, so it must not change what save_state returns.
   virtual void on_checkpoint(const TrainState&, const std::filesystem::path& folder) {
     (void)folder;
   }
 
-  /// False: runs on every rank, triggered at the same steps, when the chief says so. Only
-  /// before_train, trigger and after_train may wait for other ranks (state.cluster), and
-  /// after_train only if state.failure is empty. save_state and on_checkpoint are called on the
-  /// chief alone; load_state gives every rank what the chief saved.
+  /// True: the callback runs on rank 0 only. False: it runs on every rank and is triggered at the
+  /// same steps, which rank 0 decides. Only before_train, trigger and after_train may then wait for
+  /// other ranks (state.cluster), and after_train only if state.failure is empty. save_state and
+  /// on_checkpoint are called on rank 0 only; load_state is called on every rank with the state of
+  /// rank 0.
   virtual bool chief_only() const { return true; }
 };
 
-/// Makes a callback from its table without the keys of CallbackSwitches (recipe.h). `name`: of the
-/// table, [callbacks.NAME].
+/// Creates a callback from its table [callbacks.NAME] without the keys of CallbackSwitches
+/// (recipe.h). `name` is NAME.
 struct CallbackFactory {
   std::function<std::unique_ptr<Callback>(const Config& table, const std::string& name)> create;
-  bool by_default = false;     // part of every run unless its table says `enabled = false`
+  bool by_default = false;     // part of every run unless its table has `enabled = false`
   bool keeps_weights = false;  // see KeepsWeights
-  /// Its options that decide what is computed: all but those of Decides::run.
+  /// Returns the options that affect results: all except those with Decides::run.
   std::function<std::vector<std::string>()> deciding;
 
   std::unique_ptr<Callback> operator()(const Config& table, const std::string& name) const {
@@ -73,14 +78,14 @@ struct CallbackFactory {
   }
 };
 
-/// All callbacks. Those with an option `every` are triggered.
+/// Registry of all callbacks. A callback with an option `every` is triggered.
 Registry<CallbackFactory>& callbacks();
 
 /// A callback class that is part of every run by default.
 template <class C>
 concept InEveryRun = C::kByDefault;
 
-/// The options of `T` that decide more than Decides::run.
+/// Returns the options of `T` that affect results: all except those with Decides::run.
 template <class T>
 std::vector<std::string> deciding_options() {
   T value;
@@ -91,9 +96,9 @@ std::vector<std::string> deciding_options() {
   return names;
 }
 
-/// Registers the class `C`, made as C(options), or C(options, name) if it needs the name of its
-/// table [callbacks.NAME]; see make_component for its options. `static constexpr bool kByDefault =
-/// true` makes it part of every run. At namespace scope:
+/// Registers the class `C`, constructed as C(options), or as C(options, name) if it needs the NAME
+/// of its table [callbacks.NAME]; see make_component for its options. A callback with `static
+/// constexpr bool kByDefault = true` is part of every run. Use it at namespace scope:
 ///
 ///   MILLRACE_REGISTER(register_callback<KeepBest>("keep_best", "keeps the best checkpoint"));
 template <std::derived_from<Callback> C>

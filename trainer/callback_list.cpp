@@ -17,7 +17,8 @@
 namespace millrace {
 namespace {
 
-/// The metrics of callbacks that a condition reads.
+/// Returns the callbacks' metrics that a condition reads; empty if it reads one that every step
+/// has.
 std::vector<std::string> watched_by(const std::optional<When>& when) {
   if (!when || !when->only_if()) return {};
   const auto& name = when->only_if()->name();
@@ -137,8 +138,8 @@ void CallbackList::trigger_at_start(TrainState& state) {
 }
 
 void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)>& is_due) {
-  std::string due;          // by callback
-  bool may_differ = false;  // between ranks
+  std::string due;          // one character per callback
+  bool may_differ = false;  // between ranks, because it depends on a clock or a metric
   for (auto& named : all_) {
     due += named.when && is_due(*named.when) ? 'x' : ' ';
     may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();

@@ -18,23 +18,25 @@ namespace millrace {
 
 class CallbackList {
  public:
-  /// `when` it is triggered; nothing: never. `plugin` that brought it; empty: built in.
+  /// Adds a callback. `when`: time of its trigger, nullopt = never. `plugin`: the plug-in that
+  /// registered it, empty = built in.
   void add(std::string name, std::unique_ptr<Callback> callback,
            std::optional<When> when = std::nullopt, std::string plugin = {});
 
-  /// Whether a callback is a NeedsValidation.
+  /// Returns true if any callback is a NeedsValidation.
   bool need_validation() const;
 
-  /// Asks all what they publish and watch. Throws ConfigError if two publish one name, if a name is
-  /// the training's own, and if nobody publishes what a callback or condition watches. Called when
-  /// all are added and again after before_train.
+  /// Collects the metrics that callbacks publish and watch. Throws ConfigError if two callbacks
+  /// publish the same name, if a name is reserved for the training itself, or if no callback
+  /// publishes a metric that a callback or condition watches. Called when all callbacks are added,
+  /// and again after before_train.
   void check_metrics();
 
-  /// Warns of each watched metric that was never published.
+  /// Warns about each watched metric that was never published.
   void tell_what_never_came(const TrainState& state) const;
 
-  /// Calls every callback that runs on this rank and has the role, even if some throw. Throws the
-  /// first failure, with the callback's name and `hook`; the others are logged.
+  /// Calls `work` for every callback that runs on this rank and has the role, even if some throw.
+  /// Then throws the first failure, with the callback's name and `hook`; later failures are logged.
   template <class Role = Callback>
   void each(const char* hook, TrainState& state,
             const std::type_identity_t<std::function<void(Role&)>>& work) {
@@ -45,20 +47,21 @@ class CallbackList {
     all.done();
   }
 
-  /// Calls `trigger` of those that are due after a step, in the same way.
+  /// Calls `trigger` of the callbacks that are due after a step; handles failures like each().
   void trigger(TrainState& state);
 
-  /// The same for those that are due before the first step.
+  /// Calls `trigger` of the callbacks that are due before the first step.
   void trigger_at_start(TrainState& state);
 
-  /// States (JSON text) and tensors by callback; empty ones are left out.
+  /// States (JSON text) and tensors by callback name; empty ones are omitted.
   std::map<std::string, std::string> save_states() const;
   std::map<std::string, NamedTensors> save_tensors() const;
 
-  /// The tensors of one callback. Throws ConfigError if there is no such callback.
+  /// Returns the tensors of one callback. Throws ConfigError if that callback does not exist.
   NamedTensors tensors_of(const std::string& name) const;
 
-  /// Gives the callbacks of this rank what was saved. Throws Error naming one that cannot use it.
+  /// Restores saved states and tensors in the callbacks of this rank. Throws Error naming a
+  /// callback that cannot use its state.
   void load(TrainState& state, const std::map<std::string, std::string>& states,
             const std::map<std::string, NamedTensors>& tensors);
 
@@ -68,13 +71,13 @@ class CallbackList {
     std::unique_ptr<Callback> callback;
     std::optional<When> when;
     std::string plugin;
-    std::vector<std::string> watches = {};    // its condition included
-    std::vector<std::string> publishes = {};  // as it said last
-    std::vector<std::string> withdrawn = {};  // said before, not now
+    std::vector<std::string> watches = {};    // includes that of its condition
+    std::vector<std::string> publishes = {};  // result of its last publishes()
+    std::vector<std::string> withdrawn = {};  // returned by an earlier publishes() only
 
     ComponentName title() const { return {"callback", name, plugin}; }
 
-    /// nullptr if it does not have the role.
+    /// Returns nullptr if the callback does not have the role.
     template <class Role>
     Role* as() const {
       return dynamic_cast<Role*>(callback.get());
@@ -82,12 +85,12 @@ class CallbackList {
     std::vector<std::string> ask_publishes() const;
   };
 
-  /// Throws ConfigError: nobody publishes `name`.
+  /// Throws ConfigError because no callback publishes `name`.
   [[noreturn]] void refuse_watched(const Named& watcher, const std::string& name) const;
 
   void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
-  /// Does nothing if it does not run on this rank.
+  /// Does nothing if the callback does not run on this rank.
   static void call(const Named& named, const char* hook, TrainState& state,
                    const std::function<void()>& work);
 

@@ -42,7 +42,7 @@ std::span<const double> DeviceNumbers::get() {
 
 DeviceSpan::DeviceSpan(at::DeviceType device) : device_(device), began_(Clock::now()) {
   if (device_ == at::kCPU) return;
-  first_.emplace(device_, c10::EventFlag::BACKEND_DEFAULT);  // the default one measures no time
+  first_.emplace(device_, c10::EventFlag::BACKEND_DEFAULT);  // the default flag disables timing
   first_->record(current_stream(device_));
 }
 
@@ -56,7 +56,7 @@ void DeviceSpan::end() {
 double DeviceSpan::seconds() {
   if (!last_) return std::chrono::duration<double>(ended_ - began_).count();
   last_->synchronize();
-  return first_->elapsedTime(*last_) / 1e3;  // of milliseconds
+  return first_->elapsedTime(*last_) / 1e3;  // from milliseconds
 }
 
 void wait_for(at::Device device) {

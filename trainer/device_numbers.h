@@ -1,4 +1,4 @@
-// What the host learns of a device's work: numbers, and how long a part of it took.
+// Transfers of numbers from a device to the host, and timing of work on a device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,17 +11,18 @@
 
 namespace millrace {
 
-/// Numbers on their way from a device to the host. Work that is queued after this was made is not
-/// waited for.
+/// Numbers that are being copied from a device to the host. get() does not wait for work queued
+/// after the construction.
 class DeviceNumbers {
  public:
-  /// Queues the copy of `numbers`, of one dimension and any type.
+  /// Queues the copy of `numbers`, a one-dimensional tensor of any type.
   explicit DeviceNumbers(const at::Tensor& numbers);
   DeviceNumbers(const DeviceNumbers&) = delete;
-  /// After a fault of the device, memory that it would be asked for stays lost.
+  /// After a fault of the device, the page-locked memory is leaked, since releasing it would query
+  /// the device.
   ~DeviceNumbers();
 
-  /// Waits for them. They live as long as this.
+  /// Waits for the copy. The span is valid while this object lives.
   std::span<const double> get();
 
  private:
@@ -29,16 +30,15 @@ class DeviceNumbers {
   std::optional<c10::Event> copied_;  // on a GPU
 };
 
-/// How long the work between two places of the current stream takes; on the CPU, the time between
-/// the calls.
+/// Measures the time of the work queued on the current stream between construction and end(); on
+/// the CPU, the wall time between the two.
 class DeviceSpan {
  public:
-  /// Begins here.
   explicit DeviceSpan(at::DeviceType device);
 
   void end();
 
-  /// Between both, once the device is past `end`; waits for that.
+  /// Returns the time in seconds. Waits until the device has passed end().
   double seconds();
 
  private:
@@ -47,7 +47,7 @@ class DeviceSpan {
   std::optional<c10::Event> first_, last_;  // on a GPU
 };
 
-/// Waits for the work that this thread has queued on the device; on the CPU there is none.
+/// Waits for the work that this thread has queued on the device; does nothing on the CPU.
 void wait_for(at::Device device);
 
 }  // namespace millrace

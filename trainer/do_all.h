@@ -1,4 +1,4 @@
-// A sequence of actions that goes on after an exception.
+// A sequence of actions that continues after an exception.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// The first exception is the caller's to tell, at the end; those that follow from it are logged.
+/// Keeps the first exception for done() to rethrow; later exceptions are logged.
 class DoAll {
  public:
   template <class Work>
@@ -28,10 +28,10 @@ class DoAll {
 
   bool has_failed() const { return first_ != nullptr; }
 
-  /// what() of the first exception, or "".
+  /// Message of the first exception; empty = none.
   const std::string& failure() const { return failure_; }
 
-  /// Throws the first exception.
+  /// Rethrows the first exception, if any.
   void done() const {
     if (first_) std::rethrow_exception(first_);
   }

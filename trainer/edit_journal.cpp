@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 fs::path journal_of(const fs::path& run) { return run / "edits.jsonl"; }
 
-/// Their lines, one below the other.
+/// Returns the journal's lines of these edits.
 std::string lines_of(std::span<const Edit> edits) {
   const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
   std::string lines;

@@ -1,5 +1,5 @@
-// RUN/edits.jsonl: the hyper-parameters that a person has changed while a run trained
-// ([callbacks.live_edit]), in the order in which they were changed.
+// RUN/edits.jsonl: hyper-parameters that a user has changed while a run trained
+// ([callbacks.live_edit]), in the order of the changes.
 //
 //   {"after_step":7,"name":"lr_factor","from":1.0,"to":0.5,"time":"2026-01-31T23:59:59Z"}
 #pragma once
@@ -13,24 +13,24 @@
 namespace millrace {
 
 struct Edit {
-  std::int64_t after_step = 0;  // it holds from the next step on
+  std::int64_t after_step = 0;  // takes effect from the next step
   std::string name;
   double from = 0, to = 0;
-  std::string line = {};  // of the journal, with its end; empty: it has none yet
+  std::string line = {};  // its line in the journal with the newline; empty = not written yet
 };
 
-/// The edits of a run; none without a journal. A last line that is cut short never took effect: it
-/// is removed. Throws Error.
+/// Reads the edits of a run; empty if there is no journal. A truncated last line never took effect
+/// and is removed from the file. Throws Error.
 std::vector<Edit> read_edits(const std::filesystem::path& run);
 
-/// Writes new edits below the others, all or none, on the disk too. Throws Error.
+/// Appends new edits to the journal, all or none, and syncs them to disk. Throws Error.
 void append_edits(const std::filesystem::path& run, std::span<const Edit> edits);
 
 /// Replaces the journal. Throws Error.
 void write_edits(const std::filesystem::path& run, std::span<const Edit> edits);
 
-/// The last edit of each hyper-parameter before step `until`, and how it is taken back, for a
-/// warning: "; edits: ..."; empty without any.
+/// Returns text for a warning, "; edits: ...": the last edit of each hyper-parameter before step
+/// `until`, and how to withdraw it. Empty if there are no edits.
 std::string edits_text(const std::filesystem::path& run, std::int64_t until);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// When a callback is triggered.
+// The time at which a callback is triggered.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,21 @@ namespace millrace {
 
 class TrainState;
 
-/// "epoch >= 8", "bbox/AP > 0.3": a metric, one of < <= > >= == !=, a number. Metrics are those of
-/// `step_figures` and the latest that callbacks have published at earlier step boundaries.
+/// A condition such as "epoch >= 8" or "bbox/AP > 0.3": a metric, one of < <= > >= == !=, and a
+/// number. The metrics are those of `step_figures` and the latest that callbacks published at
+/// earlier step boundaries.
 class Condition {
  public:
-  /// Throws ConfigError; `where` says whose text it is.
+  /// Throws ConfigError; `where` is the option's name for the message.
   explicit Condition(std::string_view text, const std::string& where = "only_if");
 
-  /// False if the metric has no value yet.
+  /// Returns false if the metric has no value yet.
   bool holds(const TrainState& state) const;
 
-  /// The metric.
+  /// Name of the metric.
   const std::string& name() const { return name_; }
 
-  /// The metrics of every training.
+  /// Returns the metrics that every training has.
   static const std::vector<std::string>& step_figures();
 
  private:
@@ -35,30 +36,30 @@ class Condition {
   double number_ = 0;
 };
 
-/// "500 steps", "1 epoch", "0.5 epochs", "30 seconds", "10 minutes", "2 hours".
+/// A period: "500 steps", "1 epoch", "0.5 epochs", "30 seconds", "10 minutes", "2 hours".
 struct Period {
   enum class Unit { steps, epochs, seconds };
   double length = 1;
   Unit unit = Unit::epochs;
 };
 
-/// Throws ConfigError; `where` says whose text it is.
+/// Parses a period. Throws ConfigError; `where` is the option's name for the message.
 Period parse_period(std::string_view text, const std::string& where = "every");
 
-/// Throws ConfigError with the place of `key` unless `text` is a period or empty.
+/// Throws ConfigError with the origin of `key` unless `text` is empty or a valid period.
 void check_period(const Config& table, std::string_view key, std::string_view text);
 
-/// After which steps a period has passed. Steps and epochs count from the beginning of the
-/// training, so that a resumed one triggers at the same steps; seconds count on a steady clock,
-/// from when this was made or last due.
+/// Decides after which steps a period has passed. Steps and epochs count from the start of the
+/// training, so a resumed training triggers at the same steps. Seconds are measured on a steady
+/// clock since construction or since the last time it was due.
 class Every {
  public:
   explicit Every(Period period) : period_(period) {}
 
-  /// Ask once after each step. True after the last step too.
+  /// Call once after each step. Also returns true after the last step.
   bool is_due(const TrainState& state);
 
-  /// Whether a clock decides.
+  /// Returns true if the period is measured in time.
   bool is_timed() const { return period_.unit == Period::Unit::seconds; }
 
  private:
@@ -66,19 +67,21 @@ class Every {
   Clock::time_point last_ = Clock::now();
 };
 
-/// A period, perhaps with a condition; perhaps also before the first step.
+/// A period with an optional condition, optionally due before the first step as well.
 class When {
  public:
   When(Every every, std::optional<Condition> only_if = std::nullopt, bool at_start = false)
       : every_(every), only_if_(std::move(only_if)), at_start_(at_start) {}
 
-  /// Ask once after each step. A period that ends while the condition does not hold is over, too.
+  /// Call once after each step. If the condition is false when a period ends, the trigger is
+  /// skipped, not delayed.
   bool is_due(const TrainState& state) { return every_.is_due(state) && holds(state); }
 
-  /// Ask once, before the first step.
+  /// Call once before the first step.
   bool is_due_at_start(const TrainState& state) const { return at_start_ && holds(state); }
 
-  /// Whether every rank gets the same answer by itself: neither a clock nor a metric decides.
+  /// Returns true if every rank computes the same result without communication: the period is not
+  /// timed and there is no condition on a metric.
   bool is_clear() const { return !every_.is_timed() && !only_if_; }
 
   const std::optional<Condition>& only_if() const { return only_if_; }

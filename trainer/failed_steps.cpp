@@ -10,10 +10,10 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kMostInARow = 10;  // before training gives up
-constexpr std::int64_t kRecords = 3;      // of a run
+constexpr std::int64_t kMostInARow = 10;  // bad steps before training ends
+constexpr std::int64_t kRecords = 3;      // maximum per run
 
-/// Records a step; the end of the warning.
+/// Records a step and returns the end of the warning about it.
 std::string keep(const StepRecord& record, const std::filesystem::path& run) {
   try {
     const auto folder = write_step_record(run / "diverged", record);
@@ -46,7 +46,7 @@ void reject_step(Position& at, const StepRecord& record, const std::filesystem::
 
 void check_has_learned(const Position& at) {
   const bool took_none = at.bad_in_a_row + at.overflow_steps >= at.step;
-  // One that only looked for its loss scale has lost nothing.
+  // A training that only searched for its loss scale has lost nothing.
   if (at.bad_in_a_row == 0 || (!took_none && 2 * at.bad_in_a_row <= at.step)) return;
   const auto why = took_none ? "every step was skipped"
                              : fmt::format("the last {} were skipped", at.bad_in_a_row);

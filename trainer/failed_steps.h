@@ -1,4 +1,4 @@
-// Steps that fail: a loss or gradient that is not finite.
+// Handling of steps whose loss or gradient is not finite.
 #pragma once
 
 #include <filesystem>
@@ -12,23 +12,23 @@
 
 namespace millrace {
 
-/// The end of a training whose last steps were rejected.
+/// Thrown when a training ends because its last steps were rejected.
 struct Diverged : Error {
   Diverged(const std::string& what, Position after) : Error(what), at(std::move(after)) {}
-  Position at;  // after the last of these steps
+  Position at;  // position after the last rejected step
 };
 
 /// Counts a rejected step in `at`, records the first three of a run in `run`/diverged for --replay
-/// (unless `run` is empty), and warns of these and of the first in a row. Throws Diverged for the
-/// tenth in a row, unless the training returns to a checkpoint then.
+/// (unless `run` is empty), and warns about these and about the first of consecutive ones. Throws
+/// Diverged for the tenth in a row, unless the training then returns to a checkpoint.
 void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run,
                  const TrainOptions& train);
 
-/// Throws Diverged for a training that has just taken its last step if most of its steps were
-/// skipped and the last ones were: it has learned nothing, or lost it.
+/// Called after the last step. Throws Diverged if the last steps were rejected and either they are
+/// more than half of all steps or no step was taken.
 void check_has_learned(const Position& at);
 
-/// Whether a training stops here to return to a checkpoint.
+/// Returns true if a training stops here to return to a checkpoint.
 bool has_diverged(const Position& at, const TrainOptions& train);
 
 }  // namespace millrace

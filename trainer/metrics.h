@@ -1,4 +1,4 @@
-// The numbers and pictures that a training produces, for callbacks to publish and read.
+// Metrics and pictures that a training produces, which callbacks publish and read.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace millrace {
 /// Metrics by name.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
-/// How a metric is summarised over several steps: losses, norms and shares by their mean; rates,
-/// hyper-parameters and counts since the training began by their last value.
+/// How a metric is summarized over several steps: mean for losses, norms and shares; last value for
+/// rates, hyper-parameters and counts since the start of the training.
 enum class FigureKind { mean, last };
 
 /// A metric of one step.
@@ -25,7 +25,7 @@ struct StepFigure {
 };
 using StepFigures = std::vector<StepFigure>;
 
-/// The point of the training that metrics describe.
+/// Point in the training that metrics describe.
 struct Moment {
   std::int64_t step = 0;
   double progress = 0;  // epochs
@@ -34,7 +34,7 @@ struct Moment {
 /// A picture that a callback has drawn.
 struct Picture {
   std::string name;            // the same for the same subject at every step
-  std::filesystem::path file;  // a JPEG
+  std::filesystem::path file;  // JPEG file
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// What the training thread does: one scope that all records of time are fed by.
+// A timed scope of the training thread, which updates all records of time.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace millrace {
 
-/// A part of a training, from here to the end of the scope. Its wall time and the CPU time of the
-/// process go to TrainState::spent and spent_cpu; TrainState::activity says meanwhile what is done,
-/// which is an event of the process, too.
+/// Marks a phase of the training until the end of the scope. Adds its wall time and the process's
+/// CPU time to TrainState::spent and spent_cpu. TrainState::activity shows the phase meanwhile, and
+/// it is recorded as an event of the process.
 class Phase {
  public:
-  /// `place` and `what` as Activity::begin takes them; "": Activity goes on with what it was.
+  /// `place` and `what` are passed to Activity::begin; empty = Activity is not changed.
   Phase(TrainState& state, double Spent::*part, const std::string& place, const std::string& what);
 
-  /// A hook of the callback of this name.
+  /// Phase of one hook of the callback of this name.
   Phase(TrainState& state, const std::string& callback, const char* hook);
 
   Phase(const Phase&) = delete;
@@ -25,7 +25,7 @@ class Phase {
  private:
   TrainState& state_;
   double Spent::*const part_;
-  const std::string callback_;  // "": none
+  const std::string callback_;  // empty = not of a callback
   const Clock::time_point began_ = Clock::now();
   const double cpu_s_;
 };

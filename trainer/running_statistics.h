@@ -1,5 +1,5 @@
-// The tensors that a step's losses change although they are not trained: means and variances of
-// batch norm.
+// Tensors that a step's losses change without training them: running means and variances of batch
+// norm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,32 +12,32 @@
 
 namespace millrace {
 
-/// A model's buffers, and a copy from before the step. A few operators each, however many there
-/// are. Borrows the tensors.
+/// Holds a model's buffers and a copy of their values from before the step. Each operation takes a
+/// few operators, regardless of the number of buffers. Borrows the tensors.
 class RunningStatistics {
  public:
   explicit RunningStatistics(const Parameters& parameters);
 
   bool empty() const { return kinds_.empty(); }
 
-  /// Remembers the values.
+  /// Copies the current values for moved() and restore().
   void keep();
 
-  /// One number on their device: 1 if any has changed since `keep` (or is NaN), else 0. REQUIRES:
-  /// not empty().
+  /// Returns one number on the buffers' device: 1 if any value has changed since keep() or is NaN,
+  /// else 0. REQUIRES: not empty().
   at::Tensor moved();
 
-  /// The bytes of the values that `moved` has seen.
+  /// Returns the bytes of the values that the last moved() read.
   std::string bytes() const;
 
-  /// Replaces the values by such bytes of another rank.
+  /// Sets the values to `bytes`, the result of bytes() on another rank.
   void set(std::string_view bytes);
 
-  /// Replaces the values by those of `keep`.
+  /// Restores the values copied by keep().
   void restore();
 
  private:
-  /// All of one type, as one tensor.
+  /// The buffers of one type, concatenated to one tensor.
   struct Kind {
     std::vector<at::Tensor> values;
     at::Tensor before, now;

@@ -27,7 +27,7 @@ void StepBoundary::settle() {
   all.then([&] { hand_out_checkpoint(/*wait=*/!state_.requests_.late.empty()); })
       .then([&] { hand_out_scalars(); })
       .then([&] { state_.hyper.apply(); });
-  // A training that is resumed must repeat what has failed: no checkpoint of this step.
+  // A resumed training must repeat what has failed, so there is no checkpoint of this step.
   if (!all.has_failed() && state_.failure.empty())
     all.then([&] { save_if_asked(); }).then([&] { save_in_memory_if_asked(); });
   all.done();

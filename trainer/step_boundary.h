@@ -1,4 +1,4 @@
-// What happens between two steps: hooks, metrics, hyper-parameters and checkpoints, in this order.
+// The work between two steps: hooks, metrics, hyper-parameters and checkpoints, in this order.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,36 @@
 
 namespace millrace {
 
-/// Borrows all that it is made from. For the training thread.
+/// Runs step boundaries. Borrows its arguments. For the training thread.
 class StepBoundary {
  public:
-  /// `training` gives what a checkpoint keeps besides the state and the callbacks.
+  /// `training` returns a checkpoint with everything except the state and the callbacks.
   StepBoundary(TrainState& state, CallbackList& callbacks, std::function<Checkpoint()> training)
       : state_(state), callbacks_(callbacks), training_(std::move(training)) {}
 
-  /// Where checkpoints go; before the first.
+  /// Sets the folder of checkpoints; call before the first one.
   void set_folder(const std::filesystem::path& folder) { writer_.emplace(folder); }
 
-  /// Calls a hook of all callbacks.
   void call(const char* name, const std::function<void(Callback&)>& hook) {
     callbacks_.each(name, state_, hook);
   }
 
-  /// The boundary after a step.
+  /// Runs the boundary after a step.
   void end_step(bool epoch_ended);
 
-  /// Tells the callbacks of a written checkpoint and of metrics, applies hyper-parameters, and
-  /// saves a checkpoint if one was asked for, on disk or in memory.
+  /// Passes written checkpoints and published metrics to the callbacks, applies hyper-parameters,
+  /// and saves a checkpoint, on disk or in memory, if one was requested.
   void settle();
 
-  /// Tells the callbacks of a checkpoint that has been written.
+  /// Calls on_checkpoint if a checkpoint has been written. `wait`: first waits for one that is
+  /// being written.
   void hand_out_checkpoint(bool wait);
 
-  /// Whether a callback of this rank has asked the chief for a checkpoint since the last call.
+  /// Returns true if a callback of this rank has requested a checkpoint from rank 0 since the last
+  /// call.
   bool wants_checkpoint() { return std::exchange(wants_checkpoint_, false); }
 
-  /// On the chief: saves for another rank, unless that was done at this boundary.
+  /// On rank 0: saves a checkpoint for another rank, unless one was saved at this boundary.
   void save_for_others() {
     if (state_.is_chief && saved_step_ != state_.at.step) save();
   }
@@ -57,7 +58,7 @@ class StepBoundary {
   CallbackList& callbacks_;
   const std::function<Checkpoint()> training_;
   std::optional<CheckpointWriter> writer_;
-  std::int64_t saved_step_ = -1;  // of the newest checkpoint that was begun
+  std::int64_t saved_step_ = -1;  // step of the last checkpoint whose writing was begun
   bool wants_checkpoint_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Losses, norms and figures of a step, brought from the device to the host in one transfer.
+// Losses, norms and figures of a step, transferred from the device to the host in one copy.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,39 +17,40 @@
 namespace millrace {
 
 /// Collects losses and figures of micro-batches by number (MicroBatchGroup). Threads may add
-/// different micro-batches at the same time.
+/// different micro-batches concurrently.
 class StepNumbers {
  public:
-  /// `title`: of the detector, borrowed.
+  /// `title`: the detector's title, borrowed.
   StepNumbers(const std::string& title, std::size_t micro_batches, bool with_figures)
       : title_(title), losses_(micro_batches), figures_(with_figures ? micro_batches : 0) {}
 
   void add(std::size_t number, const Losses& losses);
 
-  /// Those of a micro-batch; nullptr: nobody asks.
+  /// Returns the figures of a micro-batch to fill in; nullptr if figures are not requested.
   Figures* figures(std::size_t number) { return figures_.empty() ? nullptr : &figures_[number]; }
 
-  /// Queues the transfer. `measured`: of the optimizer. `moved`: one number, or undefined. Throws
-  /// Error if the micro-batches have different losses.
+  /// Queues the transfer. `measured`: result of Optimizer::measure. `moved`: one number, or
+  /// undefined. Throws Error if the micro-batches have different losses.
   void queue(const at::Tensor& measured, const at::Tensor& moved);
 
-  /// Queues the decision: fp32, 1 if a loss or a norm is not finite, else 0.
+  /// Queues the decision on the device: one fp32 number, 1 if a loss or a norm is not finite, else
+  /// 0.
   at::Tensor bad() const;
 
-  /// Waits for the device. By micro-batch; what was measured is the first one's. Also whether
-  /// `moved` was not 0.
+  /// Waits for the device. Returns the reports by micro-batch, with the measured numbers in the
+  /// first, and whether `moved` was not 0.
   std::pair<std::vector<StepReport>, bool> read();
 
  private:
-  /// Losses of a batch.
+  /// Returns the number of losses per batch.
   std::size_t count() const { return count_.load(); }
-  /// Others are on the host already.
+  /// Returns true if the number is on the device of the losses; the others are already on the host.
   bool is_there(const at::Tensor& number) const {
     return number.device() == losses_[0][0].second.device();
   }
 
   const std::string& title_;
-  std::vector<Losses> losses_;  // by number: those of its batches, one after the other
+  std::vector<Losses> losses_;  // by number; losses of successive batches are appended
   std::vector<Figures> figures_;
   std::atomic<std::size_t> count_ = 0;
   at::Tensor decisive_;  // losses, then norms

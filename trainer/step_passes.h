@@ -1,4 +1,4 @@
-// How long the parts of a training step take.
+// Time of the parts of a training step.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-/// Of one step, whose micro-batches may run side by side.
+/// Measures the passes of one step, whose micro-batches may be computed concurrently.
 class StepPasses {
  public:
   enum Kind : std::size_t { forward, backward, sync };
@@ -21,7 +21,8 @@ class StepPasses {
   StepPasses(std::size_t micro_batches, at::DeviceType device)
       : all_(micro_batches), device_(device) {}
 
-  /// One pass of a micro-batch, from here to `end`; without that it is not counted.
+  /// Measures one pass of a micro-batch from construction to end(). Without end() it is not
+  /// counted.
   class Pass {
    public:
     Pass(StepPasses& of, std::size_t number, Kind kind)
@@ -46,13 +47,14 @@ class StepPasses {
     DeviceSpan span_;
   };
 
-  /// No forward or backward pass follows.
+  /// Ends the measurement of the whole step; call after the last forward or backward pass.
   void end() {
     wall_s_ = seconds_since(began_);
     cpu_s_ = cpu_seconds() - cpu_s_;
   }
 
-  /// Waits for the device. Passes side by side get their shares of the time.
+  /// Waits for the device and fills in the times of `of`. On the CPU, times of concurrent passes
+  /// are scaled so that they do not exceed the wall time; CPU times likewise.
   void tell(StepEnd& of) {
     double wall[3] = {}, cpu[3] = {};
     for (auto& passes : all_)

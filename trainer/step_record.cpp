@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int kFormat = 1;
-constexpr std::int64_t kMostBatches = 4096;  // that optimizer.accumulate may ask for
+constexpr std::int64_t kMostBatches = 4096;  // limit of optimizer.accumulate
 constexpr auto kRecord = "record.json";
 constexpr auto kModel = "model.safetensors";
 constexpr auto kConfig = "config.toml";
@@ -30,7 +30,7 @@ fs::path batch_file(const fs::path& folder, std::size_t number, const char* endi
   return folder / fmt::format("batch-{}.{}", number, ending);
 }
 
-/// JSON has no infinities.
+/// JSON has no infinities, so they are written as strings.
 json number(double value) {
   return std::isfinite(value) ? json(value) : json(fmt::format("{}", value));
 }

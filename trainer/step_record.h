@@ -1,4 +1,4 @@
-// A rejected training step, recorded to be replayed.
+// A rejected training step, recorded for replay.
 //
 //   diverged/step-000123/record.json        inputs and results of the step
 //                        model.safetensors  weights before the step
@@ -21,25 +21,25 @@
 namespace millrace {
 
 struct StepRecord {
-  StepInfo info;              // seed and step (those done before) count
-  bool with_figures = false;  // the scalars have the detector's figures
+  StepInfo info;              // only seed and step (steps done before) are used
+  bool with_figures = false;  // whether the scalars include the detector's figures
   double lr = 0;
   LossScale loss_scale;                 // before the step
   std::map<std::string, double> hyper;  // changed hyper-parameters
   StepFigures scalars;
-  std::string rejected;              // why it changed nothing
+  std::string rejected;              // reason for which it was rejected
   std::vector<std::string> classes;  // by label
   std::string config;                // TOML
   NamedTensors model;
   std::vector<Batch> batches;
 };
 
-/// Writes it to `folder`/step-NNNNNN, counted from 1, and returns that folder; replaces an older
-/// one. Throws Error.
+/// Writes the record to `folder`/step-NNNNNN, counted from 1, and returns that folder; replaces an
+/// existing one. Throws Error.
 std::filesystem::path write_step_record(const std::filesystem::path& folder,
                                         const StepRecord& record);
 
-/// Throws Error naming the file that is missing or damaged.
+/// Reads a record. Throws Error naming a missing or damaged file.
 StepRecord read_step_record(const std::filesystem::path& folder);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The result of a step on one rank, and on all.
+// Result of a step on one rank and over all ranks.
 #pragma once
 
 #include <string>
@@ -13,16 +13,17 @@ namespace millrace {
 struct StepReport {
   Scalars losses;
   std::vector<FigureSums> figures;
-  std::vector<double> measured;   // of Optimizer::measure; the chief's count
-  std::string gradients;          // for each trained parameter '1' if it has a gradient, else '0'
-  std::string statistics;         // bytes of the running statistics if the step has changed them
-  bool statistics_alone = false;  // a micro-batch has changed them without the others
+  std::vector<double> measured;  // numbers of Optimizer::measure; those of rank 0 are used
+  std::string gradients;  // one character per trained parameter: '1' if it has a gradient, else '0'
+  std::string statistics;         // bytes of the running statistics; empty = unchanged by the step
+  bool statistics_alone = false;  // a micro-batch changed them without a sum over all
 };
 
-/// `mine`: by micro-batch, of which the first says what holds for the rank. One exchange: losses
-/// and figures added as a tree of all micro-batches, gradients of any rank, the chief's norms and
-/// statistics, and whether any rank changed them alone; the same on all ranks. Throws Error,
-/// beginning with `title`, if the detectors gave different losses.
+/// Combines the reports of all ranks in one exchange; the result is the same on every rank. `mine`:
+/// reports by micro-batch; the first also holds the values of the whole rank. Losses and figures
+/// are added as a tree over all micro-batches. `gradients` and `statistics_alone` are true if they
+/// are on any rank; norms and statistics are those of rank 0. Throws Error beginning with `title`
+/// if the detectors returned different losses.
 StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
                           const std::string& title);
 

@@ -1,4 +1,4 @@
-// Periodic work in a thread of its own.
+// Periodic work on a separate thread.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-/// Calls `work` every `period` while it lives. `work` must not throw.
+/// Calls `work` every `period` during its lifetime. `work` must not throw.
 class Ticker {
  public:
   Ticker(Clock::duration period, std::function<void()> work)
@@ -24,7 +24,7 @@ class Ticker {
  private:
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::jthread thread_;  // the last member: stopped first
+  std::jthread thread_;  // last member, so that it is stopped first
 };
 
 }  // namespace millrace

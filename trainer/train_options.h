@@ -1,4 +1,4 @@
-// The `[train]` table.
+// Options of the table [train].
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,34 @@
 
 namespace millrace {
 
-/// What follows steps whose numbers are not finite.
+/// Reaction to repeated steps with a loss or gradient that is not finite.
 enum class OnDivergence { end, go_back };
 inline std::vector<std::string> value_names(OnDivergence) { return {"end", "return"}; }
 
-/// What is different after a return to a checkpoint.
+/// Change that is made after a return to a checkpoint.
 enum class OnReturn { lower_rate, skip_data };
 inline std::vector<std::string> value_names(OnReturn) { return {"lower_rate", "skip_data"}; }
 
 struct TrainOptions {
   double epochs = 12;
-  std::int64_t max_steps = 0;  // > 0: stop there
+  std::int64_t max_steps = 0;  // stop after this number of steps; 0 = unlimited
   std::int64_t seed = 1;
   std::string device = "cpu";
   FloatType precision = FloatType::fp32;
-  FloatType eval_precision = FloatType::fp32;  // of detecting, while training and by the commands
-  double loss_scale = 0;                       // of fp16; 0: the factor is looked for
+  FloatType eval_precision = FloatType::fp32;  // for detection, during training and in commands
+  double loss_scale = 0;                       // for fp16; 0 = adapted during training
   bool deterministic = true;
-  FloatType gradient_type = FloatType::fp32;  // in which gradients travel between ranks
-  std::int64_t threads = 0;                   // of the maths; 0: all cores
-  std::int64_t micro_batch = 0;               // images computed alone; 0: a rank's batch is
-  std::int64_t passes = 1;                    // parts of a batch, one after the other
+  FloatType gradient_type = FloatType::fp32;  // type of gradients exchanged between ranks
+  std::int64_t threads = 0;                   // compute threads; 0 = all cores
+  std::int64_t micro_batch = 0;               // images computed alone; 0 = a rank's whole batch
+  std::int64_t passes = 1;  // number of parts of a batch computed one after the other
   std::string output = "runs";
   Duration rank_timeout = {600};
   OnDivergence on_divergence = OnDivergence::end;
   OnReturn on_return = OnReturn::lower_rate;
   double price_per_hour = 0;
 
-  /// Whether a training that diverges goes back to a checkpoint.
+  /// Returns true if a training that diverges returns to a checkpoint.
   bool returns() const { return on_divergence == OnDivergence::go_back; }
 
   void describe(Options& o) {

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// Throws Error if a callback that may publish `allowed` may not publish `name`.
+/// Throws Error if a callback with `allowed` as its metrics must not publish `name`.
 void check_name(const std::string& name, const std::vector<std::string>& allowed,
                 const StepFigures& of_step) {
   if (is_own_figure(name) || std::ranges::count(of_step, name, &StepFigure::name) > 0)

@@ -28,15 +28,15 @@
 namespace millrace {
 namespace {
 
-constexpr unsigned kSecondsToEnd = 5;  // after a signal, for what still reads data
-constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // between looks for a signal
+constexpr unsigned kSecondsToEnd = 5;  // after a signal, for flows that are still reading data
+constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // interval of checks for a signal
 
-/// Data that never came: their flow is not waited for, not even to destroy it.
+/// No data arrived. Their flow is leaked, since destroying it would wait for it.
 struct NoData : Error {
   using Error::Error;
 };
 
-/// Ranks that all wait for data would wait for ever. Throws NoData.
+/// Throws NoData after train.rank_timeout, since ranks that all wait for data would wait forever.
 void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
   if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout.seconds) return;
   auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
@@ -46,7 +46,7 @@ void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch
   throw NoData(text);
 }
 
-/// Digest of the cursor; never 0.
+/// Returns a digest of the cursor; never 0.
 std::uint64_t place_of(const Position& at) {
   return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
 }
@@ -119,7 +119,7 @@ TrainEnd Trainer::run() {
     } catch (const NoData&) {
       leak(std::move(data_));
       throw;
-    } catch (const Diverged&) {  // the newest in memory may be of these steps
+    } catch (const Diverged&) {  // the newest checkpoint in memory may contain these steps
       if (state_.requests_.memory) state_.requests_.memory->remove();
       throw;
     }
@@ -150,7 +150,7 @@ std::string Trainer::signal_of_all(bool failed) {
     for (const auto& signal : cluster.gather("signals", std::to_string(StopSignals::number())))
       if (signal != "0") StopSignals::note(std::stoi(signal));
   auto signal = StopSignals::received();
-  // A signal during the last evaluation has cut that short.
+  // The signal may have cut the last evaluation short.
   if (!signal.empty()) state_.stop(signal);
   return signal;
 }
@@ -230,7 +230,7 @@ void Trainer::train() {
   training_step_.check_alike();
 }
 
-/// Whether training is to end here, for a signal or another reason.
+/// Returns true if training is to end here, because of a signal or for another reason.
 bool Trainer::stop_at_signal() {
   if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
   return !state_.stop_reason().empty();
@@ -241,7 +241,7 @@ void Trainer::stop_if_diverged() {
 }
 
 void Trainer::check_schedule() const {
-  // The schedule is not to blame if max_steps cuts the run short.
+  // If max_steps ends the run early, the schedule is not at fault.
   if (plan_.train.max_steps == 0)
     plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
 }
@@ -269,7 +269,7 @@ void Trainer::tell_of_schedule() const {
   log_info("learning rate {}", rate);
 }
 
-/// Skipped samples, of which only the first few were warned of one by one.
+/// Warns about skipped samples, since only the first few were logged one by one.
 void Trainer::tell_of_skipped() const {
   if (!data_) return;
   const auto report = data_->report();
@@ -388,7 +388,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
     log_info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
              at.loss_scale.factor);
   } else if (!state_.is_chief) {
-    at.bad_steps += 1;  // the chief, who rejects it too, keeps it and warns
+    at.bad_steps += 1;  // rank 0 also rejects it, records it and warns
     at.bad_in_a_row += 1;
   } else {
     reject_step(at,

@@ -25,7 +25,7 @@
 
 namespace millrace {
 
-/// What a training is made from. References must outlive the trainer.
+/// Everything that a training is created from. References must outlive the trainer.
 struct TrainPlan {
   Detector& model;
   TrainOptions train;
@@ -35,65 +35,68 @@ struct TrainPlan {
   std::function<std::unique_ptr<DataFlow<Batch>>(const Cursor& start)> start_data;
   const EvalData* validation = nullptr;
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
-  std::filesystem::path folder;                                // of the run; see set_folder
-  std::string config;                     // TOML, for checkpoints and records of steps
-  std::vector<std::string> classes = {};  // by label, for the same
-  Metadata metadata = {};                 // of the weights in checkpoints
+  std::filesystem::path folder;                                // the run's folder; see set_folder()
+  std::string config;                     // TOML, for checkpoints and step records
+  std::vector<std::string> classes = {};  // by label, for checkpoints and step records
+  Metadata metadata = {};                 // metadata of the weights in checkpoints
   const Cluster& cluster = Cluster::alone();
-  std::optional<LargestBatch> largest_batch = {};  // planned; nullopt = it is not checked to fit
+  std::optional<LargestBatch> largest_batch = {};  // planned; nullopt = its memory is not checked
   bool is_return = false;  // after a divergence, in a process that has trained before
 };
 
-/// How a training ended without an exception.
+/// The end of a training that ended without an exception.
 struct TrainEnd {
   Position at;
-  std::string stop_reason;  // empty: it ran to its end
-  bool signalled = false;   // a signal came to a rank before all was done
+  std::string stop_reason;  // empty = all steps were taken
+  bool signalled = false;   // a rank received a signal before all work was done
   bool diverged = false;    // it stopped to return to a checkpoint
 };
 
-/// Whether a training has taken all of its steps.
+/// Returns true if a training has taken all of its steps.
 bool has_all_steps(const Position& at, const TrainOptions& train);
 
 class Trainer {
  public:
   Trainer(TrainPlan plan, CallbackList callbacks);
 
-  /// Resumes from a checkpoint; call before run. Throws Error if it does not fit the model.
+  /// Resumes from a checkpoint; call before run(). Throws Error if the checkpoint does not fit the
+  /// model.
   void resume(const Checkpoint& checkpoint);
 
-  /// Starts the data, after resume; else run does. Throws for a pipeline or a schedule that cannot
-  /// work and for ranks whose models differ.
+  /// Starts the data; call after resume(). Otherwise run() does it. Throws for an invalid pipeline
+  /// or schedule and for ranks whose models differ.
   void prepare();
 
-  /// The run's folder, if the plan does not have it yet; call before run.
+  /// Sets the run's folder if the plan does not have it yet; call before run().
   void set_folder(const std::filesystem::path& folder);
 
   const Position& at() const { return state_.at; }
-  /// Any thread may look at it.
+  /// Safe to read from any thread.
   const Activity& activity() const { return *state_.activity; }
 
-  /// Trains to the end. Throws what a step, the data or a callback threw, after after_train.
+  /// Trains to the end. Exceptions of a step, the data or a callback are rethrown after
+  /// after_train.
   TrainEnd run();
 
  private:
   void train();
   bool stop_at_signal();
   void stop_if_diverged();
-  /// The signal that came to any rank; empty: none.
+  /// Returns the signal that any rank received; empty = none.
   std::string signal_of_all(bool failed);
   void end_data(const std::string& signal, bool failed);
   void check_schedule() const;
   void tell_of_schedule() const;
   void tell_of_skipped() const;
-  /// The batches of a step, and the position after them; none if a signal came first.
+  /// Returns the batches of a step and sets `at` to the position after them; empty if a signal
+  /// arrived first.
   std::vector<Batch> next_batches(Position& at);
   double waited_for_ranks_s() const;
-  /// Agrees with all ranks on the next step. The places of these batches in it; nothing if training
-  /// ends.
+  /// Agrees with all ranks on the next step. Returns the places of `batches` in it; nullopt if
+  /// training ends.
   std::optional<std::vector<StepPlace>> agree(const std::vector<Batch>& batches, Position& next);
   void step(const std::vector<Batch>& batches, std::span<const StepPlace> places);
-  /// What a checkpoint keeps besides the state and the callbacks.
+  /// Returns a checkpoint with everything except the state and the callbacks.
   Checkpoint checkpoint() const;
 
   TrainPlan plan_;
@@ -104,8 +107,8 @@ class Trainer {
   StepBoundary boundary_;
   std::unique_ptr<DataFlow<Batch>> data_;
   bool resumed_ = false;
-  Clock::time_point agreed_ = Clock::now();  // with the other ranks, the last time
-  double waited_s_ = 0;                      // for other ranks, until then
+  Clock::time_point agreed_ = Clock::now();  // time of the last agreement with the other ranks
+  double waited_s_ = 0;                      // for other ranks, until `agreed_`
   double waited_for_data_s_ = 0;
   Stragglers stragglers_;
   StepMemory memory_;

@@ -82,7 +82,7 @@ StepEnd TrainingStep::operator()(std::span<const Batch> batches, std::span<const
 }
 
 std::size_t TrainingStep::at_once() const {
-  if (!device_.is_cpu()) return 1;  // it is the device that computes
+  if (!device_.is_cpu()) return 1;  // the device does the computing
   return std::max<std::size_t>(
       1, allowed_processor_count() / static_cast<std::size_t>(at::get_num_threads()));
 }
@@ -160,7 +160,7 @@ StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
   mine[0].statistics_alone = moved && cut_.images > 0 && !moves_sums_;
   if (moved && cluster_.is_chief()) mine[0].statistics = statistics_.bytes();
   auto all = over_all_ranks(cluster_, std::move(mine), model_.title());
-  if (all.statistics_alone)  // on all ranks, also where theirs came to the same value again
+  if (all.statistics_alone)  // on all ranks, even if their values happen to be unchanged
     throw Error(model_.title() +
                 " keeps running statistics of each micro-batch alone, which would depend on who "
                 "computes it: set train.micro_batch = 0");
@@ -180,7 +180,7 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
   StepNumbers numbers(model_.title(), micro_batches, groups[0].members[0].info.figures != nullptr);
   StepPasses passes(micro_batches, device_.type());
 
-  // Micro-batches, their sum over the ranks, clipping and the optimizer: on a device all is queued.
+  // Micro-batches, sums over ranks, clipping and optimizer are all queued on a device.
   add_gradients(groups, factor, numbers, passes);
   auto gradients = sum_gradients(passes);
   const auto measured = optimizer_->measure(factor);

@@ -1,4 +1,4 @@
-// A training step: losses, gradients, new values.
+// A training step: losses, gradients and new values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,46 +30,49 @@ class StepNumbers;
 class StepPasses;
 
 struct StepEnd {
-  StepFigures scalars;    // losses, their sum, norm of the gradients, figures asked for
-  std::string rejected;   // why nothing was changed; empty: the step was taken
-  bool overflow = false;  // rejected for the loss scale, which has been lowered
-  /// Waited for other ranks' gradients after the backward pass; on a GPU, by its stream.
+  StepFigures scalars;    // losses, their sum, gradient norm, and requested figures
+  std::string rejected;   // reason for which nothing was changed; empty = the step was taken
+  bool overflow = false;  // rejected because of the loss scale, which has been lowered
+  /// Seconds waiting for other ranks' gradients after the backward pass; on a GPU, the time of its
+  /// stream.
   double sync_s = 0;
-  /// Up to the losses, and from there to the gradients; of micro-batches side by side, their shares
-  /// of the time. On a GPU, by its stream. Then the same of the process's CPU time.
+  /// Seconds up to the losses and from the losses to the gradients; on a GPU, the time of its
+  /// stream. Times of concurrent micro-batches are scaled to their share of the wall time. Then the
+  /// same for the process's CPU time.
   double forward_s = 0, backward_s = 0, forward_cpu_s = 0, backward_cpu_s = 0;
 };
 
-/// Borrows the model and the cluster. For one thread.
+/// Runs training steps. Borrows the model and the cluster. For one thread.
 class TrainingStep {
  public:
   TrainingStep(Detector& model, const TrainOptions& train, const OptimizerOptions& optimizer,
                const Cluster& cluster = Cluster::alone());
 
-  /// Broadcasts the chief's model and optimizer state, before the first step. Throws Error if names
-  /// or shapes differ.
+  /// Broadcasts the model and optimizer state of rank 0; call before the first step. Throws Error
+  /// if names or shapes differ.
   void start_alike();
 
-  /// Throws Error naming rank and tensor if the ranks no longer have the same model.
+  /// Throws Error naming rank and tensor if the ranks do not have the same model.
   void check_alike() const;
 
-  /// One step at rate `lr` over all `batches` of every rank, cut into micro-batches
-  /// (cut_into_micro_batches). Each is computed alone; gradients are summed in the order that
-  /// MicroBatchGroup says, and with train.micro_batch over the ranks as the same tree, else in the
-  /// fastest order. Losses and figures are summed likewise, and losses are divided by what all have
-  /// together (StepTotals): micro-batches after the first group take a pass without gradients
-  /// before, unless the detector knows its counts without.
+  /// Takes one step at learning rate `lr` over all `batches` of every rank, cut into micro-batches
+  /// (cut_into_micro_batches). Each micro-batch is computed alone. Gradients of a rank are summed
+  /// in the order documented at MicroBatchGroup. Over the ranks they are summed as the same tree
+  /// with train.micro_batch, else in the fastest order; losses and figures are summed in the same
+  /// way. Losses are divided by totals over the whole step (StepTotals): unless the detector can
+  /// count without one, micro-batches after the first group need an additional forward pass without
+  /// gradients.
   ///
-  /// Every rank gets the same scalars, decisions and values, bit for bit. A step whose losses or
-  /// gradients are not finite changes only `scale`. Fields of `info` that differ between
-  /// micro-batches are set here. A device is waited for once: for losses, figures and norms of
-  /// gradients together. Of one rank, the new values are queued before that (except with LARS and
-  /// LARC), and the device leaves them out itself if the step is bad. `places`: of these batches,
-  /// as agreed. REQUIRES: every batch has an image, as Partial::wrap sees to.
+  /// Every rank gets the same scalars, decisions and values, bit for bit. A step with a loss or
+  /// gradient that is not finite changes only `scale`. The fields of `info` that differ between
+  /// micro-batches are set here. A device is waited for once: for losses, figures and gradient
+  /// norms together. With one rank, the new values are queued before that (except with LARS and
+  /// LARC), and the device itself skips them if the step is bad. `places`: agreed places of these
+  /// batches. REQUIRES: every batch has an image, which Partial::wrap ensures.
   StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
                      const StepInfo& info, double lr, LossScale& scale);
 
-  /// The same, after agreeing on the places with all ranks.
+  /// Agrees with all ranks on the places, then takes the step as above.
   StepEnd operator()(std::span<const Batch> batches, const StepInfo& info, double lr,
                      LossScale& scale);
 
@@ -79,39 +82,40 @@ class TrainingStep {
  private:
   using Groups = std::vector<MicroBatchGroup>;
 
-  /// As operator(), except that a rejected step has changed buffers.
+  /// Takes a step like operator(), but a rejected step leaves changed buffers.
   StepEnd take(const Groups& groups, double lr, LossScale& scale);
-  /// Losses and gradients of all micro-batches; on a device, queued.
+  /// Computes losses and gradients of all micro-batches; on a device, queues them.
   void add_gradients(const Groups& groups, double factor, StepNumbers& numbers, StepPasses& passes);
-  /// Computes the members of a group side by side: `compute` gets the place of each among them, and
-  /// what it is to compute with.
+  /// Computes the members of a group concurrently. `compute` gets the index of each member and the
+  /// StepInfo to compute it with.
   void run(const MicroBatchGroup& group,
            const std::function<void(MicroBatches& side_by_side, std::size_t member,
                                     const StepInfo& info)>& compute);
-  /// Counts of the group's losses, without gradients.
+  /// Counts of the group's losses, computed without gradients.
   std::vector<Counts> count(const MicroBatchGroup& group, StepPasses& passes);
-  /// How many members of a group are computed at the same time.
+  /// Number of members of a group that are computed at the same time.
   std::size_t at_once() const;
-  /// Waits for the sums of gradients over the ranks and makes them the parameters' gradients, all
-  /// of them to be measured. Which parameters have one on this rank.
+  /// Waits for the sums of gradients over the ranks and sets them as gradients of all parameters,
+  /// so that all are measured. Returns which parameters have a gradient on this rank
+  /// (StepReport::gradients).
   std::string sum_gradients(StepPasses& passes);
-  /// Of all micro-batches of all ranks, which get the chief's statistics and agree on the
-  /// parameters with a gradient.
+  /// Returns the report over all micro-batches of all ranks. Ranks take the running statistics of
+  /// rank 0, and keep the gradients of those parameters that have one on any rank.
   StepReport shared(std::vector<StepReport> mine, bool moved);
 
   Detector& model_;
   const Cluster& cluster_;
   std::unique_ptr<Optimizer> optimizer_;
-  at::ScalarType type_;  // of convolutions and matrix products
+  at::ScalarType type_;  // type of convolutions and matrix products
   at::Device device_;
-  double static_scale_;  // of the losses in fp16; 0: looked for
+  double static_scale_;  // loss scale of fp16; 0 = adapted
   MicroBatchCut cut_;
-  RunningStatistics statistics_;        // which losses() changes
-  SumOrder order_;                      // over the ranks
-  std::unique_ptr<GradientSync> sync_;  // for several ranks or micro-batches, as the next
+  RunningStatistics statistics_;        // buffers that losses() changes
+  SumOrder order_;                      // of sums over the ranks
+  std::unique_ptr<GradientSync> sync_;  // with several ranks or micro-batches, like buckets_
   std::optional<GradientBuckets> buckets_;
   ClusterSum rank_sum_;
-  bool moves_sums_ = false;  // the step's running statistics follow sums over all micro-batches
+  bool moves_sums_ = false;  // in this step, running statistics follow sums over all micro-batches
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The one loop over validation data. It can be cancelled while it waits for them.
+// The loop over validation data, which can be cancelled while it waits for data.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-/// Flows of cancelled passes. Destroying one waits for the sample that it reads, which may hang:
-/// that is done last, with a timeout. Any thread may add one.
+/// Holds the flows of cancelled passes. Destroying a flow waits for the sample that it is reading,
+/// which may hang, so it is done at the end of the training, with a timeout. add() is thread-safe.
 class CancelledFlows {
  public:
   void add(std::unique_ptr<DataFlow<Batch>> flow) {
@@ -28,16 +28,18 @@ class CancelledFlows {
   std::vector<std::unique_ptr<DataFlow<Batch>>> flows_;
 };
 
+/// Hooks of a pass over validation data.
 struct PassWatch {
-  /// Asked often, also while waiting for data.
+  /// Called often, also while waiting for data.
   std::function<bool()> cancelled = [] { return false; };
   /// Called after each batch.
   std::function<void()> moves = [] {};
-  /// Receives the flow of a cancelled pass; nullptr: it is destroyed at once.
+  /// Receives the flow of a cancelled pass; nullptr = the flow is destroyed at once.
   CancelledFlows* leftovers = nullptr;
 };
 
-/// Gives each batch to `take` until that returns false or the flow ends. False if it was cancelled.
+/// Passes each batch to `take` until that returns false or the flow ends. Returns false if the pass
+/// was cancelled.
 inline bool go_through(std::unique_ptr<DataFlow<Batch>> flow, const PassWatch& watch,
                        const std::function<bool(const Batch&)>& take) {
   constexpr auto kCancelPeriod = std::chrono::milliseconds(50);

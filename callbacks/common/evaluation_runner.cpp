@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kApPause = 30;  // seconds between two looks at AP so far
+constexpr double kApPause = 30;  // seconds between two computations of the preliminary AP
 
-/// Images that one rank detects in.
+/// Returns the maximum number of images of one rank.
 std::int64_t images_per_rank(const EvalData& data, const EvaluationRun& run,
                              const Cluster& cluster) {
   auto all = std::ssize(data.split.annotations->images);
@@ -68,7 +68,7 @@ void EvaluationRunner::begin(const Moment& of, std::launch how, Work work) {
   of_ = of;
   cancelled_ = false;
   scores_ = std::async(how, [this, work = std::move(work)] {
-    const c10::NoGradGuard no_graph;  // a thread's own
+    const c10::NoGradGuard no_graph;  // this setting is per thread
     return work([this] { return cancelled_ || !StopSignals::received().empty(); });
   });
 }
@@ -99,7 +99,7 @@ fs::path EvaluationRunner::checkpoint(const TrainState& state, const Moment& of)
   return checkpoint_of(state.folder / "checkpoints", of.step);
 }
 
-/// Training waits for the detections; they are scored in the background.
+/// Detects now, while training waits; the scores are computed in the background.
 void EvaluationRunner::detect_now(const TrainState& state, const Moment& of) {
   const auto& data = *state.validation;
   const auto& cluster = *state.cluster;
@@ -114,7 +114,7 @@ void EvaluationRunner::detect_now(const TrainState& state, const Moment& of) {
   });
 }
 
-/// Detects in a thread of its own, or in take() if training waits.
+/// Detects on a separate thread, or in take() if training waits.
 void EvaluationRunner::detect_later(const TrainState& state, const Moment& of, bool waits) {
   const auto& data = *state.validation;
   const auto& cluster = *state.cluster;
@@ -140,7 +140,7 @@ void EvaluationRunner::detect_later(const TrainState& state, const Moment& of, b
   begin(of, waits ? std::launch::deferred : std::launch::async, std::move(detect));
 }
 
-/// A second model with the weights to be scored, as they were at `of`.
+/// Returns a second model with the weights to be scored, as they were at `of`.
 Detector& EvaluationRunner::copy_of(const TrainState& state, const Moment& of) {
   if (!copy_) copy_ = state.make_model();
   restore(*copy_, weights(state, of));

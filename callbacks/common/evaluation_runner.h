@@ -1,4 +1,5 @@
-// Runs the evaluation of a step: while training waits, or on a copy of the weights beside it.
+// Evaluates the weights of a step, either while training waits or concurrently on a copy of the
+// weights.
 #pragma once
 
 #include <atomic>
@@ -17,19 +18,19 @@
 
 namespace millrace {
 
-/// What training waits for: the scores, the detections alone, or nothing while a copy of the
-/// weights is evaluated.
+/// How long training waits: for the scores, for the detections only, or not at all, while a copy of
+/// the weights is evaluated.
 enum class EvaluationMode { waiting, score_in_background, background };
 std::vector<std::string> value_names(EvaluationMode);
 
 struct EvaluationSettings {
   EvaluationRun run;
   EvaluationMode mode = EvaluationMode::waiting;
-  std::string weights;         // the callback that keeps them; empty: the trained ones
-  bool writes_results = true;  // also write the detections, as COCO results
+  std::string weights;  // name of the callback that keeps the weights; empty = the trained ones
+  bool writes_results = true;  // also write the detections as COCO results
 };
 
-/// Runs at most one evaluation at a time. Each rank detects in its share; the chief scores all.
+/// Runs at most one evaluation at a time. Each rank detects in its share and rank 0 scores all.
 /// Every rank makes the same calls, on the training thread. The destructor cancels.
 class EvaluationRunner {
  public:
@@ -37,53 +38,54 @@ class EvaluationRunner {
   ~EvaluationRunner() { cancel(); }
   EvaluationRunner(const EvaluationRunner&) = delete;
 
-  /// Evaluates the weights of `of`, from its checkpoint if that is not the current step; whether
-  /// there are scores is for take() to say. `waits`: take() is called next. REQUIRES: none runs.
+  /// Starts the evaluation of the weights of `of`; if that is not the current step, they are read
+  /// from its checkpoint. `waits`: take() is called next. REQUIRES: no evaluation is running.
   void start(const TrainState& state, const Moment& of, bool waits);
 
   bool is_running() const { return scores_.valid(); }
-  /// Does not wait.
+  /// Returns true if the evaluation has ended with an exception. Does not wait.
   bool has_failed() const;
   const Moment& of() const { return of_; }
 
-  /// Waits for the scores and writes their files: the detections as COCO results, and the scores as
-  /// `trainer eval --json` has them. Empty scores except on the chief; nullopt if a rank was
-  /// cancelled, as by a signal to stop. Throws what the evaluation threw. REQUIRES: one runs.
+  /// Waits for the scores and writes the detections as COCO results and the scores in the format of
+  /// `trainer eval --json`. Scores are empty except on rank 0; nullopt if any rank was cancelled,
+  /// e.g. by a stop signal. Rethrows exceptions of the evaluation. REQUIRES: an evaluation is
+  /// running.
   std::optional<DetectorScores> take(const TrainState& state);
 
-  /// Cancels the one that runs, if any, and waits for its end.
+  /// Cancels the running evaluation, if any, and waits for its end.
   void cancel();
 
-  /// The checkpoint whose weights are evaluated for a step that has passed.
+  /// Returns the checkpoint with the weights of an earlier step.
   static std::filesystem::path checkpoint(const TrainState& state, const Moment& of);
 
  private:
   struct Files {
-    std::filesystem::path results;  // empty: the detections are not written
+    std::filesystem::path results;  // empty = the detections are not written
     std::filesystem::path scores;
   };
-  /// Returns nullopt once `cancelled`, which it asks often, is true.
+  /// Calls `cancelled` often and returns nullopt when it returns true.
   using Work = std::function<std::optional<DetectorScores>(const std::function<bool()>& cancelled)>;
 
   void detect_now(const TrainState& state, const Moment& of);
   void detect_later(const TrainState& state, const Moment& of, bool waits);
-  /// `how`: in a thread of its own (async), or in take() (deferred).
+  /// `how`: on a separate thread (async), or in take() (deferred).
   void begin(const Moment& of, std::launch how, Work work);
   Detector& copy_of(const TrainState& state, const Moment& of);
   NamedTensors weights(const TrainState& state, const Moment& of) const;
   Files files(const TrainState& state, const Moment& of) const;
   bool are_trained() const { return settings_.weights.empty(); }
 
-  /// The joined scores, written to `files`; empty except on the chief.
+  /// Writes the joined scores to `files` and returns them; empty except on rank 0.
   static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
                                const Files& files);
 
   EvaluationSettings settings_;
   std::unique_ptr<Detector> copy_;
-  std::unique_ptr<DetectorEvaluation> part_;  // of this rank, to be joined after scores_
+  std::unique_ptr<DetectorEvaluation> part_;  // part of this rank, to be joined after scores_
   Moment of_;
   std::atomic<bool> cancelled_ = false;
-  std::shared_future<std::optional<DetectorScores>> scores_;  // not taken yet
+  std::shared_future<std::optional<DetectorScores>> scores_;  // not yet returned by take()
 };
 
 }  // namespace millrace

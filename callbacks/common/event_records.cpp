@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::size_t kBuckets = 30;
 
-// Numbers of fields in event.proto and summary.proto.
+// Field numbers of event.proto and summary.proto.
 enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
 enum SummaryField { kValue = 1 };
 enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4, kHistogram = 5 };
 enum ImageField { kHeight = 1, kWidth = 2, kColorspace = 3, kEncoded = 4 };
 enum HistogramField { kMin = 1, kMax, kCount, kSum, kSumOfSquares, kLimits, kCounts };
 enum SessionField { kStatus = 1 };
-constexpr int kStart = 1;  // a status
-constexpr int kRgb = 3;    // a colour space
+constexpr int kStart = 1;  // a session status
+constexpr int kRgb = 3;    // a color space
 
 std::string framed(const ProtoMessage& event) { return tf_record(event.bytes()); }
 

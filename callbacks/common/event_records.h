@@ -1,5 +1,5 @@
-// TensorBoard's event files: TFRecords of TensorFlow's Event messages (event.proto), without a
-// protobuf library.
+// TensorBoard's event files: TFRecords of TensorFlow's Event messages (event.proto), written
+// without a protobuf library.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@ namespace millrace {
 
 struct EventTime {
   std::int64_t step = 0;
-  double wall_s = 0;  // since 1970
+  double wall_s = 0;  // seconds since 1970
 };
 
-/// Bucket i counts the values above limit i - 1, up to limit i.
+/// A histogram whose bucket i counts the values in (limits[i - 1], limits[i]].
 struct Histogram {
   double min = 0, max = 0, sum = 0, sum_of_squares = 0;
   std::vector<double> limits, counts;  // of equal length
 };
 
-/// The finite ones of these values in 30 buckets of equal width.
+/// Returns the histogram of the finite values, in 30 buckets of equal width.
 Histogram histogram_of(std::span<const float> values);
 
-// One whole record each: length, checksum, event, checksum.
+// Each function returns one complete record: length, checksum, event, checksum.
 
-/// The first of a file.
+/// First record of a file.
 std::string version_record(double wall_s);
-/// Invalidates what other files have of this step and later ones.
+/// Record that invalidates this step and later ones in other files.
 std::string restart_record(const EventTime& at);
 std::string scalar_record(const EventTime& at, std::string_view name, double value);
 std::string image_record(const EventTime& at, std::string_view name, std::string_view jpeg,

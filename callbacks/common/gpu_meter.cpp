@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-// From nvml.h.
+// Types of nvml.h.
 using Status = int;  // 0: success
 using Device = void*;
 struct Utilization {
@@ -17,7 +17,7 @@ struct Memory {
 
 }  // namespace
 
-/// The functions; all there or none.
+/// Functions of the library; all of them or none are loaded.
 struct GpuMeter::Library {
   void* handle = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   Status (*init)() = nullptr;

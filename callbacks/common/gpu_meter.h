@@ -1,4 +1,4 @@
-// Use of this machine's GPUs, as NVIDIA's driver reports it.
+// Utilization and memory of this machine's GPUs, as reported by NVIDIA's driver.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 namespace millrace {
 
 struct GpuUse {
-  double busy = 0;                // share of the last sampling period in which a kernel ran, 0 .. 1
-  std::int64_t memory_bytes = 0;  // of all processes
+  double busy = 0;                // 0 to 1: share of the last sampling period in which a kernel ran
+  std::int64_t memory_bytes = 0;  // used by all processes
 };
 
-/// Asks the driver's library, libnvidia-ml.so.1, if there is one. For one thread at a time.
+/// Queries the driver's library libnvidia-ml.so.1, if it exists. For one thread at a time.
 class GpuMeter {
  public:
   GpuMeter();
   ~GpuMeter();
 
-  /// By GPU, in the driver's order; empty without a driver, a GPU or an answer.
+  /// Returns the use by GPU, in the driver's order; empty if there is no driver or GPU, or a query
+  /// fails.
   std::vector<GpuUse> read() const;
 
  private:

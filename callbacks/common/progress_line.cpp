@@ -18,7 +18,7 @@ std::string sum_text(const Scalars& losses) {
   return losses.empty() ? "" : fmt::format("loss {:.3f}", losses[0].second);
 }
 
-/// " (loss_mask 0.500, ...)", the names without `prefix`.
+/// Returns " (loss_mask 0.500, ...)"; names are shown without `prefix`.
 std::string parts_text(const Scalars& losses, std::string_view prefix = "") {
   std::string parts;
   for (std::size_t i = 1; i < losses.size(); ++i) {
@@ -65,7 +65,7 @@ std::string progress_line(const ProgressFigures& f, int columns) {
                                      wait_text(f),
                                      fmt::format("lr {:.3g}", f.lr)};
   std::vector<int> by_importance = {left, loss, epoch, bar, scores, speed, step, wait, lr, parts};
-  if (f.data_wait_share >= kMuchWait) {  // what to mend
+  if (f.data_wait_share >= kMuchWait) {  // a problem that the user should see
     std::erase(by_importance, wait);
     by_importance.insert(std::ranges::find(by_importance, scores), wait);
   }

@@ -12,7 +12,7 @@ void ScalarWriter::after_step(const TrainState& state) {
   file_.keep_provisional();
   record_.clear();
   for (const auto& [name, value, kind] : state.scalars) {
-    if (!std::isfinite(value)) continue;  // a skipped step; bad_steps counts it
+    if (!std::isfinite(value)) continue;  // a skipped step, which bad_steps counts
     auto& window = window_[name];
     if (kind == FigureKind::last) window = {};
     window.sum += value;
@@ -21,7 +21,7 @@ void ScalarWriter::after_step(const TrainState& state) {
 }
 
 void ScalarWriter::on_scalars(const TrainState& state, const Moment& of, const Scalars& published) {
-  if (!file_.is_open()) return;  // training failed before it began
+  if (!file_.is_open()) return;  // training failed before before_train
   if (of.step != state.at.step) {
     if (!published.empty()) file_.append(encode(of, published));
     return;
@@ -37,7 +37,7 @@ void ScalarWriter::on_scalars(const TrainState& state, const Moment& of, const S
     file_.drop_provisional();
     file_.append_provisionally(encode(of, record_));
   }
-  // A run resumed from here continues this window.
+  // A run that resumes from here continues this window.
   if (ends_ && !window_.empty()) file_.append_provisionally(encode(of, of_window()));
 }
 
@@ -59,7 +59,8 @@ nlohmann::json ScalarWriter::save_state() const {
 
 void ScalarWriter::load_state(const TrainState&, const nlohmann::json& saved) {
   file_.load(saved);
-  for (const auto& one : saved.value("record", nlohmann::json::array()))  // not in older ones
+  // Older checkpoints do not have a record.
+  for (const auto& one : saved.value("record", nlohmann::json::array()))
     record_.emplace_back(one.at(0), one.at(1).is_null() ? std::nan("") : one.at(1).get<double>());
   for (const auto& [name, window] : saved.at("window").items())
     window_[name] = {window.at(0), window.at(1)};

@@ -1,4 +1,4 @@
-// The base of callbacks that write metrics into a file.
+// Base class of callbacks that write metrics to a file.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,14 @@ struct ScalarWriterOptions {
   }
 };
 
-/// Appends the metrics of steps, summarised over windows of `every` (FigureKind), and what
-/// callbacks publish, as it becomes known. Metrics that depend on the clock or the machine are
-/// called "time/..."; all others are the same in every run of a configuration. A training that ends
-/// within a window writes what there is of it; a resumed run first drops all that was written after
-/// its checkpoint. The record of the present step stands last: metrics of earlier steps go before
-/// it, and those that a resumed run has of its checkpoint's step go into it.
+/// Appends the metrics of steps, summarized over windows of `every` (FigureKind), and the metrics
+/// that callbacks publish, when they become known. Metrics that depend on the clock or the machine
+/// are named "time/..."; all others are the same in every run of a configuration.
+///
+/// A training that ends within a window writes the partial window. A resumed run first removes
+/// everything written after its checkpoint. The record of the current step is always the last:
+/// metrics of earlier steps are inserted before it, and metrics that a resumed run publishes for
+/// its checkpoint's step are merged into it.
 class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = ScalarWriterOptions;
@@ -41,6 +43,7 @@ class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
   /// Opens `file_`.
   virtual void open(const TrainState& state) = 0;
 
+  /// Returns the bytes of one record.
   virtual std::string encode(const Moment& of, const Scalars& scalars) = 0;
 
   AppendedFile file_;
@@ -54,12 +57,12 @@ class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
   Scalars of_window() const;
 
   std::map<std::string, Window> window_;
-  Scalars record_;  // of the present step
+  Scalars record_;  // of the current step
   bool is_due_ = false;
-  bool ends_ = false;  // in after_train
+  bool ends_ = false;  // after_train has been called
 };
 
-/// Wall clock, to the millisecond; for people to read.
+/// Returns the wall-clock time, to the millisecond, for display.
 double seconds_since_1970();
 
 }  // namespace millrace

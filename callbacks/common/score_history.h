@@ -1,4 +1,4 @@
-// The scores of a run so far: the last ones, and the best AP.
+// The scores of a run so far: the last ones and the best AP.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,11 +29,12 @@ class ScoreHistory {
     best_kind_ = scores.masks ? "mask" : "box";
   }
 
-  /// The last ones by name; empty before the first.
+  /// Last scores by name; empty before the first evaluation.
   const Scalars& last() const { return last_; }
 
-  /// How the last scores reach all of `targets`: "bbox/AP 0.3781 of 0.377, ..."; nothing if they do
-  /// not or if either is empty. Throws Error naming a target that the detector does not give.
+  /// Returns how the last scores reach all of `targets`: "bbox/AP 0.3781 of 0.377, ..."; nullopt if
+  /// they do not, or if either is empty. Throws Error naming a target that the detector does not
+  /// give.
   std::optional<std::string> reach(const Options::Table& targets) const {
     if (targets.empty() || last_.empty()) return std::nullopt;
     std::vector<std::string> reached;
@@ -47,8 +48,8 @@ class ScoreHistory {
     return joined(reached);
   }
 
-  /// The last scores in short and in full, and the best AP. `whose`: " of average_weights", or ""
-  /// for the trained weights.
+  /// Format the last scores, short and in full, and the best AP. `whose`: " of average_weights", or
+  /// "" for the trained weights.
   std::string last_text(const std::string& whose) const {
     return fmt::format("evaluation{} after step {}\n{}", whose, step_, score_summary(last_));
   }
@@ -57,7 +58,7 @@ class ScoreHistory {
     return fmt::format("best {} AP{} {:.4f}, after step {}", best_kind_, whose, best_, best_step_);
   }
 
-  /// For checkpoints; null without scores.
+  /// State for checkpoints; null if there are no scores.
   nlohmann::json state() const {
     if (last_.empty()) return {};
     return {{"last", last_}, {"tables", tables_},       {"step", step_},
@@ -77,7 +78,7 @@ class ScoreHistory {
   Scalars last_;
   std::string tables_;  // of the last scores
   std::int64_t step_ = 0;
-  double best_ = 0;  // AP of masks, if there are any, else of boxes
+  double best_ = 0;  // of masks if there are any, else of boxes
   std::int64_t best_step_ = -1;
   std::string best_kind_;
 };

@@ -1,4 +1,4 @@
-// The time that a training will still take.
+// Estimates the remaining time of a training.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-/// An exponential moving mean; the first values have equal weights.
+/// An exponential moving average whose first values have equal weights.
 class RecentMean {
  public:
   void add(double value) {
@@ -21,8 +21,8 @@ class RecentMean {
   std::int64_t count_ = 0;
 };
 
-/// Estimates the time of steps from the last ones, since it drifts, and the time between steps,
-/// mostly of evaluations, from all.
+/// Estimates the time of steps from recent ones, since it drifts, and the time between steps, which
+/// is mostly evaluations, from all.
 class TimeLeft {
  public:
   void add(double step_s, double before_s) {
@@ -34,7 +34,7 @@ class TimeLeft {
   /// Recent seconds per step.
   double step_s() const { return step_s_.value(); }
 
-  /// Of so many steps and the time between them.
+  /// Returns the estimated time of `steps` steps and of the time between them.
   double seconds(std::int64_t steps) const {
     if (steps_ == 0) return 0;
     return static_cast<double>(steps) *

@@ -20,7 +20,8 @@ void WatchOptions::describe(Options& o) {
 
 namespace {
 
-/// Whether a metric is a score of an evaluation, of the trained weights or of a callback's.
+/// Returns true if a metric is a score of an evaluation, of the trained weights or of those of a
+/// callback.
 bool is_score(std::string_view metric) {
   auto names = score_names(/*federated=*/false);
   for (const auto& more : {score_names(/*federated=*/true), boundary_score_names(false),

@@ -23,18 +23,18 @@ struct WatchOptions {
 
 class WatchedMetric {
  public:
-  /// Better: by more than `min_delta`.
+  /// `min_delta`: a value is better only if the difference exceeds this.
   explicit WatchedMetric(const WatchOptions& options, double min_delta = 0)
       : name_(options.metric), higher_(options.better == Better::higher), min_delta_(min_delta) {}
 
   const std::string& name() const { return name_; }
 
-  /// Its value among these, if any. A score of -1 is none: there are no such objects, which is
-  /// warned of once.
+  /// Returns its value in `scalars`; nullopt if it is missing. A score of -1 counts as missing,
+  /// since there are no such objects; it is warned about once.
   std::optional<double> in(const Scalars& scalars);
 
-  /// Whether a value is better than the best so far; then it is the best. NaN never is, the first
-  /// number is.
+  /// Returns true, and stores the value, if it is better than the best so far. The first number is
+  /// better; NaN never is.
   bool improves(double value);
 
   const std::optional<double>& best() const { return best_; }
@@ -48,7 +48,7 @@ class WatchedMetric {
   bool has_warned_ = false;
 };
 
-/// How often in a row a metric has not improved.
+/// Counts how often in a row a metric has not improved.
 class Stall {
  public:
   struct Options {
@@ -71,10 +71,10 @@ class Stall {
 
   bool is_over() const { return bad_ > patience_; }
 
-  /// Counts from 0 again, except the best.
+  /// Resets the count but keeps the best value.
   void forgive() { bad_ = 0; }
 
-  /// "no bbox/AP better than 0.3123, of step 500, in 3 looks"
+  /// Returns e.g. "no bbox/AP better than 0.3123, of step 500, in 3 looks".
   std::string text() const;
 
   nlohmann::json state() const;

@@ -19,7 +19,7 @@
 
 namespace millrace {
 
-// As members of state.json.
+// JSON members of state.json.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LossScale, factor, good_steps)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cursor, next, pending)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, step, progress, images, bad_steps, overflow_steps,
@@ -36,8 +36,9 @@ constexpr int kFormat = 1;
 constexpr auto kModel = "model.safetensors";
 constexpr auto kOptimizer = "optimizer.safetensors";
 
-/// What the metadata of weights say, with where the training stands. `whose` is empty or the name
-/// of the callback that keeps the weights: its scores are published under its name.
+/// Returns the metadata of a weight file, with the position and scores of the training. `whose`:
+/// name of the callback that keeps the weights, which prefixes its published scores; empty = the
+/// trained weights.
 Metadata metadata_of(const Checkpoint& checkpoint, const std::string& whose = "") {
   std::map<std::string, double> scores;
   for (const std::string name : {"bbox/AP", "segm/AP"}) {
@@ -52,7 +53,7 @@ std::string tensor_file(const std::string& callback) {
   return "callback." + callback + ".safetensors";
 }
 
-/// The files of a checkpoint except state.json.
+/// Returns the names of a checkpoint's files except state.json.
 std::vector<std::string> payload(const Checkpoint& checkpoint) {
   std::vector<std::string> names = {kModel, kOptimizer, kCheckpointConfig};
   for (const auto& [callback, tensors] : checkpoint.callback_tensors)
@@ -60,8 +61,8 @@ std::vector<std::string> payload(const Checkpoint& checkpoint) {
   return names;
 }
 
-/// Writes the files except state.json; their digests by name. What has not changed since `before`,
-/// a checkpoint or empty, is shared with it where the file system can.
+/// Writes the files except state.json and returns their digests by name. `before`: the previous
+/// checkpoint, or empty; unchanged files share storage with it if the file system supports that.
 std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
                                                  const fs::path& folder, const fs::path& before) {
   std::map<std::string, std::string> digests;
@@ -97,8 +98,8 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
   return state;
 }
 
-/// Reads all but tensors and configuration; callback_tensors gets its names. Throws
-/// NewerCheckpoint, Error.
+/// Reads everything except tensors and configuration; callback_tensors gets only names. Throws
+/// NewerCheckpoint or Error.
 void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
   sealed.read([&](const json& state) {
     const auto format = state.at("format").get<std::int64_t>();
@@ -122,7 +123,7 @@ void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
   });
 }
 
-/// Removes what a killed process left half written.
+/// Removes unfinished files that a killed process left.
 void remove_parts(const fs::path& folder) {
   std::vector<fs::path> parts;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -133,12 +134,13 @@ void remove_parts(const fs::path& folder) {
   for (const auto& part : parts) fs::remove_all(part);
 }
 
-/// Makes `latest` a link to a checkpoint; warns if it cannot, since nothing here reads it.
+/// Makes `latest` a link to a checkpoint. Only warns if that fails, since this program never reads
+/// it.
 void point_latest_at(const fs::path& checkpoint) {
   const auto latest = checkpoint.parent_path() / "latest",
              part = checkpoint.parent_path() / "latest.part";
   std::error_code problem;
-  fs::remove(part, problem);  // left by a process that was killed
+  fs::remove(part, problem);  // left by a killed process
   fs::create_symlink(checkpoint.filename(), part, problem);
   if (!problem) problem = rename_path(part, latest);
   if (!problem) return;
@@ -155,7 +157,7 @@ fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
 
 std::int64_t step_of(const fs::path& checkpoint) {
   const auto name = checkpoint.filename().string();
-  constexpr std::size_t kMostDigits = 18;  // of a std::int64_t
+  constexpr std::size_t kMostDigits = 18;  // fits into a std::int64_t
   if (!name.starts_with("step-") || name.size() == 5 || name.size() > 5 + kMostDigits ||
       name.find_first_not_of("0123456789", 5) != std::string::npos)
     return -1;

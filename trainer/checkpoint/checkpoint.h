@@ -23,40 +23,40 @@ namespace millrace {
 struct Checkpoint {
   Position at;
   std::uint64_t seed = 0;
-  std::int64_t epoch_size = 0;                   // samples; 0: not known
-  std::vector<std::string> classes;              // by label; empty: not known
-  std::map<std::string, double> hyper;           // changed hyper-parameters
-  std::map<std::string, double> latest;          // published scalars
+  std::int64_t epoch_size = 0;                   // samples; 0 = unknown
+  std::vector<std::string> classes;              // by label; empty = unknown
+  std::map<std::string, double> hyper;           // hyper-parameters that have been changed
+  std::map<std::string, double> latest;          // last published metrics
   std::map<std::string, std::string> callbacks;  // states as JSON, by callback name
   std::map<std::string, NamedTensors> callback_tensors;
   NamedTensors model;
   NamedTensors optimizer;
   std::string config;  // TOML
-  Metadata metadata;   // of files of weights; written, not read back
+  Metadata metadata;   // of the weight files; written only
 };
 
-/// `folder`/step-NNNNNN.
+/// Returns `folder`/step-NNNNNN.
 std::filesystem::path checkpoint_of(const std::filesystem::path& folder, std::int64_t step);
 
-/// The step of such a folder; -1 for any other.
+/// Returns the step of a checkpoint's folder; -1 for any other name.
 std::int64_t step_of(const std::filesystem::path& checkpoint);
 
-/// Writes checkpoint_of(`folder`, its step) and points `latest` at it; an older one of the same
-/// step is replaced. Atomic: readers see all of it or nothing, whenever the process dies. Returns
-/// the new folder. Throws Error, and leaves nothing then; if `latest` cannot be made a link, it
-/// warns.
+/// Writes the checkpoint to checkpoint_of(`folder`, its step), replacing an existing one of the
+/// same step, and points `latest` at it. Returns the new folder. The write is atomic, even if the
+/// process is killed: readers see the whole checkpoint or none. Throws Error and then leaves no
+/// files; only warns if `latest` cannot be made a link.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const Checkpoint& checkpoint);
 
-/// Throws Error naming the file that is missing or damaged.
+/// Reads a checkpoint. Throws Error naming a missing or damaged file.
 Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
 
-/// The checkpoints in `folder`, oldest step first; none if it is missing.
+/// Returns the checkpoints in `folder`, oldest step first; empty if the folder does not exist.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// The newest checkpoint that can be read, with a warning for each newer one that is damaged; makes
-/// `latest` point at it. Nothing if there is none at all. Throws Error if all are damaged or if one
-/// was written by a newer version.
+/// Returns the newest readable checkpoint, warns about each newer one that is damaged, and makes
+/// `latest` point at it. nullopt if there are no checkpoints. Throws Error if all are damaged or if
+/// one was written by a newer version.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Checkpoints that must not be removed.
+// Handles that protect checkpoints from removal.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-/// Keeps the checkpoint of a step while it, or a copy of it, lives.
+/// Protects the checkpoint of a step while the handle or a copy of it lives.
 using CheckpointHold = std::shared_ptr<const std::int64_t>;
 
-/// For the training thread.
+/// Keeps track of the holds. Only for the training thread.
 class CheckpointHolds {
  public:
-  /// The step need not have a checkpoint yet.
+  /// The checkpoint of `step` need not exist yet.
   [[nodiscard]] CheckpointHold hold(std::int64_t step) {
     std::erase_if(all_, [](const auto& one) { return one.expired(); });
     auto hold = std::make_shared<const std::int64_t>(step);
@@ -22,13 +22,13 @@ class CheckpointHolds {
     return hold;
   }
 
-  /// Whether somebody holds it now, or did when the newest complete checkpoint was taken: a
-  /// training resumed from that needs it again.
+  /// Returns true if the step is held now or was held when the newest complete checkpoint was
+  /// taken, since a training resumed from that checkpoint needs it again.
   bool is_held(std::int64_t step) const {
     return at_newest_.contains(step) || held().contains(step);
   }
 
-  /// To be called when a checkpoint is taken, and when it has been written.
+  /// Call taken() when a checkpoint is taken, and whole() when it has been written.
   void taken() { at_next_ = held(); }
   void whole() { at_newest_ = at_next_; }
 

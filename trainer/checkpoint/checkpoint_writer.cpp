@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether `copy` has the layout of `value`.
+/// Returns true if `copy` has the layout of `value`.
 bool fits(const at::Tensor& copy, const at::Tensor& value) {
   return copy.sizes() == value.sizes() && copy.strides() == value.strides() &&
          copy.scalar_type() == value.scalar_type();

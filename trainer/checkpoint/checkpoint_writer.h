@@ -1,4 +1,4 @@
-// Checkpoints written in the background.
+// Writes checkpoints in the background.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,18 +12,18 @@
 
 namespace millrace {
 
-/// Copies the tensors of a checkpoint, then writes it in a thread of its own, one at a time. For
-/// the training thread.
+/// Copies the tensors of a checkpoint and then writes it on a separate thread, one checkpoint at a
+/// time. Only for the training thread.
 class CheckpointWriter {
  public:
-  /// `folder`: of the run's checkpoints; made by the first.
+  /// `folder`: folder of the run's checkpoints, created with the first checkpoint.
   explicit CheckpointWriter(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Returns once the tensors are copied. REQUIRES: the checkpoint before was collected.
+  /// Returns when the tensors are copied. REQUIRES: the previous checkpoint was collected.
   void write(Checkpoint checkpoint);
 
-  /// The folder of a checkpoint that has been written, once; nothing without one. Waits for one
-  /// that is being written if `wait`. Throws Error if it could not be written.
+  /// Returns the folder of a written checkpoint, once; nullopt if there is none. `wait`: first
+  /// waits for a checkpoint that is being written. Throws Error if it could not be written.
   std::optional<std::filesystem::path> collect(bool wait);
 
  private:
@@ -31,8 +31,9 @@ class CheckpointWriter {
 
   std::filesystem::path folder_;
   bool made_folder_ = false;
-  std::vector<at::Tensor> copies_;              // reused
-  std::future<std::filesystem::path> written_;  // last: waited for before the copies go
+  std::vector<at::Tensor> copies_;  // reused
+  std::future<std::filesystem::path>
+      written_;  // last member: waited for before the copies are destroyed
 };
 
 }  // namespace millrace

@@ -24,8 +24,8 @@ using nlohmann::json;
 
 fs::path record_of(const fs::path& run) { return run / "memory"; }
 
-/// The folder of this user's checkpoints in memory on this host. Throws Error if other users may
-/// have written into it.
+/// Creates this user's folder of in-memory checkpoints on this host. Throws Error if other users
+/// may have written to it.
 fs::path memory_folder() {
   auto folder = fs::path("/dev/shm") / fmt::format("millrace-{}", ::geteuid());
   make_private_folder(folder);
@@ -37,7 +37,7 @@ std::string random_number() {
   return hex(std::uint64_t{random()} << 32 | random());
 }
 
-/// Whether it is "RUN-NUMBER/START-NUMBER", and so leads to no folder outside.
+/// Returns true for "RUN-NUMBER/START-NUMBER", which cannot lead to a folder elsewhere.
 bool is_name(std::string_view text) {
   const auto is_digit = [](char c) { return ('0' <= c && c <= '9') || ('a' <= c && c <= 'f'); };
   const auto slash = text.find('/');
@@ -46,7 +46,7 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text.substr(slash + 1), is_digit);
 }
 
-/// The name in a run's record; empty if there is none.
+/// Returns the name in a run's record; empty if there is none or it is invalid.
 std::string recorded(const fs::path& run) {
   const auto record = record_of(run);
   if (!fs::exists(record)) return "";
@@ -63,7 +63,7 @@ std::string new_name(const fs::path& run) {
          random_number();
 }
 
-/// What the chief alone knows of a checkpoint.
+/// Returns the part of a checkpoint that only rank 0 has, as text.
 std::string to_text(const Checkpoint& checkpoint) {
   return json{{"callbacks", checkpoint.callbacks}, {"latest", checkpoint.latest}}.dump();
 }
@@ -101,13 +101,14 @@ void MemoryCheckpoints::save(Checkpoint mine) {
   if (!writer_) return;
   if (!cluster_.is_chief()) set_from_text(mine, chiefs);
   or_go_on_without([&] {
-    // The record names this start by now, on all hosts.
+    // By now, rank 0 has recorded this start, so hosts may remove the checkpoints of earlier
+    // starts.
     if (before) remove_older(*before);
     writer_->write(std::move(mine));
   });
 }
 
-/// What fails here ends no training: it has its checkpoints on disk.
+/// Does not end training if `work` fails, since there are checkpoints on disk.
 void MemoryCheckpoints::or_go_on_without(const std::function<void()>& work) try {
   work();
 } catch (const std::exception& problem) {
@@ -124,7 +125,7 @@ void MemoryCheckpoints::remove_older(const fs::path& newest) const {
 
 void MemoryCheckpoints::remove() {
   if (folder_.empty()) return;
-  writer_.reset();  // waits for it
+  writer_.reset();  // waits for a checkpoint that is being written
   std::error_code remains;
   if (cluster_.is_chief()) fs::remove(record_, remains);
   fs::remove_all(folder_.parent_path(), remains);

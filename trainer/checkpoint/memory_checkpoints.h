@@ -1,6 +1,6 @@
-// Checkpoints in the memory of every host: quicker than a disk, and there as long as one host is.
+// Checkpoints in the memory of every host: faster than a disk, and available while any host runs.
 //
-//   RUN/memory                                       "RUN-NUMBER/START-NUMBER", random ones
+//   RUN/memory                                       "RUN-NUMBER/START-NUMBER", random numbers
 //   /dev/shm/millrace-UID/RUN-NUMBER/START-NUMBER/step-000057    on every host
 #pragma once
 
@@ -15,21 +15,21 @@
 
 namespace millrace {
 
-/// All ranks have the same weights after a step, so nothing but the states of the chief's callbacks
-/// is sent. The first rank of each host writes. What hosts keep that were cut off from the newest
-/// start that has saved something does not count: it may belong to other steps than those that were
-/// taken without them.
+/// All ranks have the same weights after a step, so only the states of rank 0's callbacks are sent.
+/// The first rank of each host writes. Checkpoints on hosts that did not take part in the newest
+/// start that saved one are ignored, since they may not match the steps taken since then.
 class MemoryCheckpoints {
  public:
-  /// For one start of a run, whose folder the chief alone sees. Every rank makes one. A host that
-  /// cannot keep them, now or later, warns and goes on without.
+  /// For one start of a run. Only rank 0 sees the run's folder, but every rank constructs one. A
+  /// host that cannot store checkpoints, now or later, warns and continues without them.
   MemoryCheckpoints(const std::filesystem::path& run, const Cluster& cluster);
 
-  /// Keeps this rank's part of a checkpoint, all of it on the chief; the one before goes. Every
-  /// rank calls it at the same step. It is copied, then written in the background.
+  /// Stores a checkpoint, of which only rank 0 passes the callback states, and removes the previous
+  /// one. Every rank calls it at the same step. The checkpoint is copied and then written in the
+  /// background.
   void save(Checkpoint mine);
 
-  /// The run no longer needs them.
+  /// Removes all of them, because the run no longer needs them.
   void remove();
 
  private:
@@ -38,14 +38,14 @@ class MemoryCheckpoints {
 
   const Cluster& cluster_;
   std::filesystem::path record_;  // RUN/memory
-  std::string name_;              // what it is to say
-  std::filesystem::path folder_;  // on this host; empty: it keeps none
+  std::string name_;              // content of RUN/memory
+  std::filesystem::path folder_;  // on this host; empty = this rank stores none
   std::optional<CheckpointWriter> writer_;
   bool recorded_ = false;
 };
 
-/// The newest one of a run on this host that is whole, with its folder; nothing on other ranks than
-/// a host's first. Every rank calls it.
+/// Returns the folder of the newest complete checkpoint of a run on this host; nullopt on every
+/// rank except the first of a host. Every rank calls it.
 std::optional<std::filesystem::path> newest_in_memory(const std::filesystem::path& run,
                                                       const Cluster& cluster);
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Removed with this object.
+/// A temporary folder that is removed with the object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -41,7 +41,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-/// The files in a folder, one per line.
+/// Returns the names of the files in a folder, one per line.
 std::string file_names(const fs::path& folder) {
   std::string names;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -75,7 +75,7 @@ Checkpoint read_checkpoint(const fs::path& checkpoint, const Cluster& cluster, s
     return std::move(cluster.gather(what, mine)[static_cast<std::size_t>(from)]);
   };
   std::optional<Checkpoint> read;
-  if (sends) read = read_checkpoint(checkpoint);  // says what is wrong with it
+  if (sends) read = read_checkpoint(checkpoint);  // reports a damaged checkpoint by its own path
   std::istringstream names(sent("files of a checkpoint", sends ? file_names(checkpoint) : ""));
   std::optional<TemporaryFolder> received;
   if (!sends) received.emplace();

@@ -1,4 +1,4 @@
-// Checkpoints of one rank on every rank: they are sent, so only that rank needs to see them.
+// Reads checkpoints that only one rank can access and sends them to the other ranks.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,14 @@
 
 namespace millrace {
 
-/// The newest checkpoint of a run whose folder is on the chief: on its disk or in the memory of any
-/// host. Every rank calls it. Throws as newest_checkpoint does.
+/// Returns the newest checkpoint of a run, either from rank 0's disk or from the memory of any
+/// host. Every rank calls it; only rank 0 needs to see the run's folder. Throws like
+/// newest_checkpoint.
 std::optional<Checkpoint> newest_checkpoint_of(const std::filesystem::path& run,
                                                const Cluster& cluster);
 
-/// As read_checkpoint, of a folder on the rank `from`. Every rank calls it; with several ranks a
-/// file may have 2 GiB at most.
+/// Reads a checkpoint in a folder of rank `from`, like read_checkpoint. Every rank calls it. With
+/// several ranks, each file may have up to 2 GiB.
 Checkpoint read_checkpoint(const std::filesystem::path& checkpoint, const Cluster& cluster,
                            std::int64_t from = 0);
 

@@ -38,7 +38,7 @@ int Cluster::run_with_world(const std::function<int(const Cluster&)>& work) {
   const Cluster cluster(std::make_unique<MpiWorld>());
   log_as(cluster.name(), cluster.is_chief());
   const auto fail = [&](const char* what, int exit_code) {
-    // What is wrong with a configuration is so on every rank, and need be said once.
+    // An invalid configuration is invalid on every rank; give rank 0 time to report it alone.
     if (exit_code == kWrongUse && !cluster.is_chief())
       std::this_thread::sleep_for(std::chrono::seconds(1));
     log_error("{}", what);

@@ -1,4 +1,4 @@
-// The processes that train together, one per GPU or part of a CPU: ranks.
+// The ranks: processes that train together, one per GPU or per part of a CPU.
 #pragma once
 
 #include <cstdint>
@@ -13,58 +13,60 @@ namespace millrace {
 
 class MpiWorld;
 
-/// One of the processes that mpirun or srun started together, or the only one. Its exchanges are
-/// small: every rank makes the same calls in the same order, on one thread. A call that some rank
-/// does not come to times out (see `set_patience`): a message says who is missing, and all
+/// One of the processes that mpirun or srun started together, or the only process. Its exchanges
+/// are small. Every rank makes the same calls in the same order, on one thread. A call that some
+/// rank does not make times out (see `set_patience`): the missing ranks are logged and all
 /// processes end.
 class Cluster {
  public:
-  /// A cluster of this process alone.
+  /// Returns a cluster of this process only.
   static const Cluster& alone();
   ~Cluster();
   Cluster(const Cluster&) = delete;
 
   /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), or
-  /// alone. What it throws ends all ranks, with this rank's name in front; alone it is thrown on.
-  /// Returns the highest value of all ranks. Once per process.
+  /// alone. An exception of `work` ends all ranks and is logged with this rank's name; a process
+  /// that runs alone rethrows it. Returns the highest return value of all ranks. Call once per
+  /// process.
   static int run(const std::function<int(const Cluster&)>& work);
 
-  /// The same, with MPI also where mpirun has started one process alone: `world` is never nullptr.
+  /// Like run(), but uses MPI even if mpirun has started only one process: `world` is never
+  /// nullptr.
   static int run_with_world(const std::function<int(const Cluster&)>& work);
 
   std::int64_t rank() const { return rank_; }
   std::int64_t size() const { return size_; }
   bool is_chief() const { return rank_ == 0; }
-  /// Among the ranks of this host.
+  /// Rank among the processes of this host.
   std::int64_t local_rank() const { return local_rank_; }
   std::int64_t local_size() const { return local_size_; }
-  /// "rank 3 (host b)".
+  /// Returns e.g. "rank 3 (host b)".
   std::string name(std::int64_t rank) const;
   std::string name() const { return name(rank_); }
 
-  /// What every rank gives, by rank. `what` names the call in messages.
+  /// Returns the texts of all ranks, by rank. `what` names the call in messages.
   std::vector<std::string> gather(std::string_view what, std::string_view mine) const;
-  /// What the chief gives.
+  /// Returns the text of rank 0.
   std::string broadcast(std::string_view what, std::string_view mine) const;
-  /// As many numbers of every rank, one rank's after the other's.
+  /// Returns the numbers of all ranks, concatenated by rank. Every rank passes the same count.
   std::vector<double> numbers(std::string_view what, std::span<const double> mine) const;
   /// Returns once all ranks have called it.
   void meet(std::string_view what) const { gather(what, {}); }
 
-  /// How many of the calls above there have been.
+  /// Number of the above calls so far.
   std::int64_t exchanges() const { return exchanges_; }
 
-  /// Total seconds that this rank has waited for others in the calls above.
+  /// Total seconds that this rank has waited for other ranks in the above calls.
   double waited_s() const { return waited_s_; }
 
-  /// The timeout, in seconds; ten minutes at first.
+  /// Sets the timeout in seconds; 600 by default.
   void set_patience(double seconds) const;
-  /// All ranks have agreed to end: a signal no longer shortens the timeout.
+  /// Call when all ranks have agreed to end: a signal then no longer shortens the timeout.
   void set_ending() const;
-  /// Where this rank stands, for messages: "step 12".
+  /// Sets the position of this rank for messages, such as "step 12".
   void set_place(std::string place) const;
 
-  /// The connection of the ranks, for other uses of MPI; nullptr if `run` has one rank.
+  /// Connection of the ranks for other uses of MPI; nullptr if run() has one rank.
   MpiWorld* world() const { return world_.get(); }
 
  private:

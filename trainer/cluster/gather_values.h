@@ -1,4 +1,4 @@
-// An allgather of values instead of bytes.
+// An allgather of typed values.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace msgpack::adaptor {
 
-/// A struct whose `members(value)` are references to all of them. It is packed as an array.
+/// A struct for which `members(value)` returns references to all members. It is packed as an array.
 template <class T>
 concept HasMembers = requires(T& value) {
   members(value);
@@ -45,9 +45,9 @@ struct convert<T> {
 
 namespace millrace {
 
-/// The values of all ranks, by rank, to the bit. T: whatever msgpack packs, also a struct that
-/// HasMembers. `what` names the call in messages. One exchange. Throws Error naming a rank whose
-/// value has another type.
+/// Returns the values of all ranks, by rank, bit for bit. T: any type that msgpack packs, or a
+/// struct that HasMembers. `what` names the call in messages. Uses one exchange. Throws Error
+/// naming a rank whose value has another type.
 template <class T>
 std::vector<T> gather_values(const Cluster& cluster, std::string_view what, const T& mine) {
   msgpack::sbuffer bytes;

@@ -12,7 +12,7 @@ constexpr auto kDriver = "libcuda.so.1";
 
 int close_driver(void* driver) { return ::dlclose(driver); }
 
-/// Calls a function of the driver; false if it has none of this name or the call fails.
+/// Calls a function of the driver. Returns false if the function does not exist or fails.
 template <class... Parameters, class... Arguments>
 bool call_driver(void* driver, const char* name, int (*)(Parameters...), Arguments... arguments) {
   auto* const function = reinterpret_cast<int (*)(Parameters...)>(::dlsym(driver, name));
@@ -31,7 +31,8 @@ std::string gpu_address(std::int64_t local_rank) {
   const std::unique_ptr<void, int (*)(void*)> library(::dlopen(kDriver, RTLD_NOW | RTLD_LOCAL),
                                                       close_driver);
   if (!library) return {};
-  // Of <cuda.h>, which builds without a toolkit lack; a CUdevice and a CUresult are ints.
+  // Signatures from <cuda.h>, which is missing without a CUDA toolkit; CUdevice and CUresult are
+  // ints.
   constexpr int (*kInit)(unsigned) = nullptr;
   constexpr int (*kCount)(int*) = nullptr;
   constexpr int (*kDevice)(int*, int) = nullptr;

@@ -1,4 +1,4 @@
-// Which GPU a process of a host uses, and where that sits.
+// The GPU that a process of a host uses, and its PCI address.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace millrace {
 
-/// The GPU of the host's process `local_rank`, of the `visible` ones that it sees: that of its
-/// number, or the only one, where a launcher shows each process its own (Slurm's --gpus-per-task).
-/// Nothing if there are too few.
+/// Returns which of the `visible` GPUs the process `local_rank` of a host uses: the GPU of the same
+/// number, or the only visible one if a launcher gives each process its own (Slurm's
+/// --gpus-per-task). nullopt if there are too few.
 std::optional<std::int64_t> gpu_of_rank(std::int64_t local_rank, std::int64_t visible);
 
-/// Its PCI address ("0000:3b:00.0") as NVIDIA's driver says, which follows CUDA_VISIBLE_DEVICES and
-/// CUDA_DEVICE_ORDER. Empty without a driver or such a GPU.
+/// Returns the PCI address of that GPU ("0000:3b:00.0"), as reported by NVIDIA's driver, which
+/// respects CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. Empty if there is no driver or no such GPU.
 std::string gpu_address(std::int64_t local_rank);
 
 }  // namespace millrace

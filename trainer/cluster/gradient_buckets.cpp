@@ -46,7 +46,8 @@ void TensorTree::complete(std::size_t number) {
   }
 }
 
-/// Takes a micro-batch's gradient before it is accumulated, which several would do at once.
+/// Takes a micro-batch's gradient before libtorch accumulates it, which concurrent micro-batches
+/// would otherwise do at the same time.
 struct GradientBuckets::Taker final : torch::autograd::FunctionPreHook {
   Taker(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
   torch::autograd::variable_list operator()(
@@ -61,7 +62,7 @@ struct GradientBuckets::Taker final : torch::autograd::FunctionPreHook {
   std::size_t slot_;
 };
 
-/// Runs when a backward pass has accumulated a parameter's gradient.
+/// Runs after a backward pass has accumulated a parameter's gradient.
 struct GradientBuckets::Hook final : torch::autograd::PostAccumulateGradHook {
   Hook(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
   void operator()(const torch::autograd::Variable& value) override {
@@ -82,7 +83,7 @@ GradientBuckets::GradientBuckets(const Parameters& parameters, GradientSync& syn
   for (const auto& parameter : parameters)
     if (parameter.trainable()) slots_.push_back({.value = parameter.value});
 
-  std::vector<std::int64_t> sizes;  // of the buckets, values
+  std::vector<std::int64_t> sizes;  // of the buckets, in values
   for (std::size_t i = slots_.size(); i-- > 0;) {
     const auto limit = (sizes.size() == 1 ? first_bytes : bytes) / std::int64_t{sizeof(float)};
     if (sizes.empty() || sizes.back() >= limit) sizes.push_back(0);
@@ -107,7 +108,7 @@ GradientBuckets::GradientBuckets(const Parameters& parameters, GradientSync& syn
     torch::autograd::impl::set_post_acc_grad_hooks(slot.value, std::make_unique<Hook>(*this, i));
     auto taker = std::make_unique<Taker>(*this, i);
     slot.taker = taker.get();
-    // Not add_hook, which lets no other hook be there.
+    // Not add_hook, which allows only one hook per parameter.
     torch::autograd::impl::hooks(slot.value).push_back(std::move(taker));
   }
 }
@@ -145,7 +146,8 @@ void GradientBuckets::fill(std::size_t index, const at::Tensor& gradient) {
   const c10::NoGradGuard no_graph;
   slot.sum.copy_(gradient);
   slot.tree.reset();
-  slot.value.mutable_grad() = slot.sum;  // what it was is free for the rest of the backward pass
+  // Frees the original gradient for the rest of the backward pass.
+  slot.value.mutable_grad() = slot.sum;
   slot.is_filled = true;
   buckets_[slot.bucket].filled += 1;
 }
@@ -162,7 +164,7 @@ std::string GradientBuckets::finish() {
   std::string present;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& slot = slots_[i];
-    if (slot.tree) {  // not every micro-batch has one
+    if (slot.tree) {  // not every micro-batch has a gradient of this parameter
       for (std::size_t number = 0; number < numbers_; ++number) slot.tree->complete(number);
       slot.value.mutable_grad() = slot.tree->sum();
       slot.tree.reset();

@@ -1,4 +1,4 @@
-// Sums of large tensors over the ranks of a training.
+// Sums of large tensors over the ranks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,39 +12,40 @@
 
 namespace millrace {
 
-/// Sums tensors over all ranks in the background. One implementation per kind of device.
+/// Sums tensors over all ranks in the background. There is one implementation per kind of device.
 class GradientSync {
  public:
   virtual ~GradientSync() = default;
 
-  /// Begins to replace the values (contiguous, on the device, float or half precision) by their sum
-  /// over all ranks. Every rank gives the same tensors in the same order. `what` names them in
-  /// messages; a literal.
+  /// Begins to replace `values` (contiguous, on the device, float or half precision) by their sum
+  /// over all ranks. Every rank passes the same tensors in the same order. `what`: a literal that
+  /// names the tensors in messages.
   virtual void begin_sum(const at::Tensor& values, const char* what) = 0;
 
-  /// Waits for all sums; on a GPU, its current stream does. The same ranks sum the same values to
-  /// the same bits every time.
+  /// Waits for all sums; on a GPU, its current stream waits. For the same ranks and values, the
+  /// result is the same bit for bit.
   virtual void wait() = 0;
 };
 
-/// In which order the values of several ranks are added, the same every time.
+/// Order in which the values of several ranks are added; always reproducible.
 enum class SumOrder {
-  fastest,  // that of the device's library
-  tree,     // tree_sum by rank, as train.micro_batch needs it
+  fastest,  // the order of the device's library
+  tree,     // tree_sum by rank, required by train.micro_batch
 };
 
-/// Throws Error if the device is not available. The cluster outlives what is made.
+/// Creates a GradientSync, which borrows the cluster. Throws Error if the device is not available.
 using GradientSyncFactory = std::function<std::unique_ptr<GradientSync>(
     const Config& options, const Cluster& cluster, SumOrder order)>;
 
-/// By the device of the gradients: "cpu" (MPI), "cuda" (a plug-in's, NCCL).
+/// Registry by the device of the gradients: "cpu" (MPI), "cuda" (NCCL, from a plug-in).
 Registry<GradientSyncFactory>& gradient_syncs();
 
-/// Throws Error.
+/// Creates the GradientSync of a device. Throws Error.
 std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster,
                                                  SumOrder order = SumOrder::fastest);
 
-/// By a connection of its own, since buckets of gradients interleave differently on each rank.
+/// Sums statistics over the ranks. It uses a connection of its own, since its sums interleave with
+/// those of gradient buckets in a different order on each rank.
 class ClusterSum final : public RankSum {
  public:
   ClusterSum(const Cluster& cluster, c10::DeviceType device, SumOrder order = SumOrder::fastest)
@@ -60,7 +61,7 @@ class ClusterSum final : public RankSum {
   const Cluster& cluster_;
   c10::DeviceType device_;
   SumOrder order_;
-  std::unique_ptr<GradientSync> sync_;  // made by the first sum
+  std::unique_ptr<GradientSync> sync_;  // created by the first sum
 };
 
 }  // namespace millrace

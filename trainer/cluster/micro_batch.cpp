@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Images `first` .. `first + count` of the batch, whose pixels it shares.
+/// Returns the images [first, first + count) of the batch; shares its pixels.
 std::shared_ptr<const Batch> part_of(const Batch& batch, std::size_t first, std::size_t count) {
   if (count == batch.size()) return {std::shared_ptr<void>(), &batch};
   Batch part{.height = batch.height, .width = batch.width, .divisor = batch.divisor};
@@ -23,7 +23,8 @@ std::shared_ptr<const Batch> part_of(const Batch& batch, std::size_t first, std:
   return std::make_shared<const Batch>(std::move(part));
 }
 
-/// Units are what a batch is cut into: micro-batches, or images if a group is one micro-batch.
+/// Cuts a batch into groups at the boundaries of units. A unit is a micro-batch, or an image if a
+/// group is one micro-batch.
 std::vector<MicroBatchGroup> cut_batch(const Batch& batch, const StepPlace& place, StepInfo info,
                                        const MicroBatchCut& cut) {
   const auto unit = std::max<std::size_t>(1, cut.images), images = batch.size();

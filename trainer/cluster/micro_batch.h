@@ -1,4 +1,4 @@
-// A step as a list of micro-batches, each computed alone.
+// Cuts a step into micro-batches that are computed alone.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,36 @@
 namespace millrace {
 
 struct MicroBatch {
-  std::shared_ptr<const Batch> batch;  // all of the step's batch, or a part that shares its pixels
-  StepInfo info;                       // its place in the step
+  std::shared_ptr<const Batch>
+      batch;      // a whole batch of the step, or a part that shares its pixels
+  StepInfo info;  // includes its place in the step
 };
 
-/// Micro-batches that a rank computes side by side. Each has a number, counted from `first`.
-/// Gradients of one number are added as their groups follow each other; then those of all numbers,
-/// and of all ranks, as one tree.
+/// Micro-batches that a rank computes concurrently. Each has a number, counted from `first`.
+/// Gradients of the same number are added in the order of their groups. Then those of all numbers
+/// and all ranks are added as one tree.
 struct MicroBatchGroup {
   std::vector<MicroBatch> members;
   std::size_t first = 0;
   bool is_last = false;  // no later group adds to these numbers
 };
 
-/// How a rank's batches are cut.
+/// Sizes into which a rank's batches are cut.
 struct MicroBatchCut {
-  std::size_t images = 0;  // of a micro-batch (train.micro_batch); 0: those of its group
-  std::size_t passes = 1;  // groups of a batch (train.passes)
+  std::size_t images = 0;  // images per micro-batch (train.micro_batch); 0 = all of its group
+  std::size_t passes = 1;  // groups per batch (train.passes)
 };
 
-/// The step's micro-batches in the order in which they are computed: batch after batch
-/// (optimizer.accumulate), each in up to `passes` groups, as many on every rank. Without
-/// `cut.images` a group is one micro-batch, of number 0. A batch that has lost images may have
-/// fewer micro-batches than those of other ranks, and a smaller last one. REQUIRES: every batch has
-/// an image.
+/// Returns the step's micro-batches in the order of computation: batch after batch
+/// (optimizer.accumulate), each cut into up to `passes` groups, with the same count on every rank.
+/// If `cut.images` is 0, a group is one micro-batch with number 0. A batch that has lost images may
+/// have fewer micro-batches than that of another rank, and a smaller last one. REQUIRES: every
+/// batch has an image.
 std::vector<MicroBatchGroup> cut_into_micro_batches(std::span<const Batch> batches,
                                                     std::span<const StepPlace> places,
                                                     const StepInfo& info, const MicroBatchCut& cut);
 
-/// How many numbers the groups have.
+/// Returns the count of numbers that the groups use.
 std::size_t count_numbers(const std::vector<MicroBatchGroup>& groups);
 
 }  // namespace millrace

@@ -17,15 +17,15 @@
 namespace millrace {
 namespace {
 
-/// Of this thread's micro-batch; libtorch hands it on to the threads of a device that run its
-/// backward pass.
+/// Number of this thread's micro-batch. libtorch passes it to the device's threads that run the
+/// backward pass of the micro-batch.
 struct OwnNumber final : c10::DebugInfoBase {
   explicit OwnNumber(std::size_t number) : value(number) {}
   std::size_t value;
 };
 constexpr auto kOwnNumber = c10::DebugInfoKind::PRODUCER_INFO;
 
-/// Ends a micro-batch because another has failed, which says why.
+/// Ends a micro-batch because another has failed, whose own error is reported.
 struct OtherFailed : Error {
   using Error::Error;
 };
@@ -48,8 +48,9 @@ void MicroBatches::run(const std::function<void(std::size_t number)>& work) {
   if (!device_.is_cpu()) stream = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
   const auto compute = [&](std::size_t number) {
     const c10::DebugInfoGuard own(kOwnNumber, std::make_shared<OwnNumber>(number));
-    const c10::OptionalStreamGuard on(stream);  // a new thread begins with the first GPU
-    at::init_num_threads();                     // of a new thread: what the process has been given
+    // A new thread starts on the default stream of the first GPU.
+    const c10::OptionalStreamGuard on(stream);
+    at::init_num_threads();  // sets a new thread to the process's number of threads
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return computing_ < at_once_; });
     ++computing_;
@@ -71,11 +72,11 @@ void MicroBatches::run(const std::function<void(std::size_t number)>& work) {
     changed_.notify_all();
   };
   {
-    std::vector<std::jthread> threads;  // joined here
+    std::vector<std::jthread> threads;  // joined at the end of this scope
     try {
       for (std::size_t number = 0; number < count_; ++number) threads.emplace_back(compute, number);
     } catch (...) {
-      fail(std::current_exception());  // those that have begun would wait for ever
+      fail(std::current_exception());  // the threads that have started would otherwise wait forever
     }
   }
   arrived_ = 0;

@@ -1,4 +1,4 @@
-// Sums over ranks on CPUs: sum_as_tree, whose messages MPI carries.
+// Sums over ranks on CPUs: sum_as_tree over MPI messages.
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/GradMode.h>
@@ -18,14 +18,14 @@
 namespace millrace {
 namespace {
 
-/// MPI only carries the values.
+/// MPI only transfers the values, so any type of the same size will do.
 MPI_Datatype mpi_type(const at::Tensor& values) {
   return values.element_size() == 8   ? MPI_UINT64_T
          : values.element_size() == 4 ? MPI_UINT32_T
                                       : MPI_UINT16_T;
 }
 
-/// A thread of its own speaks to the other ranks. `wait` throws what a sum has thrown.
+/// Exchanges messages on a separate thread. `wait` rethrows the exception of a sum.
 class MpiGradientSync final : public GradientSync {
  public:
   explicit MpiGradientSync(MpiWorld& world)
@@ -64,7 +64,7 @@ class MpiGradientSync final : public GradientSync {
     for (;;) {
       changed_.wait(lock, [this] { return ended_ || !todo_.empty(); });
       if (todo_.empty()) return;
-      auto& work = todo_.front();  // a deque's elements stay where they are
+      auto& work = todo_.front();  // references to elements of a deque stay valid
       lock.unlock();
       try {
         sum(work);
@@ -115,10 +115,10 @@ class MpiGradientSync final : public GradientSync {
   std::deque<Work> todo_;
   std::exception_ptr failure_;
   bool ended_ = false;
-  std::thread thread_;  // the last member: it uses the others
+  std::thread thread_;  // last member, since it uses the others
 };
 
-/// Of a rank that is alone.
+/// For a cluster of one rank.
 class NoGradientSync final : public GradientSync {
  public:
   void begin_sum(const at::Tensor&, const char*) override {}

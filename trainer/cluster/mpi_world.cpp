@@ -22,21 +22,22 @@
 namespace millrace {
 namespace {
 
-constexpr int kRollCall = 1;                   // tag
-constexpr double kRollCallS = 1;               // timeout for answers
-constexpr double kTellableS = 0.1;             // a wait that others may see
-constexpr double kNoticeAfterSignalS = 0.3;    // mpirun kills after a second
-constexpr double kPatienceAfterSignalS = 120;  // for what one rank does alone
-constexpr std::size_t kAnswer = 512;           // bytes of an answer
+constexpr int kRollCall = 1;        // tag
+constexpr double kRollCallS = 1;    // timeout for answers
+constexpr double kTellableS = 0.1;  // a longer wait is shown to other threads
+// Seconds from a signal to the warning; mpirun kills a second after the signal.
+constexpr double kNoticeAfterSignalS = 0.3;
+constexpr double kPatienceAfterSignalS = 120;  // enough for work that only one rank does
+constexpr std::size_t kAnswer = 512;           // bytes per answer
 
-/// The first exchange of a gather: short texts fit into it.
+/// A message of the first exchange of a gather, which also contains a short text.
 struct Slot {
   std::uint64_t bytes = 0;
-  std::array<char, 32> what{};  // names the call
+  std::array<char, 32> what{};  // name of the call
   std::array<char, 216> text{};
 };
 
-/// Yields, then sleeps, for longer the longer the wait has been.
+/// Yields at first; later sleeps for a time that grows with the wait.
 void pause(double waited_s) {
   if (waited_s < 200e-6)
     std::this_thread::yield();
@@ -62,7 +63,7 @@ void check_mpi(int code, std::string_view what) {
 bool MpiWorld::is_here() {
   const auto started = environment("OMPI_COMM_WORLD_SIZE");
   if (!started.empty()) return started != "1";
-  const auto tasks = environment("SLURM_STEP_NUM_TASKS");  // of srun; a batch script has none
+  const auto tasks = environment("SLURM_STEP_NUM_TASKS");  // set by srun; unset in a batch script
   if (tasks.empty() || tasks == "1") return !environment("PMIX_RANK").empty();
   if (environment("PMIX_RANK").empty())
     throw ConfigError(
@@ -188,7 +189,7 @@ MpiWorld::Exchange::Exchange(MpiWorld& world, std::string_view what)
 
 MpiWorld::Exchange::~Exchange() { event_->set_bytes(world_.received_ - received_); }
 
-/// A wait as others see it, while this lives.
+/// Makes a wait visible to other threads during its lifetime.
 class MpiWorld::Wait {
  public:
   Wait(MpiWorld& world, std::string_view what, Clock::time_point since) : world_(world) {
@@ -238,7 +239,7 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
   }
 }
 
-/// What each waiting rank waits for.
+/// Returns what each waiting rank waits for.
 std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
   std::array<char, kAnswer> mine{};
   here.copy(mine.data(), mine.size() - 1);
@@ -266,7 +267,7 @@ std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
 }
 
 void MpiWorld::give_up(std::string_view what, const std::string& why) {
-  const std::lock_guard lock(giving_up_);  // the first of two threads speaks
+  const std::lock_guard lock(giving_up_);  // only the first of several threads reports
   const auto here = fmt::format("'{}' of {}", what, place());
   write_last_events(fmt::format("{} was given up {}", here, why));
   const auto answers = roll_call(here);
@@ -278,7 +279,7 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
     else if (answer->second != here)
       elsewhere.push_back(fmt::format("{} is in {}", name(other), answer->second));
   }
-  // The first of the waiting ranks speaks for all.
+  // The first of the waiting ranks reports for all.
   if (answers.begin()->first == rank_) {
     auto text = fmt::format("{} was given up {}", here, why);
     if (!missing.empty()) text += fmt::format("; not heard of: {}", fmt::join(missing, ", "));
@@ -286,14 +287,15 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
     if (missing.empty() && elsewhere.empty()) text += "; all ranks wait in it";
     log_error("{}; all are ended. A slower step may be allowed with train.rank_timeout", text);
   } else {
-    std::this_thread::sleep_for(std::chrono::seconds(2));  // that rank ends this one too
+    // The reporting rank also ends this process.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
   }
   abort(1);
 }
 
 void MpiWorld::abort(int exit_code) {
-  // Open MPI's ten lines on MPI_Abort would follow the cause, which has been logged. As its option
-  // orte_execute_quiet from the start, this would also hide why MPI_Init fails.
+  // Suppresses Open MPI's ten lines about MPI_Abort, since the cause has already been logged.
+  // Setting its option orte_execute_quiet from the start would also hide why MPI_Init fails.
   if (auto* quiet = static_cast<bool*>(::dlsym(RTLD_DEFAULT, "orte_execute_quiet"))) *quiet = true;
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   ::_exit(exit_code);

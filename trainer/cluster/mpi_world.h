@@ -1,4 +1,4 @@
-// MPI as the trainer uses it: every wait has a timeout.
+// MPI with a timeout for every wait.
 #pragma once
 
 #include <mpi.h>
@@ -21,14 +21,14 @@
 
 namespace millrace {
 
-/// MPI_Init to MPI_Finalize, once per process.
+/// Initializes and finalizes MPI; once per process.
 class MpiWorld {
  public:
-  /// Whether mpirun or srun started this process with others. Throws ConfigError for srun without
-  /// PMIx.
+  /// Returns true if mpirun or srun started this process together with others. Throws ConfigError
+  /// for srun without PMIx.
   static bool is_here();
 
-  /// Throws Error if MPI lacks what is needed.
+  /// Throws Error if MPI lacks a required feature.
   MpiWorld();
   ~MpiWorld();
   MpiWorld(const MpiWorld&) = delete;
@@ -39,16 +39,16 @@ class MpiWorld {
   int local_size() const { return local_size_; }
   std::string name(int rank) const;
 
-  /// What every rank gives, by rank; see Cluster::gather.
+  /// Returns the texts of all ranks; see Cluster::gather.
   std::vector<std::string> gather(std::string_view what, std::string_view mine);
 
-  /// A communicator of all ranks for one user and one thread. Every rank makes the same ones in the
-  /// same order.
+  /// Returns a communicator of all ranks for one user and one thread. Every rank creates the same
+  /// communicators in the same order.
   MPI_Comm communicator();
 
-  /// An exchange of all ranks that this one has come to, while this lives: an event, with the bytes
-  /// that this rank has had from others in it. MILLRACE_FAULTS may let the rank come late, or no
-  /// further. Made before the first message; any thread.
+  /// Records an exchange of all ranks as an event during its lifetime, with the number of bytes
+  /// that this rank has received in it. MILLRACE_FAULTS can delay or stop the rank here. Construct
+  /// it before the first message; thread-safe.
   class Exchange {
    public:
     Exchange(MpiWorld& world, std::string_view what);
@@ -61,12 +61,13 @@ class MpiWorld {
     std::optional<Event> event_;
   };
 
-  /// Waits for all of `requests`, which become null. After the timeout, which a signal to stop
-  /// shortens, it asks who else waits, logs who does not, and ends all ranks. `what` names the
-  /// call: "gradients". Throws Error for what MPI reports. Any thread.
+  /// Waits for all of `requests`, which become null. After the timeout, which a stop signal
+  /// shortens, it asks which ranks are waiting too, logs those that are not, and ends all ranks.
+  /// `what` names the call, e.g. "gradients". Throws Error for a failure reported by MPI.
+  /// Thread-safe.
   void wait(std::span<MPI_Request> requests, std::string_view what);
 
-  /// Ends all ranks at once.
+  /// Ends all ranks immediately.
   [[noreturn]] void abort(int exit_code);
 
   void set_patience(double seconds) { patience_s_ = seconds; }
@@ -74,21 +75,21 @@ class MpiWorld {
   void set_ending() { is_ending_ = true; }
   void set_place(std::string place);
 
-  /// An exchange that this rank waits in for longer than a tenth of a second.
+  /// An exchange in which this rank has been waiting for more than a tenth of a second.
   struct Waiting {
     std::string what;   // "agreement on the step"
     std::string place;  // "step 12"
     Clock::time_point since;
   };
-  /// The longest; nothing: none. Any thread.
+  /// Returns the longest wait; nullopt if there is none. Thread-safe.
   std::optional<Waiting> waiting();
 
-  /// Bytes that this rank has given to others and had from them. Any thread.
+  /// Bytes that this rank has sent to and received from other ranks. Thread-safe.
   struct Traffic {
     std::int64_t sent = 0, received = 0;
   };
   Traffic traffic() const { return {sent_, received_}; }
-  /// Adds an exchange that a user of `communicator` has made.
+  /// Adds the bytes of an exchange made with communicator().
   void count(std::int64_t sent, std::int64_t received) {
     sent_ += sent;
     received_ += received;
@@ -107,15 +108,15 @@ class MpiWorld {
   std::vector<MPI_Comm> communicators_;
   std::atomic<double> patience_s_ = 600;
   std::atomic<bool> is_ending_ = false;
-  std::mutex mutex_;                                            // of the next three
+  std::mutex mutex_;                                            // guards the next three members
   std::string place_;                                           // "step 12"
-  std::list<Waiting> waitings_;                                 // one a thread
-  std::map<std::string, std::int64_t, std::less<>> exchanges_;  // begun so far, by name
+  std::list<Waiting> waitings_;                                 // one per thread
+  std::map<std::string, std::int64_t, std::less<>> exchanges_;  // number begun so far, by name
   std::atomic<std::int64_t> sent_ = 0, received_ = 0;
   std::mutex giving_up_;
 };
 
-/// Throws Error with MPI's words unless `code` is MPI_SUCCESS; `what` names the call.
+/// Throws Error with MPI's message unless `code` is MPI_SUCCESS; `what` names the call.
 void check_mpi(int code, std::string_view what);
 
 }  // namespace millrace

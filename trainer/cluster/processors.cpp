@@ -65,13 +65,14 @@ UniqueTopology load(const Host& host) {
   return topology;
 }
 
-/// Processors near the device of this PCI address; nullptr if there is none.
+/// Returns the processors near the device of this PCI address; nullptr if there is no such device.
 hwloc_const_bitmap_t processors_near(hwloc_topology_t topology, const std::string& address) {
   auto* const device = hwloc_get_pcidev_by_busidstring(topology, address.c_str());
   return device ? hwloc_get_non_io_ancestor_obj(topology, device)->cpuset : nullptr;
 }
 
-/// The part-th of `parts` of the cores in `from`; all if there are fewer.
+/// Returns part number `part` of `parts` of the cores in `from`; all if there are fewer cores than
+/// parts.
 Set part_of(hwloc_topology_t topology, const Set& from, std::size_t part, std::size_t parts) {
   std::vector<hwloc_obj_t> cores;
   for (hwloc_obj_t core = nullptr;
@@ -88,7 +89,7 @@ Set part_of(hwloc_topology_t topology, const Set& from, std::size_t part, std::s
   return result;
 }
 
-/// The processors that the calling thread may use.
+/// Returns the processors that the calling thread may use.
 Set affinity() {
   constexpr int kMost = 1 << 14;
   const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(kMost),
@@ -172,7 +173,7 @@ void bind_to_share(const Cluster& cluster, const std::string& gpu) {
   const auto share = share_of_processors(allowed, mine, with_gpus);
   if (share == own) return;
   const auto topology = load({});
-  // If the system forbids it, training is slower, not wrong.
+  // If the system forbids it, training is slower but correct.
   if (hwloc_set_cpubind(topology.get(), Set(share).get(), HWLOC_CPUBIND_PROCESS) != 0)
     log_warning("{} cannot be bound to the processors {}: {}", cluster.name(), share,
                 std::strerror(errno));
@@ -183,7 +184,7 @@ void bind_to_share(const Cluster& cluster, const std::string& gpu) {
 Threads::Threads(std::int64_t maths, std::int64_t flow) {
   const auto cores = static_cast<std::int64_t>(allowed_processor_count());
   at::set_num_threads(static_cast<int>(maths > 0 ? maths : cores));
-  // One more, since the training thread counts and a one-core machine needs a worker.
+  // One more, because oneTBB counts the training thread and a one-core machine needs a worker.
   limit_ = std::make_shared<tbb::global_control>(
       tbb::global_control::max_allowed_parallelism,
       static_cast<std::size_t>((flow > 0 ? flow : cores) + 1));

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Compares what `digest_of` says of each tensor with the chief's.
+/// Compares `digest_of` each tensor with that of rank 0.
 template <class DigestOf>
 void check_alike(const Cluster& cluster, const NamedTensors& values, const std::string& what,
                  const char* difference, DigestOf digest_of) {

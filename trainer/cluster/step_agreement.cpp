@@ -13,7 +13,7 @@
 #include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
-// Few bytes, so that one exchange takes them all.
+// Packed compactly, so that one exchange is enough.
 inline auto members(BatchSize& size) {
   return std::tie(size.images, size.width, size.height, size.most_objects, size.objects_with_shape,
                   size.ids);
@@ -55,7 +55,7 @@ void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const C
     place.most_objects = most_objects, place.objects_with_shape = with_shape;
 }
 
-/// Sets what of a batch's objects its size says.
+/// Sets the counts of objects in the size of a batch.
 void count_objects(const Batch& batch, BatchSize& size) {
   for (const auto& objects : batch.objects) {
     std::int64_t count = 0;
@@ -69,7 +69,7 @@ void count_objects(const Batch& batch, BatchSize& size) {
   }
 }
 
-constexpr double kShareTold = 0.05;  // of the time
+constexpr double kShareTold = 0.05;  // minimum share of the time that is reported
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What all ranks agree on before each step.
+// The agreement of all ranks before each step.
 #pragma once
 
 #include <chrono>
@@ -15,61 +15,61 @@
 
 namespace millrace {
 
-/// What the other ranks need to know of a batch.
+/// Properties of a batch that the other ranks need.
 struct BatchSize {
   std::int64_t images = 0;
-  std::int32_t width = 0, height = 0;                     // padded
+  std::int32_t width = 0, height = 0;                     // pixels after padding
   std::int64_t most_objects = 0, objects_with_shape = 0;  // see StepInfo
-  std::vector<std::int64_t> ids = {};  // of the images; empty unless they are asked for
+  std::vector<std::int64_t> ids = {};                     // image ids; empty unless requested
 };
 
 std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids = false);
 
-/// A batch's place in its step, whose images are in one order for any number of ranks: the first
-/// micro-batch of every rank, then the second, and so on.
+/// A batch's place in its step. The images of a step have the same order for any number of ranks:
+/// the first micro-batch of every rank, then the second, and so on.
 struct StepPlace {
-  std::int64_t first_image = 0;        // among all of the step
-  std::int32_t width = 0, height = 0;  // largest padding of all ranks in this micro-batch
-  std::int64_t fewest_images = 0;      // that any rank has of it
-  std::int64_t most_objects = 0, objects_with_shape = 0;  // of the whole step, see StepInfo
+  std::int64_t first_image = 0;        // index among all images of the step
+  std::int32_t width = 0, height = 0;  // pixels; largest padding of all ranks in this micro-batch
+  std::int64_t fewest_images = 0;      // smallest count of any rank in this micro-batch
+  std::int64_t most_objects = 0, objects_with_shape = 0;  // over the whole step, see StepInfo
 };
 
-/// What one rank says before a step.
+/// The input of one rank to the agreement.
 struct StepWish {
-  std::string stop = {};                // why training is to end here; empty: it goes on
-  int signal = 0;                       // to stop; 0: none
-  bool figures = false;                 // wants the detector's figures
-  bool checkpoint = false;              // wants a checkpoint
-  std::uint64_t data_place = 0;         // digest of the cursor after the step; 0: it has no data
-  double waited_s = 0;                  // for the data
-  double busy_s = 0;                    // since the last agreement, except waiting for other ranks
-  std::vector<double> hyper = {};       // by name; the chief's count
+  std::string stop = {};           // reason to end training here; empty = continue
+  int signal = 0;                  // stop signal; 0 = none
+  bool figures = false;            // requests the detector's figures
+  bool checkpoint = false;         // requests a checkpoint
+  std::uint64_t data_place = 0;    // digest of the cursor after the step; 0 = the rank has no data
+  double waited_s = 0;             // waiting time for the data
+  double busy_s = 0;               // since the last agreement, without waiting for other ranks
+  std::vector<double> hyper = {};  // by name; those of rank 0 are used
   std::vector<BatchSize> batches = {};  // this rank's part of the step
 };
 
 struct StepAgreement {
-  std::string stop;  // of the first rank with a reason, named unless it is the chief
+  std::string stop;  // of the first rank with a reason; names the rank unless it is 0
   int signal = 0;    // of any rank
   bool figures = false, checkpoint = false;
-  std::int64_t images = 0;                     // of the whole step
-  std::vector<std::vector<std::int64_t>> ids;  // of these, by batch in the order of StepPlace
-  std::vector<double> hyper;                   // the chief's
+  std::int64_t images = 0;                     // over the whole step
+  std::vector<std::vector<std::int64_t>> ids;  // image ids, by batch in the order of StepPlace
+  std::vector<double> hyper;                   // those of rank 0
   std::vector<StepPlace> places;               // of this rank's batches; empty if training ends
   std::int64_t slowest = 0;                    // rank that was busy longest
-  double slowest_s = 0;                        // how much longer than the quickest
-  double slowest_waited_s = 0;                 // its wait for data
+  double slowest_s = 0;                        // how much longer than the fastest rank
+  double slowest_waited_s = 0;                 // its waiting time for data
 };
 
-/// One exchange. Throws Error if ranks run different programs, their data have come to different
-/// places, or they have different numbers of batches.
+/// Agrees in one exchange. Throws Error if ranks run different programs, are at different positions
+/// of the data, or have different numbers of batches.
 StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish);
 
-/// Adds up how long each rank has kept the others waiting, and reports the longest now and then.
+/// Adds up how long each rank has delayed the others, and periodically reports the worst.
 class Stragglers {
  public:
   explicit Stragglers(Clock::duration every = std::chrono::minutes(5)) : every_(every) {}
 
-  /// The report after this step; mostly nothing, at most one in `every`.
+  /// Returns a report after this step, up to once per `every`; nullopt for most steps.
   std::optional<std::string> add(const StepAgreement& step, const Cluster& cluster,
                                  Clock::time_point now = Clock::now());
 

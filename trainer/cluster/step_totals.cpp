@@ -22,7 +22,7 @@ Names names_of(const Counts& counts) {
   return names;
 }
 
-/// Throws Error if two batches of a step, named in the message, were counted differently.
+/// Throws Error if two batches of a step, named in the message, have counts of different names.
 void check_same(const std::string& title, const Names& first, const std::string& whose_first,
                 const Names& other, const std::string& whose_other) {
   if (first == other) return;

@@ -1,4 +1,4 @@
-// What the losses of a step are divided by.
+// Divisors of the losses of a step.
 #pragma once
 
 #include <string>
@@ -10,27 +10,27 @@
 
 namespace millrace {
 
-/// The counts of a step's losses, added up over the micro-batches that a rank computes side by side
-/// and over the ranks as one tree, then over the groups of micro-batches that follow each other, in
-/// their order. For one step.
+/// The counts by which the losses of a step are divided. They are summed as one tree over the
+/// concurrent micro-batches of a rank and over the ranks, then over the successive groups of
+/// micro-batches in their order. For one step.
 ///
-/// Groups after the first are counted before; the first is counted by its losses, so that its
-/// forward pass runs once.
+/// Groups after the first are counted in advance; the first group is counted with its losses, so
+/// that its forward pass runs only once.
 class StepTotals {
  public:
   /// Messages begin with the detector's `title`.
   explicit StepTotals(const Cluster& cluster, std::string title = "the detector")
       : cluster_(cluster), title_(std::move(title)), groups_(1) {}
 
-  /// The counts of the group after the last, the second at first; by micro-batch.
+  /// Adds the counts, by micro-batch, of the next group; the first call is for the second group.
   void add(const std::vector<Counts>& group) { groups_.push_back(sum_of(group)); }
 
-  /// The counts of the first group, after those of all others. COLLECTIVE, once a step: all ranks
-  /// exchange what they have counted. Throws Error, on every rank, if two batches of the step have
-  /// counts of other names.
+  /// Adds the counts of the first group; call it after those of all other groups. COLLECTIVE, once
+  /// per step: all ranks exchange their counts. Throws Error on every rank if two batches of the
+  /// step have counts of different names.
   void complete(const std::vector<Counts>& first);
 
-  /// After `complete`: each loss divided by its total.
+  /// Returns each loss divided by its total. Call after `complete`.
   Losses means(const LossSums& sums) const;
 
  private:

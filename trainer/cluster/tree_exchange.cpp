@@ -19,9 +19,10 @@ void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks
     return all.narrow(0, begin, all.numel() * (r + 1) / ranks - begin);
   };
   const auto own = part_of(rank);
-  const auto received = at::empty({ranks, own.numel()}, own.options());  // its own row stays empty
+  // The row of this rank is not used.
+  const auto received = at::empty({ranks, own.numel()}, own.options());
 
-  std::vector<RankMessage> parts, of_own;  // those of the others, and this rank's of each of them
+  std::vector<RankMessage> parts, of_own;  // to the others, and from them
   for (std::int64_t other = 0; other < ranks; ++other) {
     if (other == rank) continue;
     if (auto part = part_of(other); part.numel() > 0) parts.push_back({other, std::move(part)});
@@ -30,7 +31,8 @@ void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks
   exchange(parts, of_own);
   const auto wide =
       own.element_size() < std::int64_t{sizeof(float)} ? at::kFloat : own.scalar_type();
-  // On a CPU in blocks too small for libtorch's threads, which compute gradients meanwhile.
+  // On a CPU, adds in blocks too small for libtorch to use its threads, which compute gradients
+  // meanwhile.
   const auto most = own.is_cpu() ? kBlock : own.numel();
   for (std::int64_t first = 0; first < own.numel(); first += most) {
     const auto size = std::min(most, own.numel() - first);

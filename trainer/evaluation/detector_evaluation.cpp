@@ -26,7 +26,7 @@ inline auto members(EvaluationPart& part) {
 
 namespace {
 
-/// The annotations of the detector's classes.
+/// Returns the annotations of the detector's classes.
 std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
   const auto& all = *split.annotations;
   const auto counts = [&](std::int64_t category) {
@@ -41,7 +41,7 @@ std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
   return coco::subset(all, images, own);
 }
 
-/// The id of the last of so many images; 0: of all.
+/// Returns the id of the last of the first `count` images; the maximum id for 0 or for all images.
 std::int64_t last_of(const coco::Dataset& truth, std::int64_t count) {
   if (count == 0 || count >= std::ssize(truth.images))
     return std::numeric_limits<std::int64_t>::max();
@@ -163,7 +163,7 @@ DetectorScores DetectorEvaluation::scores() {
   const auto scope = run_.max_images > 0 ? Scope::added : Scope::all;
   DetectorScores scores;
   scores.boxes = boxes_.result(scope);
-  // Where nothing was found, only the detector can tell.
+  // If nothing was found, only the detector can tell whether it gives masks.
   if (gives_masks_ && masked_ == found_) {
     scores.masks = masks_.result(scope);
     if (boundaries_) scores.boundaries = boundaries_->result(scope);

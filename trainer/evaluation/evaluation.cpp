@@ -18,7 +18,7 @@ namespace {
 constexpr auto kBoxes = "bbox/", kMasks = "segm/", kBoundaries = "boundary/",
                kProposals = "proposals/";
 
-/// The recalls among the twelve figures, for these limits.
+/// COCO's recalls among its twelve figures, named by the limits of proposals.
 constexpr std::size_t kFirstRecall = 6;
 constexpr std::array kRecallNames = {"AR@100",   "AR@300",   "AR@1000",
                                      "ARs@1000", "ARm@1000", "ARl@1000"};
@@ -28,7 +28,7 @@ void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation&
     scalars.emplace_back(prefix + evaluation.stat_names[i], evaluation.stats[i]);
 }
 
-/// The names of an evaluation's figures.
+/// Returns the names of an evaluation's figures.
 std::vector<std::string> names_of(const std::string& prefix, bool federated,
                                   std::uint32_t max_detections) {
   auto names = federated
@@ -117,7 +117,7 @@ std::vector<std::string> proposal_score_names() {
 }
 
 std::string score_summary(const Scalars& named) {
-  constexpr std::size_t kShown = 6;  // of coco::kStatNames: the AP
+  constexpr std::size_t kShown = 6;  // the AP among coco::kStatNames
   constexpr const char* kTitles[kShown] = {"AP", "AP50", "AP75", "small", "medium", "large"};
   const auto is_of_boundary = [](const auto& one) { return one.first.starts_with(kBoundaries); };
   const int width = std::ranges::any_of(named, is_of_boundary) ? 8 : 4;

@@ -1,4 +1,4 @@
-// Scores a detector over the validation split by COCO's rules.
+// Scores a detector over the validation split by the rules of COCO or LVIS.
 #pragma once
 
 #include <cstdint>
@@ -22,73 +22,76 @@
 
 namespace millrace {
 
-/// The validation split. `start` begins a pass over a share of its images, by ascending id. For any
-/// thread.
+/// The validation split. `start` begins a pass over a share of its images, by ascending id.
+/// Thread-safe.
 struct EvalData {
   DataSplit split;
   std::function<std::unique_ptr<DataFlow<Batch>>(Share share)> start;
 };
 
-/// The share of this rank.
+/// Returns the share of this rank.
 inline Share share_of(const Cluster& cluster) { return {cluster.rank(), cluster.size()}; }
 
 struct DetectorScores {
   coco::Evaluation boxes;
-  std::optional<coco::Evaluation> masks;       // nothing: the model gives no masks
-  std::optional<coco::Evaluation> boundaries;  // if asked for: of masks and their boundaries
-  std::optional<coco::Evaluation> proposals;   // if asked for: of all classes as one
-  coco::Detections detections;                 // if they were to be kept
-  coco::LimitCost limit;                       // of the boxes
-  std::int64_t images = 0, found = 0;          // images seen, objects found
+  std::optional<coco::Evaluation> masks;       // nullopt if the model gives no masks
+  std::optional<coco::Evaluation> boundaries;  // if requested: masks and their boundaries
+  std::optional<coco::Evaluation> proposals;   // if requested: all classes as one
+  coco::Detections detections;                 // if keep_detections is set
+  coco::LimitCost limit;                       // for the boxes
+  std::int64_t images = 0, found = 0;          // images evaluated, objects found
   double seconds = 0;
 };
 
 struct EvaluationRun {
-  std::int64_t max_images = 0;       // of the split, by ascending id; 0: all
+  std::int64_t max_images = 0;       // first images of the split by id; 0 = all
   bool keep_detections = false;      // for a results file
-  std::uint32_t max_detections = 0;  // as coco::options_for; 0: the usual
-  bool boundary = false;             // also score masks by their boundaries
-  bool proposals = false;            // also score these; the detector must give notes
+  std::uint32_t max_detections = 0;  // see coco::options_for; 0 = the default
+  bool boundary = false;             // also score the boundaries of masks
+  bool proposals = false;            // also score proposals; the detector must return notes
   PassWatch watch = {};
-  /// Called after each batch with the boxes that this rank matched so far.
+  /// Called after each batch with the boxes that this rank has matched so far.
   std::function<void(const coco::Evaluator& boxes)> so_far = [](const auto&) {};
 };
 
-/// Detects over a pass, each rank in its share, and scores boxes and masks on the chief, by LVIS's
-/// rules where the split is federated (coco::is_federated), else by COCO's; other
-/// ranks get empty scores. Images that could not be read count as without detections. Nothing if it
-/// was cancelled on any rank. Throws Error for an image that comes twice or that the split lacks.
+/// Detects over a pass, each rank in its share, and scores boxes and masks on rank 0; the other
+/// ranks get empty scores. Uses LVIS's rules if the split is federated (coco::is_federated), else
+/// COCO's. Images that could not be read count as images without detections. nullopt if any rank
+/// was cancelled. Throws Error for an image that occurs twice or is not in the split.
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
                                                 const EvaluationRun& run = {},
                                                 const Cluster& cluster = Cluster::alone());
 
-/// What the limit of detections costs on the part of the split that a run scores.
+/// Returns the effect of the limit of detections on the best possible AP, for the part of the split
+/// that a run scores.
 coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run);
 
-/// The cost of the limit as `trainer eval --json` has it.
+/// Returns the JSON of `cost` for `trainer eval --json`.
 nlohmann::ordered_json limit_json(const coco::LimitCost& cost);
 
-/// An object in the form of COCO's results files. Throws Error for a label without a category.
+/// Converts an object to the form of COCO's results files. Throws Error for a label without a
+/// category.
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids);
 
-/// "bbox/AP", "bbox/AP50", ..., "segm/AP", ..., "boundary/AP", ..., "proposals/AR@100", ...
+/// Returns the scores as "bbox/AP", "bbox/AP50", ..., "segm/AP", ..., "boundary/AP", ...,
+/// "proposals/AR@100", ...
 Scalars named_scores(const DetectorScores& scores);
 
-/// Of the proposals, if they were scored: "AR@100", "AR@300", "AR@1000", and those of 1000 for
-/// small, medium and large objects, "ARs@1000" ...
+/// Returns the recalls of the proposals if they were scored: "AR@100", "AR@300", "AR@1000", and
+/// "ARs@1000", "ARm@1000", "ARl@1000" for small, medium and large objects.
 Scalars proposal_recalls(const DetectorScores& scores);
 
-/// All names of scores of boxes and masks, by COCO's or LVIS's rules; those of boundaries and of
-/// proposals. `max_detections` as in EvaluationRun.
+/// Return the names of all scores of boxes and masks (by COCO's or LVIS's rules), of boundaries,
+/// and of proposals. `max_detections`: see EvaluationRun.
 std::vector<std::string> score_names(bool federated, std::uint32_t max_detections = 0);
 std::vector<std::string> boundary_score_names(bool federated, std::uint32_t max_detections = 0);
 std::vector<std::string> proposal_score_names();
 
-/// The six AP of boxes and masks in three lines, from named scores; "-": there are no such objects.
+/// Formats the six AP of boxes and masks in three lines; "-" = there are no objects of that size.
 std::string score_summary(const Scalars& named);
 
-/// The tables, as pycocotools or lvis-api prints them.
+/// Formats the tables like pycocotools or lvis-api.
 std::string score_tables(const DetectorScores& scores);
 
 }  // namespace millrace

@@ -9,7 +9,7 @@ namespace millrace {
 
 bool RunningAp::look(const coco::Evaluator& boxes) {
   constexpr std::size_t kDraws = 100;
-  constexpr double kMostShare = 0.01;  // of the time
+  constexpr double kMostShare = 0.01;  // maximum share of the time
   if (seconds_since(ended_) < pause_s_) return false;
   const auto began = Clock::now();
   text_ = "box AP " + coco::ap_text(coco::ap_so_far(boxes, kDraws));

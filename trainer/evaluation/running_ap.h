@@ -1,4 +1,4 @@
-// What AP of boxes an evaluation shows while it runs.
+// The preliminary AP of boxes that an evaluation shows while it runs.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace millrace {
 
-/// AP of the boxes so far with its 95 % interval, looked at so seldom that it costs about a
-/// hundredth of the time. For one thread.
+/// Computes the AP of the boxes so far with its 95 % interval, at intervals that limit the cost to
+/// about a hundredth of the time. For one thread.
 class RunningAp {
  public:
-  /// At least `pause_s` seconds lie between two looks.
+  /// `pause_s`: minimum seconds between two computations.
   explicit RunningAp(double pause_s) : pause_s_(pause_s) {}
 
-  /// Looks, if it is time to. Whether it did.
+  /// Computes the AP if it is due. Returns true if it did.
   bool look(const coco::Evaluator& boxes);
 
-  /// "box AP 0.412 (0.394 .. 0.430)"; empty before the first look.
+  /// Returns "box AP 0.412 (0.394 .. 0.430)"; empty before the first computation.
   const std::string& text() const { return text_; }
 
  private:
@@ -28,13 +28,13 @@ class RunningAp {
   std::string text_;
 };
 
-/// The same as lines of the log, one for each tenth of the images at most.
+/// Logs the preliminary AP, up to once per tenth of the images.
 class RunningApLog {
  public:
-  /// `images`: how many this rank will see.
+  /// `images`: number of images that this rank evaluates.
   RunningApLog(std::int64_t images, double pause_s) : images_(images), ap_(pause_s) {}
 
-  /// "1200 of 5000 images, box AP 0.412 (0.394 .. 0.430)", where it is time for it.
+  /// Logs "1200 of 5000 images, box AP 0.412 (0.394 .. 0.430)" if it is due.
   void operator()(const coco::Evaluator& boxes);
 
  private:

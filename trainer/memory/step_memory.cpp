@@ -14,18 +14,18 @@
 namespace millrace {
 namespace {
 
-/// What to do if a step does not fit into memory.
+/// Advice for a step that does not fit into memory.
 constexpr auto kLessMemory =
     "raise train.passes (parts of a batch, one after the other), or lower data.batch_size "
     "(optimizer.accumulate = N makes a step of N batches) or data.short_side and data.max_side";
 
-/// Bytes.
+/// Memory in bytes.
 struct MemoryUse {
   double now = 0;
-  double peak = 0;  // since the process began
+  double peak = 0;  // since the start of the process
 };
 
-/// nullopt if the allocator of the device does not count.
+/// Returns nullopt if the device's allocator does not count memory.
 std::optional<MemoryUse> memory_use(at::Device device) {
   const auto use = [](std::int64_t now, std::int64_t peak) {
     return MemoryUse{static_cast<double>(now), static_cast<double>(peak)};

@@ -1,4 +1,5 @@
-// Steps that do not fit into memory, and whether the largest batch of a training will.
+// Detects steps that do not fit into memory, and predicts whether the largest batch of a training
+// will.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,10 +17,10 @@
 
 namespace millrace {
 
-/// Whether an allocation failed, ours or libtorch's.
+/// Returns true if an allocation of this program or of libtorch failed.
 bool is_out_of_memory(const std::exception& problem);
 
-/// The message for a step over these batches.
+/// Returns the error message for a step over these batches.
 std::string out_of_memory_text(const std::vector<Batch>& batches);
 
 /// Measures the memory of training steps and warns once, before the largest batch comes, if that
@@ -27,7 +28,8 @@ std::string out_of_memory_text(const std::vector<Batch>& batches);
 /// pixels of a batch. Only a step that reaches a new peak of the process is a measurement.
 class StepMemory {
  public:
-  /// `largest`: planned batch; nullopt = nothing is measured. `ranks`: share the host's memory.
+  /// `largest`: planned batch; nullopt = nothing is measured. `ranks`: number of ranks that share
+  /// the host's memory.
   StepMemory(const std::optional<LargestBatch>& largest, at::Device device, std::int64_t ranks);
 
   void before_step();

@@ -1,4 +1,4 @@
-// The numbers of a training that may change while it runs.
+// Hyper-parameters, which may change during a training.
 #pragma once
 
 #include <map>
@@ -12,44 +12,45 @@ namespace millrace {
 
 struct OptimizerOptions;
 
-/// Named as in a configuration; `lr_factor` multiplies the schedule's rate. For the training
-/// thread. Those that have changed are part of a checkpoint.
+/// The hyper-parameters, named as in a configuration; `lr_factor` multiplies the learning rate of
+/// the schedule. Changed values are part of a checkpoint. Only for the training thread.
 class HyperParameters {
  public:
   explicit HyperParameters(const OptimizerOptions& options);
 
-  /// Those that every training has.
+  /// Returns the names that every training has.
   static std::vector<std::string> all_names();
 
-  /// Throws ConfigError if there is no such parameter.
+  /// Returns a value. Throws ConfigError if the name does not exist.
   double at(std::string_view name) const;
   std::vector<std::string> names() const;
 
-  /// Asks for a value from the next step on; `by` is the callback that asks. Throws Error if the
-  /// name is unknown, the value out of range, or another callback has asked for another value at
-  /// this boundary.
+  /// Requests a value from the next step on; `by` is the requesting callback. Throws Error if the
+  /// name is unknown, the value is out of range, or another callback has requested a different
+  /// value at this step boundary.
   void set(std::string_view name, double value, const std::string& by);
 
-  /// The same for a person, who overrides callbacks.
+  /// Requests a value on behalf of a user, which overrides callbacks.
   void edit(std::string_view name, double value);
 
   /// Throws ConfigError if the name is unknown or the value out of range.
   void check(std::string_view name, double value) const;
 
-  /// Applies what was asked for.
+  /// Applies the requested values.
   void apply();
 
-  /// Those that differ from their initial values.
+  /// Returns the values that differ from their initial values.
   std::map<std::string, double> changed() const;
 
-  /// All values in the order of `names`, for other ranks.
+  /// Returns all values in the order of `names`, to be sent to other ranks.
   std::vector<double> values() const;
   void set_values(const std::vector<double>& values);
 
-  /// `options` with the present values.
+  /// Returns `options` with the current values.
   OptimizerOptions applied_to(OptimizerOptions options) const;
 
-  /// Sets what `changed` gave, except unknown names: configurations may differ in what they have.
+  /// Sets values returned by `changed`. Unknown names are ignored, since configurations may have
+  /// different hyper-parameters.
   void load(const std::map<std::string, double>& values);
 
  private:

@@ -33,15 +33,15 @@
 namespace millrace {
 namespace {
 
-/// Whether elements of both lie in the same order in memory: strides may differ where there is
-/// nothing to step over.
+/// Returns true if the elements of both have the same order in memory. Strides of dimensions of
+/// size 1 may differ.
 bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
   for (std::int64_t i = 0; i < a.dim(); ++i)
     if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
   return true;
 }
 
-/// The gradient in the layout of its value, as the fused kernels need it.
+/// Returns the gradient in the layout of its value, which the fused kernels require.
 at::Tensor aligned_gradient(const at::Tensor& value) {
   const auto& gradient = value.grad();
   if (gradient.scalar_type() == value.scalar_type()) {
@@ -51,8 +51,9 @@ at::Tensor aligned_gradient(const at::Tensor& value) {
   return at::empty_like(value).copy_(gradient);
 }
 
-/// The same memory in one dimension: on a CPU, libtorch's fused kernels begin with a contiguous
-/// copy of each gradient, a transposition where it is channels last, which they never read.
+/// Returns views of the same memory in one dimension. On a CPU, libtorch's fused kernels first make
+/// a contiguous copy of each gradient (a transposition if it is channels last), which they never
+/// read.
 std::vector<at::Tensor> in_one_dimension(std::vector<at::Tensor> gradients) {
   for (auto& gradient : gradients)
     if (gradient.is_cpu() && !gradient.is_contiguous())
@@ -60,13 +61,15 @@ std::vector<at::Tensor> in_one_dimension(std::vector<at::Tensor> gradients) {
   return gradients;
 }
 
-/// Stochastic gradient descent, as torch.optim.SGD with dampening 0: d = g + decay v;
-/// m = momentum m + d; v -= lr m (nesterov: v -= lr (d + momentum m)). Keeps m, under the
-/// parameters' own names.
+/// Stochastic gradient descent like torch.optim.SGD with dampening 0: d = g + decay v; m = momentum
+/// m + d; v -= lr m (nesterov: v -= lr (d + momentum m)). Its state is m, under the parameters' own
+/// names.
 ///
-/// With `trust`, the d of each weight (not of biases and normalisations) is multiplied by
-/// r = trust_coefficient |v| / (|g| + decay |v|), or 1 where v or g is 0: LARS (You et al. 2017).
-/// LARC (NVIDIA's Apex) takes min(r / lr, 1), so that no weight's rate, lr times that, is above lr.
+/// With `trust`, the d of each weight (not of biases and normalizations) is multiplied by r =
+/// trust_coefficient |v
+/// / (|g
+/// + decay |v|), or 1 if v or g is 0: LARS (You et al. 2017). LARC (NVIDIA's Apex) uses min(r / lr,
+/// 1) instead, so that no weight's effective rate exceeds lr.
 class Sgd final : public Optimizer {
  public:
   Sgd(const Parameters& parameters, const OptimizerOptions& options)
@@ -80,7 +83,7 @@ class Sgd final : public Optimizer {
       decay = 0;
     }
     at::TensorList momenta = work.kept[0];
-    if (options().momentum == 0) {  // if it rises while training, it starts from 0
+    if (options().momentum == 0) {  // starts from 0 if momentum is raised during training
       if (decided.bad)
         at::_foreach_mul_(momenta, *decided.bad);
       else
@@ -93,7 +96,7 @@ class Sgd final : public Optimizer {
                     /*is_first_step=*/false, decided.divisor, decided.bad);
   }
 
-  /// Applies decay and ratio to the gradients.
+  /// Applies weight decay and the ratio r to the gradients.
   void apply_trust(const Work& work, double lr, double decay) const {
     std::vector<at::Scalar> ratios;
     for (std::size_t i = 0; i < work.values.size(); ++i) {
@@ -108,10 +111,10 @@ class Sgd final : public Optimizer {
   }
 };
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW: v -= lr
-/// decay v; m and s, the running means of g and g^2 with shares `momentum` (beta1) and `beta2`,
-/// each divided by 1 - share^steps; v -= lr m / (sqrt(s) + epsilon). Keeps NAME.mean, NAME.square
-/// and NAME.steps, the steps that the parameter has taken.
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), like torch.optim.AdamW: v -= lr
+/// decay v; m and s are the running means of g and g^2 with factors `momentum` (beta1) and `beta2`,
+/// each divided by 1 - factor^steps; v -= lr m / (sqrt(s) + epsilon). Its state is NAME.mean,
+/// NAME.square and NAME.steps, the number of steps of the parameter.
 class AdamW final : public Optimizer {
  public:
   AdamW(const Parameters& parameters, const OptimizerOptions& options)

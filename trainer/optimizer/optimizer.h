@@ -1,4 +1,4 @@
-// What turns gradients into new values: SGD or AdamW.
+// Optimizers, which update parameters by their gradients: SGD and AdamW.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,61 +18,65 @@
 
 namespace millrace {
 
-/// What became of one step.
+/// Outcome of one step.
 struct OptimizerStep {
   double gradient_norm = 0;  // over all gradients, before clipping
-  // First parameter whose gradient is NaN or infinite; then nothing was changed
+  // Name of the first parameter whose gradient is NaN or infinite; empty = none. If there is one,
+  // the step changed nothing.
   std::string not_finite;
 };
 
-/// Borrows the parameters' tensors; one thread at a time. Values, gradients and state are fp32 in
-/// any precision of the step: these are the master weights.
+/// Base class of optimizers. Borrows the parameters' tensors; for one thread at a time. Values,
+/// gradients and state are fp32 for any precision of the step: the values are the master weights.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// Sets momentum, weight decay (except a group's own) and clipping from the next step on.
+  /// Sets momentum, weight decay (except of groups with their own) and clipping from the next step
+  /// on.
   void set_options(const OptimizerOptions& options) { options_ = options; }
 
-  /// Applies the gradients divided by `scale` at rate `lr`, and clears them. Parameters without a
-  /// gradient are left alone. Waits for the device: `measure`, its numbers read, `apply`.
+  /// Divides the gradients by `scale`, applies them at learning rate `lr`, and clears them.
+  /// Parameters without a gradient do not change. Calls measure() and apply() and waits for the
+  /// device in between.
   OptimizerStep step(double lr, double scale = 1);
 
-  /// The first half of a step: divides the gradients by `scale` and queues what the second half
-  /// decides by, in one dimension on their device: the norm of each gradient, then, with `trust`,
-  /// that of each value under it. Empty if no parameter has a gradient.
+  /// First half of a step: divides the gradients by `scale` and queues the numbers that the second
+  /// half needs, as a one-dimensional tensor on the gradients' device: the norm of each gradient,
+  /// then, with `trust`, the norm of each weight that it applies to. Empty if no parameter has a
+  /// gradient.
   at::Tensor measure(double scale = 1);
 
-  /// The second half, with the numbers of `measure`: clips, applies and clears the gradients, or
-  /// changes nothing if one is not finite. Parameters that have lost their gradient since are left
-  /// alone. Throws std::invalid_argument for too few numbers.
+  /// Second half, with the numbers of measure() on the host: clips, applies and clears the
+  /// gradients, or changes nothing if one is not finite. Parameters that have lost their gradient
+  /// since then do not change. Throws std::invalid_argument if there are too few numbers.
   OptimizerStep apply(double lr, std::span<const double> measured);
 
-  /// The second half for a device that is not waited for: the device decides by `measured` and
-  /// changes nothing where `bad`, one fp32 number there, is 1 and not 0. Not if `needs_host`.
+  /// Second half without waiting for the device, which decides by `measured` itself. `bad`: one
+  /// fp32 number on the device; 1 = change nothing, else 0. Not available if needs_host().
   void apply_unless(const at::Tensor& bad, double lr, const at::Tensor& measured);
 
-  /// What became of that, by the numbers of `measure`, for the parameters they were taken of.
+  /// Returns the outcome of apply_unless(), given the numbers of measure() on the host.
   OptimizerStep outcome(std::span<const double> measured) const;
 
-  /// Whether the second half computes with the numbers on the host: LARS and LARC.
+  /// Returns true if the second half needs the numbers on the host: with LARS and LARC.
   bool needs_host() const { return options_.trust != Trust::none; }
 
   void clear_gradients();
 
-  /// What it keeps of every trained parameter, under names that begin with the parameter's; shared,
-  /// not copied.
+  /// State of every trained parameter, under names that begin with the parameter's name. Shares the
+  /// tensors.
   NamedTensors state() const;
 
-  /// Copies a state back. State of parameters that are frozen now is dropped, that of parameters
+  /// Loads a state. State of parameters that are now frozen is dropped, and state of parameters
   /// that were frozen starts at 0; both are logged. Throws Error naming a tensor that is unknown or
   /// has another shape.
   void load(const NamedTensors& state);
 
  protected:
-  /// State of each parameter, 0 at first: a tensor like its value, or one number.
+  /// A state of each parameter, 0 at first: a tensor like its value, or one number.
   struct Kept {
-    std::string ending;  // of its name in `state`, after the parameter's
+    std::string ending;  // suffix of its name in `state`, after the parameter's name
     bool is_number = false;
   };
 
@@ -83,15 +87,15 @@ class Optimizer {
     const ParameterGroup* group;
     std::vector<std::string> names;
     std::vector<at::Tensor> values, gradients;
-    std::vector<double> gradient_norms;         // after clipping by norm; known to `apply` alone
-    std::vector<double> value_norms;            // of a trusted group, likewise
-    std::vector<std::vector<at::Tensor>> kept;  // by Kept, then as `names`
+    std::vector<double> gradient_norms;         // after clipping by norm; only available in apply()
+    std::vector<double> value_norms;            // of groups with `trust`; only available in apply()
+    std::vector<std::vector<at::Tensor>> kept;  // by Kept, then in the order of `names`
   };
 
-  /// What the device decides itself, as fp32 numbers on it; empty where the host has decided.
+  /// Decisions of the device, as fp32 numbers on it; empty if the host has decided.
   struct OnDevice {
-    std::optional<at::Tensor> divisor;  // of the gradients, at least 1: clips their norm
-    std::optional<at::Tensor> bad;      // 1: change nothing, else 0
+    std::optional<at::Tensor> divisor;  // of the gradients, at least 1; clips their norm
+    std::optional<at::Tensor> bad;      // 1 = change nothing, else 0
   };
 
   const OptimizerOptions& options() const { return options_; }
@@ -109,12 +113,13 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<ParameterGroup> groups_;
   std::vector<Kept> kept_;
-  std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // by group, Kept, parameter
+  std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // indexed by group, Kept, parameter
   std::set<std::string> frozen_;  // names that `state` would have if all parameters were trained
-  std::vector<Work> work_;        // from `measure` until applied
+  std::vector<Work> work_;        // from measure() until it is applied
 };
 
-/// The optimizer that `options.type` names. Throws ConfigError for a rule that fits no parameter.
+/// Creates the optimizer of `options.type`. Throws ConfigError for a rule that matches no
+/// parameter.
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options);
 

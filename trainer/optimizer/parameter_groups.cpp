@@ -12,13 +12,13 @@
 namespace millrace {
 namespace {
 
-/// What a rule has taken.
+/// Parameters that a rule has taken.
 struct Taken {
   std::int64_t tensors = 0, values = 0;
-  bool fits = false;  // some name, that an earlier rule may have taken
+  bool fits = false;  // matches a name, which an earlier rule may have taken
 };
 
-/// Patterns that may have been meant: names, and their beginnings up to each dot.
+/// Returns candidates for a suggested pattern: names, and their prefixes up to each dot.
 std::vector<std::string> beginnings(const Parameters& parameters) {
   std::set<std::string> all;
   for (const auto& parameter : parameters) {
@@ -49,7 +49,7 @@ void tell(const ParameterRule& rule, const Taken& taken) {
            taken.values, how);
 }
 
-/// The place of the first rule that matches, or the number of rules.
+/// Returns the index of the first rule that matches, or the number of rules if none does.
 std::size_t rule_of(const std::string& name, const std::vector<ParameterRule>& rules,
                     std::vector<Taken>& taken) {
   auto first = rules.size();
@@ -61,12 +61,12 @@ std::size_t rule_of(const std::string& name, const std::vector<ParameterRule>& r
   return first;
 }
 
-/// The group of a parameter, without names and values.
+/// Returns the group of a parameter, without names and values.
 ParameterGroup group_of(const Parameter& parameter, const OptimizerOptions& options,
                         const ParameterRule& rule) {
   const auto kind = parameter.kind;
   const bool bias = kind == ParameterKind::bias;
-  // As detectron2: the biases of norms, too
+  // Like detectron2, this includes the biases of normalization layers.
   const bool has_own_rate =
       bias || (kind == ParameterKind::norm && parameter.name.ends_with("bias"));
   ParameterGroup group{.lr_factor = rule.lr_factor * (has_own_rate ? options.bias_lr_factor : 1),

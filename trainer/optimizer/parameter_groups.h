@@ -1,4 +1,4 @@
-// Which parameters an optimizer treats alike.
+// Groups of parameters that an optimizer treats alike.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,28 +11,29 @@
 
 namespace millrace {
 
-/// Where a group's weight decay comes from.
+/// Origin of a group's weight decay.
 enum class Decay { of_weights, of_biases, of_norms, own };
 
-/// Trained parameters under one rule.
+/// Trained parameters with the same settings.
 struct ParameterGroup {
   Decay decay = Decay::of_weights;
-  double own_decay = 0;  // with Decay::own
+  double own_decay = 0;  // used with Decay::own
   double lr_factor = 1;
-  bool trusted = false;  // LARS or LARC: weights, not biases and normalisations
+  bool trusted = false;  // LARS or LARC applies: to weights, not to biases and normalizations
   std::vector<std::string> names;
   std::vector<at::Tensor> values;
 
   double weight_decay(const OptimizerOptions& options) const;
 };
 
-/// Groups the trained parameters by `options` and its rules, freezes those that a rule says (no
-/// requires_grad), and logs how many each rule took. Throws ConfigError for a rule that takes none.
+/// Groups the trained parameters by `options` and its rules, freezes the parameters of frozen rules
+/// (clears requires_grad), and logs how many parameters each rule matched. Throws ConfigError for a
+/// rule that matches none.
 std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
                                              const OptimizerOptions& options);
 
-/// The names of all parameters that are not trained: frozen already, or by a rule of `options`.
-/// Without buffers, which never are.
+/// Returns the names of all parameters that are not trained: already frozen, or frozen by a rule of
+/// `options`. Buffers are not included.
 std::vector<std::string> frozen_parameters(const Parameters& parameters,
                                            const OptimizerOptions& options);
 

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// Nothing where the text is no length of a warm-up.
+/// Parses the length of a warm-up; nullopt if it is invalid.
 std::optional<Quantity> parse_warmup(const std::string& text) {
   auto length = parse_quantity(text);
   if (!length || (length->unit != "step" && length->unit != "epoch" && length->unit != "image"))

@@ -1,4 +1,5 @@
-// The learning rate over time, in epochs so that it holds for any batch and data set.
+// The learning rate over time, measured in epochs so that it is valid for any batch and data set
+// size.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace millrace {
 
-/// How the rate falls; see Schedule.
+/// Decay of the learning rate; see Schedule.
 enum class ScheduleType { step, cosine, warmup_cosine, poly, exponential, constant };
 inline std::vector<std::string> value_names(ScheduleType) {
   return {"step", "cosine", "warmup_cosine", "poly", "exponential", "constant"};
@@ -17,39 +18,40 @@ inline std::vector<std::string> value_names(ScheduleType) {
 
 struct ScheduleOptions {
   ScheduleType type = ScheduleType::step;
-  std::vector<double> milestones = {8, 11};  // epochs, of "step"
-  double gamma = 0.1;                        // at each milestone; of "exponential", each epoch
-  double power = 0.9;                        // of "poly"
-  double end_factor = 0;                     // of "warmup_cosine": share of the rate at its end
-  double end_epochs = 0;                     // of "warmup_cosine": the last ones, which stay there
-  std::string warmup = "1000 steps";         // or epochs, or images
-  double warmup_factor = 0.001;              // of the rate at step 0
-  double warmup_power = 1;                   // 1: linear, 2: quadratic
+  std::vector<double> milestones = {8, 11};  // epochs, for "step"
+  double gamma = 0.1;                        // per milestone, or per epoch for "exponential"
+  double power = 0.9;                        // for "poly"
+  double end_factor = 0;                     // for "warmup_cosine": factor of the rate at its end
+  double end_epochs = 0;              // for "warmup_cosine": final epochs with that constant rate
+  std::string warmup = "1000 steps";  // in steps, epochs or images
+  double warmup_factor = 0.001;       // factor of the rate at step 0
+  double warmup_power = 1;            // 1 = linear, 2 = quadratic
 
   void describe(Options& o);
 
-  /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise
-  /// or lie beyond the end, a warm-up that reaches a milestone or the end, values that the type
-  /// does not use.
+  /// Throws ConfigError if the options are invalid for a run of `epochs`: milestones that do not
+  /// ascend or are beyond the end, a warm-up that reaches a milestone or the end, values that the
+  /// type does not use.
   void check(const Config& table, double epochs) const;
 
-  /// Checks a warm-up in steps or images, which takes the size of the data set, in images, and of a
+  /// Checks a warm-up in steps or images, which requires the number of images of an epoch and of a
   /// step. Throws ConfigError.
   void check_warmup(double epochs, std::int64_t epoch_images, std::int64_t images_per_step) const;
 
  private:
-  /// Why a run of `epochs` cannot warm up for `length` epochs; empty: it can.
+  /// Returns why a run of `epochs` cannot warm up for `length` epochs; empty = it can.
   std::string objection(double length, double epochs) const;
 };
 
-/// How far a training has come.
+/// Progress of a training.
 struct ScheduleTime {
   double progress = 0;  // epochs
   std::int64_t step = 0, images = 0;
 };
 
-/// A pure function of time; resuming needs no state. With p the progress in epochs and E the length
-/// of the run:
+/// The learning rate as a pure function of time, so that resuming needs no state. It is the peak
+/// rate times a warm-up and one of these factors, with p the progress in epochs and E the length of
+/// the run:
 ///   step         gamma^(milestones passed)            torch.optim.lr_scheduler.MultiStepLR
 ///   cosine       (1 + cos(pi p / E)) / 2              CosineAnnealingLR
 ///   warmup_cosine  the same from the end of the warm-up to end_epochs before E, and down to
@@ -57,18 +59,19 @@ struct ScheduleTime {
 ///   poly         (1 - p / E)^power                    PolynomialLR
 ///   exponential  gamma^p                              ExponentialLR
 ///   constant     1
-/// of the peak, times a warm-up from warmup_factor to 1: linear (LinearLR), or with the share of it
-/// that is done raised to warmup_power.
+/// The warm-up rises from warmup_factor to 1: linearly (LinearLR), or with its completed share
+/// raised to the power of warmup_power.
 class Schedule {
  public:
-  /// `peak` is the rate without warm-up and decay; `epochs` is the length of the run.
-  /// REQUIRES: options that check() takes.
+  /// `peak`: rate without warm-up and decay. `epochs`: length of the run. REQUIRES: options that
+  /// check() accepts.
   Schedule(ScheduleOptions options, double peak, double epochs);
 
-  /// The rate of the step that begins at `time`.
+  /// Returns the rate of the step that begins at `time`.
   double rate(const ScheduleTime& time) const;
 
-  /// "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11".
+  /// Returns e.g. "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8,
+  /// 11".
   std::string text() const;
 
  private:

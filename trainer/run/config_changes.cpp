@@ -33,7 +33,8 @@ constexpr auto kInstead =
     "set it back, or start a new run without --resume; model.weights can name this checkpoint's "
     "model.safetensors";
 
-/// Throws ConfigError for the changes of keys that begin so, or for the key `otherwise`.
+/// Throws ConfigError for the changes of keys with these prefixes, or for the key `otherwise` if
+/// there are none.
 [[noreturn]] void refuse(const std::vector<ConfigChange>& changes,
                          std::initializer_list<std::string_view> prefixes,
                          const std::string& otherwise, const std::string& why) {
@@ -45,7 +46,7 @@ constexpr auto kInstead =
   throw ConfigError(fmt::format("{}: {}; {}", fmt::join(lines, ", "), why, kInstead));
 }
 
-/// Keys that must stay, and what they decide.
+/// Keys that must not change, and the reasons.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixed = {{
     {"model.type", "the checkpoint's weights are of the other model"},
     {"optimizer.type", "the checkpoint holds the other optimizer's state"},
@@ -54,7 +55,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixed = 
     {"train.seed", "it decides the order of the data, in the middle of which the checkpoint is"},
 }};
 
-/// Of the table `T`, whose keys lie below `prefix`.
+/// Returns true if the option `key` of the table `T`, whose keys have this prefix, affects results.
 template <class T>
 bool decides_in(std::string_view key, std::string_view prefix) {
   T value;
@@ -64,8 +65,8 @@ bool decides_in(std::string_view key, std::string_view prefix) {
   return entry == all.entries().end() || entry->decided != Decides::run;
 }
 
-/// "evaluate.every" of "callbacks.evaluate.every". What switches a callback on or off decides what
-/// its own options do.
+/// Handles callbacks.NAME.OPTION; `rest` is e.g. "evaluate.every". Options that enable a callback
+/// affect results if any of its own options does.
 bool decides_in_callback(const std::string& rest, const Config& config) {
   const auto dot = rest.find('.');
   const auto name = rest.substr(0, dot);
@@ -80,7 +81,7 @@ bool decides_in_callback(const std::string& rest, const Config& config) {
   const auto option = rest.substr(dot + 1);
   if (!std::ranges::count(all.entries(), option, &Options::Entry::name))
     return std::ranges::count(deciding, option.substr(0, option.find('.'))) > 0;
-  // A plug-in's may do anything, also without options.
+  // A callback of a plug-in may do anything, even without options.
   return !deciding.empty() || !entry->second.plugin.empty();
 }
 
@@ -92,7 +93,7 @@ bool decides_results(const std::string& key, const Config& config) {
   if (key.starts_with(kTrain)) return decides_in<TrainOptions>(key, kTrain);
   if (key.starts_with(kCallbacks))
     return decides_in_callback(key.substr(kCallbacks.size()), config);
-  // The weights themselves are compared.
+  // These keys only name the weights, which are compared themselves.
   return key != "model.weights" && key != "model.force_weights";
 }
 
@@ -116,7 +117,7 @@ void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training)
   for (const auto& change : changes) log_info("changed since the checkpoint: {}", line(change));
   for (const auto& [key, why] : kFixed)
     for (const auto& change : changes)
-      if (change.key == key && change.was != "nothing")  // an older version may not know the key
+      if (change.key == key && change.was != "nothing")  // an older version may lack the key
         refuse(changes, {key}, "", std::string(why));
   if (!checkpoint.classes.empty() && checkpoint.classes != training.classes)
     refuse(changes, {"data.classes", "data.root", "data.train"}, "data.classes",

@@ -1,4 +1,4 @@
-// What may change in the configuration of a resumed training, and what must not.
+// Differences between the configuration of a resumed training and that of its checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace millrace {
 
-/// A key whose value differs; "nothing" if only one side has it.
+/// A key whose value differs; "nothing" = only the other side has the key.
 struct ConfigChange {
-  std::string key, was, is;  // data.root, values as TOML
-  Origin origin;             // of the present value
+  std::string key, was, is;  // key such as data.root; values as TOML
+  Origin origin;             // of the current value
 };
 
-/// All differences, by key.
+/// Returns all differences, by key.
 std::vector<ConfigChange> config_changes(const Config& was, const Config& is);
 
-/// Whether a key decides what a training computes, as its option says (Decides). False for keys
-/// that decide where data is, how fast it comes, what is reported and where it is written. `key`:
-/// dotted, as in `leaves`; `config`: a complete one that has it. True for unknown keys, such as
-/// options of a plug-in that is not loaded.
+/// Returns true if a key affects the results of a training, as declared by its option (Decides).
+/// False for keys that set where data is, how fast it is loaded, what is reported and where it is
+/// written. `key`: dotted, as in `leaves`. `config`: a complete configuration that contains the
+/// key. True for unknown keys, such as options of a plug-in that is not loaded.
 bool decides_results(const std::string& key, const Config& config);
 
 /// The training that resumes a checkpoint.
@@ -34,9 +34,9 @@ struct ResumedTraining {
   const Detector& model;
 };
 
-/// Logs every change. Throws ConfigError naming the key and what to do if the training cannot
-/// resume: another model, optimizer or seed, other classes, a data set of another size, weights of
-/// other shapes.
+/// Logs every change. Throws ConfigError naming the key and a remedy if the training cannot resume:
+/// another model, optimizer or seed, other classes, a data set of another size, or weights of other
+/// shapes.
 void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training);
 
 }  // namespace millrace

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Its name and size, and a digest of its bytes unless it has so many.
+/// Returns a file's name and size, and a digest of its bytes unless it has `most` bytes or more.
 ordered_json file_facts(const std::string& file, std::uint64_t most = UINT64_MAX) {
   if (file.empty() || !std::filesystem::is_regular_file(file)) return nullptr;
   const auto bytes = map_file(file);
@@ -33,12 +33,12 @@ ordered_json file_facts(const std::string& file, std::uint64_t most = UINT64_MAX
   return facts;
 }
 
-/// What is known of a sample before its image is read.
+/// Returns a digest of what is known about a sample before its image is read.
 std::uint64_t digest_about(const Source<Sample>& source, std::int64_t index) try {
   const auto sample = source.about(index);
   const auto sum = digest(sample.width, digest(sample.height, digest(sample.image_id, 0)));
   return digest(sample.objects, sum);
-} catch (const DataError&) {  // the flow tells of it, as data.on_error says
+} catch (const DataError&) {  // reported by the flow, according to data.on_error
   return 0;
 }
 
@@ -55,7 +55,7 @@ ordered_json facts_of(const Source<Sample>& source, const std::vector<std::strin
           {"digest", hex(all)}};
 }
 
-/// A value of a split's facts; null if they lack it.
+/// Returns a value of a split's facts; null if it is missing.
 ordered_json value_of(const ordered_json& facts, const char* split, const char* pointer) {
   const auto found = facts.find(split);
   return found == facts.end() || !found->is_object()
@@ -83,7 +83,7 @@ ordered_json data_facts(const Recipe& recipe, const TrainData& train, const Eval
 
 void check_same_data(const ordered_json& last_start, const ordered_json& now) {
   const auto recorded = last_start.find("data");
-  if (recorded == last_start.end()) return;  // of an older version
+  if (recorded == last_start.end()) return;  // written by an older version
   const auto& before = *recorded;
   const auto changed = [&](const char* split, const char* pointer) {
     const auto was = value_of(before, split, pointer), is = value_of(now, split, pointer);
@@ -116,7 +116,7 @@ void check_same_data(const ordered_json& last_start, const ordered_json& now) {
 ordered_json weights_facts(const std::string& weights) {
   try {
     return weights.empty() ? nullptr : file_facts(weight_file(weights).string());
-  } catch (const Error&) {  // a resumed run does without them
+  } catch (const Error&) {  // a resumed run does not need them
     return nullptr;
   }
 }

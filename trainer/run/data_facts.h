@@ -1,4 +1,4 @@
-// What a training reads, in digests: to see whether another one reads the same.
+// Digests of the data of a training, to compare it with the data of another training.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,18 +9,19 @@
 
 namespace millrace {
 
-/// Of training and validation: the annotation file with a digest of its bytes (not of one of 512
-/// MiB or more, which is not read through), and how many samples there are with a digest of their
-/// classes, ids, sizes and boxes. No pixels are read. Null for what this machine does not have.
+/// Returns facts about training and validation data: the annotation file with a digest of its bytes
+/// (omitted for files of 512 MiB or more), and the number of samples with a digest of their
+/// classes, ids, sizes and boxes. Reads no pixels. Values are null for data that this machine does
+/// not have.
 nlohmann::ordered_json data_facts(const Recipe& recipe, const TrainData& train,
                                   const EvalData* validation);
 
-/// Compares the facts in the record of a run's last start with those of one that resumes it. Throws
-/// ConfigError if the training data differ, in the middle of which the run is; warns if the
-/// validation data do.
+/// Compares the facts in the record of a run's last start with those of a start that resumes it.
+/// Throws ConfigError if the training data differ, since the run stopped in the middle of them;
+/// warns if the validation data differ.
 void check_same_data(const nlohmann::ordered_json& last_start, const nlohmann::ordered_json& now);
 
-/// The file of model.weights, with a digest of its bytes; null without one.
+/// Returns the file of model.weights with a digest of its bytes; null if there is none.
 nlohmann::ordered_json weights_facts(const std::string& weights);
 
 }  // namespace millrace

@@ -20,7 +20,7 @@
 namespace millrace {
 namespace {
 
-/// Whether the device has met no fault and the process has not given it up.
+/// Returns true if the device has had no fault and is still usable by this process.
 bool works(at::Device device) noexcept {
   try {
     const auto* devices = c10::impl::getDeviceGuardImpl(device.type());
@@ -31,7 +31,7 @@ bool works(at::Device device) noexcept {
   }
 }
 
-/// libtorch's page-locked memory, which GPUs read without a copy in between.
+/// Returns a source of libtorch's page-locked memory, from which GPUs copy directly.
 MemorySource page_locked(at::Device device) {
   struct Held {
     std::mutex mutex;
@@ -49,8 +49,9 @@ MemorySource page_locked(at::Device device) {
           [held, device](void* memory) {
             const std::lock_guard lock(held->mutex);
             const auto block = held->blocks.extract(memory);
-            // libtorch asks the device when it takes the memory back, in a destructor, where an
-            // exception ends the process. After a fault of the device it stays lost.
+            // When libtorch takes the memory back, it queries the device in a destructor, where an
+            // exception ends the process. Therefore the memory is leaked after a fault of the
+            // device.
             if (!works(device)) static_cast<void>(new at::Tensor(block.mapped()));
           }};
 }
@@ -75,7 +76,7 @@ class UploadingFlow final : public DataFlow<Batch> {
   FlowReport report() const override { return flow_->report(); }
 
  private:
-  /// An exception is thrown when that batch is due.
+  /// Fetches the next batch. An exception is rethrown when that batch is requested.
   void look_ahead() {
     try {
       ahead_ = upload(flow_->next());

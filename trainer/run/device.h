@@ -1,4 +1,4 @@
-// The device that a process computes on, and how batches come to it.
+// The device that a process computes on, and the upload of batches to it.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,16 +12,17 @@
 
 namespace millrace {
 
-/// The device of one of device_kinds(), as the host's process `local_rank` uses it: "cpu"; that of
-/// a plug-in; or "cuda", made the calling thread's current one. Of several devices it is that of
-/// the process (gpu_of_rank). Throws ConfigError saying what is missing.
+/// Opens the device of a kind in device_kinds() for the process `local_rank` of the host: "cpu",
+/// the device of a plug-in, or "cuda", which becomes the calling thread's current device. If there
+/// are several devices, gpu_of_rank selects one. Throws ConfigError naming what is missing.
 at::Device open_device(const std::string& kind, std::int64_t local_rank);
 
-/// From now on batches are made in memory that the device copies fast.
+/// Makes later batches use memory that the device can copy fast.
 void make_batches_for(at::Device device);
 
-/// A flow whose batches have their pixels on the device, or on the way there: while the model works
-/// on one batch, the next is copied on a stream of its own. For the CPU the flow itself.
+/// Returns a flow whose batches have their pixels on the device or are being copied to it: while
+/// the model processes one batch, the next is copied on a separate stream. For the CPU, returns
+/// `flow` itself.
 std::unique_ptr<DataFlow<Batch>> upload_ahead(std::unique_ptr<DataFlow<Batch>> flow,
                                               at::Device device);
 

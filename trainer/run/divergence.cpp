@@ -15,28 +15,27 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostReturns = 5;
 
-/// Where a checkpoint stands; nothing for one that is damaged.
+/// Returns the position of a checkpoint; nullopt if it is damaged.
 std::optional<Position> position_of(const fs::path& checkpoint) try {
   return read_checkpoint(checkpoint).at;
 } catch (const Error&) {
   return std::nullopt;
 }
 
-/// The first of the bad steps that ended a training.
+/// Returns the first of the bad steps that ended a training.
 std::int64_t first_bad_step(const Position& diverged) {
   return diverged.step - diverged.bad_in_a_row + 1;
 }
 
-/// The last step whose checkpoint leads to another result. Unless it skips data, the checkpoint
-/// right before the first bad step leads to the same bad steps: from its weights, with the same
-/// data.
+/// Returns the last step whose checkpoint leads to a different result. Without skipping data, the
+/// checkpoint right before the first bad step leads to the same bad steps: same weights, same data.
 std::int64_t last_good_step(const Position& diverged, bool skips_data) {
   const auto last = first_bad_step(diverged) - (skips_data ? 1 : 2);
   return diverged.failing_step > 0 ? std::min(last, diverged.returned_to - 1) : last;
 }
 
-/// Removes the checkpoints that are newer than the newest good one up to step `last`, whose step it
-/// returns; nothing, and removes none, if there is none.
+/// Removes the checkpoints that are newer than the newest good one up to step `last`, and returns
+/// the step of that one. If there is none, removes nothing and returns nullopt.
 std::optional<std::int64_t> give_up_after(const fs::path& folder, std::int64_t last) {
   const auto all = list_checkpoints(folder);
   const auto good = std::ranges::find_if(all.rbegin(), all.rend(), [&](const auto& checkpoint) {
@@ -70,7 +69,7 @@ void go_further_back(Position& at, std::int64_t failing_step) {
 void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverged,
                                   const TrainOptions& train) {
   const auto end_with = [&](const std::string& problem) {
-    give_up_after(folder, first_bad_step(diverged) - 2);  // --resume is to start from a good one
+    give_up_after(folder, first_bad_step(diverged) - 2);  // --resume starts from a good one
     throw Error(problem);
   };
   if (diverged.returns == kMostReturns)

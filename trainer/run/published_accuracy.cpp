@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kLargeStep = 128;  // images
+constexpr std::int64_t kLargeStep = 128;  // images per step
 constexpr double kLongTraining = 24;      // epochs
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where published trainings are known to have lost accuracy.
+// Warnings about settings for which published trainings lost accuracy.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-/// Warnings, whole sentences, for a training whose steps take `images_per_step` over all ranks.
-/// The figures are those of AWS's Mask R-CNN (R50-FPN on COCO, SGD, 32 to 128 images a step).
+/// Returns warnings, as whole sentences, for a training with `images_per_step` images per step over
+/// all ranks. They are based on the figures of AWS's Mask R-CNN (R50-FPN on COCO, SGD, 32 to 128
+/// images per step).
 std::vector<std::string> published_warnings(const Recipe& recipe, std::int64_t images_per_step);
 
 }  // namespace millrace

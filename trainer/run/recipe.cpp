@@ -47,7 +47,7 @@ void take_model(const Config& from, Config& tree, Recipe& recipe) {
   tree.set("model", std::move(table));
 }
 
-/// When the callback of a complete table is triggered.
+/// Reads the time at which the callback of a complete table is triggered.
 std::optional<When> read_when(const std::string& name, const Config& table,
                               const CallbackSwitches& switches) {
   const auto where = [&](const char* key) {
@@ -90,7 +90,7 @@ void check_passes(const Recipe& recipe, const Config& tree) {
           : fmt::format("is more than the images of a batch (data.batch_size): {}", parts));
 }
 
-/// What the same bytes for any number of ranks ask of other tables.
+/// Checks the other tables for options that train.micro_batch does not allow.
 void check_micro_batch(const Recipe& recipe, const Config& tree) {
   const auto size = recipe.train.micro_batch;
   if (size == 0) return;
@@ -118,7 +118,7 @@ bool is_word(char letter) {
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table) {
   if (!table.is_table())
     throw ConfigError(fmt::format("{}: write [callbacks.{}]", table.origin.text(), name));
-  if (!std::ranges::all_of(name, is_word))  // files of a run are named after it
+  if (!std::ranges::all_of(name, is_word))  // names the callback's files in the run folder
     throw ConfigError(
         fmt::format("{}: a callback's name is made of letters, digits, '_' and '-': '{}'",
                     table.origin.text(), name));

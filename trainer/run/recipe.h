@@ -1,4 +1,4 @@
-// A resolved configuration: all that a run is made from, checked before anything runs.
+// A recipe: a resolved and checked configuration, from which a run is created.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace millrace {
 
-/// One [callbacks.NAME].
+/// The callback of one table [callbacks.NAME].
 struct RecipeCallback {
-  std::string name;          // of the table
-  std::string type;          // the registered callback; by default the name
+  std::string name;          // NAME of the table
+  std::string type;          // registered name of the callback; NAME by default
   Config table;              // complete, without the keys of CallbackSwitches
-  std::optional<When> when;  // it is triggered; nothing: never
+  std::optional<When> when;  // time of its trigger; nullopt = never
 };
 
-/// The top of the tree besides its tables.
+/// Top-level options of a configuration.
 struct TopOptions {
   Options::Strings plugins;
   void describe(Options& o) { o.add("plugins", plugins, "shared objects to load"); }
 };
 
-/// [model], besides the options of the detector that it names.
+/// Options of the table [model] except those of its detector.
 struct ModelOptions {
   std::string type;
   std::string weights;
@@ -43,7 +43,7 @@ struct ModelOptions {
   }
 };
 
-/// Any [callbacks.NAME], besides the options of the callback.
+/// Options that every table [callbacks.NAME] has besides those of its callback.
 struct CallbackSwitches {
   std::string type;
   bool enabled = true;
@@ -57,31 +57,31 @@ struct CallbackSwitches {
   }
 };
 
-/// Checks a [callbacks.NAME] and fills in its defaults. Nothing if `enabled = false`. Throws
-/// ConfigError.
+/// Checks a table [callbacks.NAME] and fills in its defaults. Returns nullopt if `enabled = false`.
+/// Throws ConfigError.
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
 
 struct Recipe : DataRecipe {
-  Config tree;  // complete, each value with its origin
+  Config tree;  // the complete configuration; each value has its origin
   std::vector<std::string> plugins;
   std::string model_type;
-  std::string weights;         // empty: from random
-  bool force_weights = false;  // even if they contradict the recipe
-  Config model;                // [model], complete, without `force_weights`
+  std::string weights;         // empty = random initialization
+  bool force_weights = false;  // use weights even if they contradict the recipe
+  Config model;                // the complete table [model] without `force_weights`
   TrainOptions train;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  std::vector<RecipeCallback> callbacks;  // those that are enabled
+  std::vector<RecipeCallback> callbacks;  // only enabled ones
 
   std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
-/// How many detections of an image and class the recipe's evaluation counts
-/// (callbacks.evaluate.max_detections); 0: the usual.
+/// Returns the maximum number of detections per image and class that the recipe's evaluation counts
+/// (callbacks.evaluate.max_detections); 0 = the default.
 std::uint32_t evaluated_detections(const Recipe& recipe);
 
-/// Checks every key of a configuration and fills in every default, callbacks registered
-/// `by_default` among them. Plug-ins must be loaded before. Throws ConfigError.
+/// Checks every key of a configuration and fills in every default, including callbacks registered
+/// with `by_default`. Plug-ins must be loaded before. Throws ConfigError.
 Recipe resolve(Config tree);
 
 }  // namespace millrace

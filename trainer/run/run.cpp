@@ -22,7 +22,7 @@
 namespace millrace {
 namespace {
 
-/// Throws ConfigError if a callback uses the weights of one that keeps none.
+/// Throws ConfigError if a callback uses the weights of a callback that keeps none.
 void check_weights_of(const Callback& callback, const std::string& name, const Recipe& recipe) {
   const auto* user = dynamic_cast<const UsesWeights*>(&callback);
   const auto of = user ? user->weights_of() : "";
@@ -61,8 +61,8 @@ CallbackList make_callbacks(const Recipe& recipe) {
 
 namespace {
 
-/// One start of a run, from `began` on. `diverged`: how the one before ended, for this one to take
-/// another way.
+/// Executes one start of a run. `began`: its time. `diverged`: end of the previous start, after
+/// which this one continues differently; nullopt if there was none.
 RunEnd start_training(const Session& session, const RunOptions& options, Clock::time_point began,
                       const std::optional<TrainEnd>& diverged) {
   const auto& recipe = session.recipe();
@@ -93,12 +93,12 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
       throw;
     }
     status.end(end.stop_reason.empty() ? "done" : "stopped", end.stop_reason);
-  } catch (const Diverged& ended) {  // on the chief
+  } catch (const Diverged& ended) {  // on rank 0
     record->end({ended.at, kDivergence}, recorder.use());
     log_warning("{}{}", give_up_for_resume(folder / "checkpoints", ended.at),
                 has_live_edit(recipe) ? edits_text(folder, ended.at.step) : "");
     throw;
-  } catch (const ConfigError&) {  // of the first step: as of a start that fails
+  } catch (const ConfigError&) {  // in the first step: handled like a start that fails
     if (start.is_new() && trainer.at().step == 0) start.remove_folder();
     throw;
   }

@@ -1,4 +1,4 @@
-// Trains from a recipe: data, detector, callbacks and run folder together.
+// Runs a training from a recipe: data, detector, callbacks and run folder.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,10 @@
 namespace millrace {
 
 struct RunOptions {
-  std::filesystem::path config_file;  // run folders are named after it: <output>/<its stem>-N
-  std::string program;                // name and version, for the run's record
+  std::filesystem::path config_file;  // names run folders: <output>/<its stem>-N
+  std::string program;                // name and version for the run's record
   std::filesystem::path output;
-  std::optional<std::filesystem::path> resumed;  // see find_run; the chief's counts
+  std::optional<std::filesystem::path> resumed;  // see find_run; only that of rank 0 is used
 };
 
 struct RunEnd {
@@ -23,14 +23,14 @@ struct RunEnd {
   std::filesystem::path folder;
 };
 
-/// Trains; every rank calls it. The run folder, which the chief alone reads and writes, is made
-/// once detector, weights, data and callbacks fit together: a start that fails leaves none. It
-/// receives config.toml, record.json (see run_record.h), log.txt and what callbacks write, and is
-/// locked meanwhile. A run that has nothing left to do is left as it is. Throws ConfigError if data
-/// or configuration cannot work, Error if the run fails.
+/// Trains; every rank calls it. The run folder, which only rank 0 accesses, is created after
+/// detector, weights, data and callbacks have been checked, so a start that fails leaves no folder.
+/// It contains config.toml, record.json (see run_record.h), log.txt and the output of callbacks,
+/// and is locked during the training. A run with no steps left is not changed. Throws ConfigError
+/// if data or configuration are invalid, Error if the run fails.
 RunEnd run_training(const Session& session, const RunOptions& options);
 
-/// The recipe's callbacks, each with its `every`. Throws ConfigError.
+/// Creates the recipe's callbacks, each with its time of trigger. Throws ConfigError.
 CallbackList make_callbacks(const Recipe& recipe);
 
 }  // namespace millrace

@@ -34,12 +34,12 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 17> kKept = {
     "OMP_", "GOMP_", "KMP_",   "ONEDNN_", "DNNL_",   "MKL_",  "OPENBLAS_", "ATEN_",    "TORCH_",
     "TBB_", "OMPI_", "SLURM_", "CUDA_",   "CUBLAS_", "NCCL_", "NVIDIA_",   "MILLRACE_"};
-// "orte_": what mpirun tells its ranks for one start.
+// "orte_" is set by mpirun for its ranks and differs between starts.
 constexpr std::array<std::string_view, 8> kLeftOut = {"KEY", "TOKEN",      "SECRET", "PASS",
                                                       "JWT", "CREDENTIAL", "AUTH",   "orte_"};
-constexpr auto kPatience = std::chrono::seconds(10);  // for git
+constexpr auto kPatience = std::chrono::seconds(10);  // timeout for git
 
-/// Of /proc/self/cmdline.
+/// Returns the words of /proc/self/cmdline.
 std::vector<std::string> command_line() {
   std::vector<std::string> words;
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
@@ -78,7 +78,7 @@ std::int64_t host_memory_mib() {
 
 ordered_json versions() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
-  int length = 0;  // with the end, in some
+  int length = 0;  // includes the terminating zero in some MPI libraries
   MPI_Get_library_version(mpi.data(), &length);
   utsname system{};
   ::uname(&system);
@@ -93,7 +93,8 @@ ordered_json versions() {
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
 }
 
-/// The output of a shell command without its last newline; nothing if it fails or takes too long.
+/// Returns the output of a shell command without its last newline; nullopt if it fails or times
+/// out.
 std::optional<std::string> said_by(const std::string& command,
                                    const std::vector<std::string>& environment) try {
   ChildProcess child(command, environment);
@@ -128,7 +129,7 @@ ordered_json repository_facts(const fs::path& of, const fs::path& diff) {
   const std::vector<std::string> where = {
       "MILLRACE_GIT_IN=" + fs::absolute(of).parent_path().string(),
       "MILLRACE_GIT_OUT=" + fs::absolute(diff).string()};
-  // Runs nothing that the repository's own settings name.
+  // Disables programs that the repository's own settings name.
   const std::string git = "git -C \"$MILLRACE_GIT_IN\" -c core.fsmonitor=false ";
   const auto found = said_by(git + "rev-parse --show-toplevel HEAD 2>/dev/null", where);
   const auto middle = found ? found->find('\n') : std::string::npos;

@@ -1,4 +1,4 @@
-// What a run was started with, for its record: to repeat it, or to see why it differs from another.
+// Facts about the start of a run for its record, to repeat the run or compare it with another.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +9,18 @@
 
 namespace millrace {
 
-/// Command line, working directory, versions of the program and its libraries, and the environment
-/// variables that change what is computed or where, except names that sound like secrets.
+/// Returns the command line, the working directory, versions of the program and its libraries, and
+/// the environment variables that affect results or devices, except names that suggest secrets.
 nlohmann::ordered_json process_facts(const std::string& program);
 
-/// The git repository that a file lies in: folder, revision, and the differences of tracked files,
-/// written to `diff` if there are any. Null without a repository or git, or after ten seconds.
+/// Returns facts about the git repository of the file `of`: folder, revision, and the diff of
+/// tracked files, which is written to `diff` if not empty. Null if there is no repository or no
+/// git, or after ten seconds.
 nlohmann::ordered_json repository_facts(const std::filesystem::path& of,
                                         const std::filesystem::path& diff);
 
-/// Where each rank runs, and on what: an array by rank. `device`: of this rank. Every rank calls
-/// it.
+/// Returns host and hardware of all ranks, as an array by rank. `device`: device of this rank.
+/// Every rank calls it.
 nlohmann::ordered_json rank_facts(const Cluster& cluster, const std::string& device);
 
 }  // namespace millrace

@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr auto kConfig = "config.toml";
 constexpr auto kLock = "lock";
-constexpr std::size_t kMostTold = 20;  // folders, in an error
+constexpr std::size_t kMostTold = 20;  // maximum number of folders in an error message
 
-/// N of a folder name-N, else 0.
+/// Returns N for a folder name-N, else 0.
 long long number_of(const fs::path& folder, const std::string& name) {
   const auto text = folder.filename().string();
   if (!text.starts_with(name + "-")) return 0;
@@ -41,25 +41,27 @@ bool is_run(const fs::path& folder) {
          (fs::exists(folder / kConfig) && fs::exists(folder / kLock));  // of an older version
 }
 
-/// The name of a run's configuration; from its folder if an older version did not record it.
+/// Returns the name of a run's configuration; from its folder's name if an older version did not
+/// record it.
 std::string name_of(const fs::path& run, const std::optional<RunRecord>& record) {
   if (record) return record->name;
   const auto folder = run.filename().string();
   return folder.substr(0, folder.rfind('-'));
 }
 
-/// How the run of another file of that name differs; empty: not at all.
+/// Returns how a run of another configuration file of the same name differs; empty = it does not.
 std::string difference(const fs::path& run, const RunRecord& record, const RunIdentity& mine) {
   if (record.config_file == mine.config_file) return {};
   const auto was = parse_config(read_file(run / kConfig), (run / kConfig).string());
   for (const auto& change : config_changes(was, mine.config))
-    if (change.was != "nothing" && change.is != "nothing")  // a key that only one version knows
+    if (change.was != "nothing" &&
+        change.is != "nothing")  // ignores keys that only one version has
       return fmt::format("was started from {}, where {} is {} and not {}",
                          record.config_file.string(), change.key, change.was, change.is);
   return {};
 }
 
-/// Why a training does not resume what is in a folder; empty: it can.
+/// Returns why a training cannot resume a folder's content; empty = it can.
 std::string why_not(const fs::path& folder, const RunIdentity& mine) try {
   if (!is_run(folder)) return "is no run's folder";
   const auto record = read_run_record(folder);
@@ -82,7 +84,7 @@ std::vector<fs::path> folders_in(const fs::path& output) {
   return found;
 }
 
-/// Throws ConfigError if a folder cannot be made there, without making it.
+/// Throws ConfigError if a folder cannot be created there. Does not create it.
 void check_can_be_made(const fs::path& output) {
   auto there = fs::absolute(output);
   while (!fs::exists(there) && there.has_relative_path()) there = there.parent_path();
@@ -162,7 +164,7 @@ fs::path make_run_folder(const fs::path& output, const std::string& name) {
     if (problem)
       throw Error(
           fmt::format("{}: this folder cannot be made: {}", folder.string(), problem.message()));
-  }  // somebody else took the number
+  }  // another process has taken the number
 }
 
 RunFolder::RunFolder(fs::path folder) : path_(std::move(folder)), lock_(path_ / kLock) {}

@@ -1,4 +1,4 @@
-// Where a run keeps its files, and which run a training resumes.
+// Folders of runs, and the choice of the run that a training resumes.
 #pragma once
 
 #include <filesystem>
@@ -10,42 +10,42 @@
 
 namespace millrace {
 
-/// Whether a training goes on with a run that is there.
+/// Whether a training resumes an existing run.
 enum class Resume {
   no,
-  required,  // an error if there is none
-  if_any,    // starts one if there is none
+  required,  // an error if there is no run
+  if_any,    // starts a new run if there is none
 };
 
-/// Runs of one configuration file belong together.
+/// Identifies the runs of one configuration file.
 struct RunIdentity {
-  std::string name;                   // the stem of the file: its run folders are <output>/<name>-N
+  std::string name;                   // stem of the file; run folders are <output>/<name>-N
   std::filesystem::path config_file;  // absolute
   const Config& config;               // complete
 };
 
 RunIdentity identity_of(const std::filesystem::path& config_file, const Config& config);
 
-/// The run to resume, which has a checkpoint: `output` itself if that is the folder of a run, else
-/// the run of `mine` with the highest number in it. Nothing if a run is to be started; `output` can
-/// be written to then. Throws ConfigError saying what was found, and why nothing fits.
+/// Returns the run to resume, which has a checkpoint: `output` itself if it is a run's folder, else
+/// the run of `mine` with the highest number in `output`. nullopt if a new run is to be started;
+/// then `output` is writable. Throws ConfigError that lists what was found and why it does not fit.
 std::optional<std::filesystem::path> find_run(const std::filesystem::path& output,
                                               const RunIdentity& mine, Resume resume);
 
-/// Makes `output`/name-N with the next N of that name. Throws Error.
+/// Creates `output`/name-N with the next free N. Throws Error.
 std::filesystem::path make_run_folder(const std::filesystem::path& output, const std::string& name);
 
-/// The folder of a run, locked while this lives.
+/// The folder of a run, locked during the object's lifetime.
 class RunFolder {
  public:
-  /// Throws Error if another process holds it.
+  /// Throws Error if another process has locked the folder.
   explicit RunFolder(std::filesystem::path folder);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// The log also goes to its log.txt, including what was logged before.
+  /// Also writes the log to log.txt in the folder, including earlier messages.
   void keep_log();
   /// Deletes the folder.
   void remove();

@@ -22,13 +22,13 @@ using nlohmann::ordered_json;
 constexpr int kFormat = 1;
 constexpr auto kDoneReason = "done";
 
-/// Now, as 2026-01-31T23:59:59Z.
+/// Returns the current time as 2026-01-31T23:59:59Z.
 std::string time_text() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
 }
 
-/// Notes in `targets` which an evaluation is the first to reach.
+/// Records in `targets` which of them an evaluation is the first to reach.
 void note_targets(const ordered_json& evaluation, ordered_json& targets) {
   for (auto& target : targets) {
     const auto score = evaluation.find(target.at("score").get<std::string>());
@@ -79,7 +79,7 @@ std::optional<RunRecord> read_run_record(const fs::path& run) {
         throw ConfigError(fmt::format("{}: a start is no object", file.string()));
     if (json.contains("targets")) record.targets = json.at("targets");
     if (json.contains("evaluations")) record.evaluations = json.at("evaluations");
-    // What begin() and write() take for granted.
+    // Checks the assumptions of begin() and write().
     for (const auto& evaluation : record.evaluations)
       static_cast<void>(evaluation.at("step").get<std::int64_t>());
     static_cast<void>(record.used());

@@ -1,5 +1,5 @@
-// record.json of a run folder: what the run was made with, what it took, and what it reached. Its
-// configuration lies beside it, in config.toml and origins.json. docs/record.md has all keys.
+// record.json of a run folder: settings, used resources and scores of the run. The configuration is
+// in config.toml and origins.json beside it. docs/record.md documents all keys.
 //
 //   {"format": 1, "name": "maskrcnn", "config_file": "/home/a/configs/maskrcnn.toml",
 //    "used": {"wall_s": 61.2, "cpu_s": 118.4, "parts": {"data": {"wall_s": 1.2, ...}, ...}, ...},
@@ -26,19 +26,21 @@
 namespace millrace {
 
 struct RunRecord {
-  std::string name;                   // of the configuration: its file's stem
+  std::string name;                   // of the configuration: the stem of its file
   std::filesystem::path config_file;  // absolute
   nlohmann::ordered_json targets = nlohmann::ordered_json::array();
   nlohmann::ordered_json evaluations = nlohmann::ordered_json::array();
   nlohmann::ordered_json starts = nlohmann::ordered_json::array();
 
-  /// The step at which the last start ended for this reason; nothing if it did not.
+  /// Returns the step at which the last start ended for this reason; nullopt if it ended
+  /// differently.
   std::optional<std::int64_t> ended_after(std::string_view reason) const;
 
-  /// The step at which the last start was done; nothing if it was stopped, failed or killed.
+  /// Returns the step at which the last start was done; nullopt if it was stopped, failed or
+  /// killed.
   std::optional<std::int64_t> done_after() const;
 
-  /// The last start; null without one.
+  /// Returns the last start; null if there is none.
   nlohmann::ordered_json last() const {
     return starts.empty() ? nlohmann::ordered_json() : starts.back();
   }
@@ -47,38 +49,39 @@ struct RunRecord {
   std::optional<RunUse> used() const;
 };
 
-/// Of a run folder, also of an earlier version; nothing without one. Throws ConfigError if it
-/// cannot be read.
+/// Reads the record of a run folder, including those of earlier versions; nullopt if there is none.
+/// Throws ConfigError if it cannot be read.
 std::optional<RunRecord> read_run_record(const std::filesystem::path& run);
 
-/// One start of a run, in its record.
+/// One start of a run, in the run's record.
 class RunStart {
  public:
-  /// In a folder that is new or has the record of earlier starts. Throws ConfigError if that cannot
-  /// be read.
+  /// `folder`: a new folder, or one with the record of earlier starts. Throws ConfigError if that
+  /// record cannot be read.
   RunStart(const RunFolder& folder, const RunIdentity& mine);
 
   const RunRecord& record() const { return record_; }
 
-  /// Adds this start to the record. `program`: name and version; `more`: other facts of it, such as
-  /// rank_facts. What was reached after `from_step` is forgotten, since it is trained again.
-  /// `targets`: scores by name. Throws Error.
+  /// Adds this start to the record. `program`: name and version. `more`: other facts, such as
+  /// rank_facts. `targets`: scores by name. Removes scores recorded after `from_step`, since these
+  /// steps are trained again. Throws Error.
   void begin(std::int64_t from_step, const std::filesystem::path& config_file,
              const std::string& program, const nlohmann::ordered_json& more,
              const std::map<std::string, double>& targets);
 
-  /// Of this start, from 1, once it has begun.
+  /// Number of this start, from 1; valid after begin().
   std::int64_t number() const { return static_cast<std::int64_t>(record_.starts.size()); }
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  /// Keeps what it has used until a step. Warns if that cannot be written, as the next two.
+  /// Records the resources used up to a step. This and the next two functions only warn if the
+  /// record cannot be written.
   void used(std::int64_t step, const RunUse& use);
 
-  /// Keeps scores that became known when so much had been used.
+  /// Records scores with the resources that had been used when they became known.
   void reached(const Moment& of, const Scalars& scores, std::int64_t step, const RunUse& use);
 
-  /// Keeps how it ended.
+  /// Records the end of the start.
   void end(const TrainEnd& end, const RunUse& use);
 
  private:

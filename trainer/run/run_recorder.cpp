@@ -14,12 +14,12 @@
 namespace millrace {
 namespace {
 
-constexpr double kMeasureEnergyEvery = 30;  // seconds; counters start anew after minutes
+constexpr double kMeasureEnergyEvery = 30;  // seconds; energy counters overflow after minutes
 constexpr double kMiB = 1 << 20;
 
 bool is_ap(std::string_view name) { return name.ends_with("bbox/AP") || name.ends_with("segm/AP"); }
 
-/// The scores that end a training once all are reached.
+/// Returns the scores that end a training when all are reached.
 std::map<std::string, double> targets_of(const RecipeCallback& evaluate) {
   std::map<std::string, double> targets;
   const auto* weights = evaluate.table.find("weights");
@@ -64,7 +64,7 @@ RunRecorder::RunRecorder(const Recipe& recipe, const Cluster& cluster, Clock::ti
 
 void RunRecorder::before_train(const TrainState& state) {
   state_ = &state;
-  // What other callbacks have done is counted as theirs.
+  // The work of other callbacks is counted as theirs.
   before_first_ = {seconds_since(began_) - state.spent.callbacks_s,
                    own_cpu_s() - state.spent_cpu.callbacks_s};
 }
@@ -125,7 +125,7 @@ RunUse RunRecorder::use() {
   return use;
 }
 
-/// From their status files.
+/// Reads the CPU time and memory of the other ranks from their status files.
 void RunRecorder::add_other_ranks(RunUse& use) const try {
   const auto files = read_status_files(start_->folder(), start_->number());
   const auto ranks = std::min(files.size(), use.peak_memory_mib.size());
@@ -146,7 +146,7 @@ RunUse RunRecorder::whole_use() {
   const auto energy = energy_j_.value_or(0);
   const std::array<double, kFigures> figures = {
       own_cpu_s(), static_cast<double>(peak_rss_bytes() >> 20), energy,
-      // 1: of a host that tells its energy; -1: of one that does not
+      // 1 = a host that reports its energy; -1 = a host that does not.
       cluster_.local_rank() != 0 ? 0.0
       : energy_j_                ? 1.0
                                  : -1.0};

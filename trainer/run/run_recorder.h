@@ -1,4 +1,4 @@
-// Keeps the record of a run up to date while it trains.
+// Keeps the record of a run up to date during training.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@
 
 namespace millrace {
 
-/// A callback of every run, on every rank. What has been used is written at each checkpoint and
-/// each evaluation, and at the end, so that a start that is killed has what was known then.
+/// A callback that every run has, on every rank. Resources are recorded at each checkpoint, at each
+/// evaluation and at the end, so that the record of a killed start is recent.
 class RunRecorder final : public Callback, public ReadsMetrics {
  public:
-  /// `began`: this start of the run. `was_used`: the process has trained before. Every rank makes
-  /// one at the same place.
+  /// `began`: time of this start of the run. `was_used`: the process has trained before.
+  /// COLLECTIVE.
   RunRecorder(const Recipe& recipe, const Cluster& cluster, Clock::time_point began, bool was_used);
 
-  /// Of callbacks.evaluate, by the names of their scores.
+  /// Target scores of callbacks.evaluate, by name.
   const std::map<std::string, double>& targets() const { return targets_; }
 
-  /// On the chief, before the training: where to write.
+  /// Sets the record to write to; call on rank 0 before the training.
   void record_in(RunStart& start) { start_ = &start; }
 
-  /// What this start has used. Every rank calls it, after the training.
+  /// Returns the resources used by this start. Every rank calls it, after the training.
   RunUse whole_use();
-  /// What the chief knows of it now.
+  /// Returns the resources that rank 0 currently knows of.
   RunUse use();
 
   void before_train(const TrainState& state) override;
@@ -41,7 +41,7 @@ class RunRecorder final : public Callback, public ReadsMetrics {
   bool chief_only() const override { return false; }
 
  private:
-  /// This process's alone.
+  /// CPU time of this process only.
   double own_cpu_s() const;
   void measure_energy();
   void add_other_ranks(RunUse& use) const;
@@ -50,12 +50,12 @@ class RunRecorder final : public Callback, public ReadsMetrics {
   const Clock::time_point began_;
   const double price_per_hour_;
   std::map<std::string, double> targets_;
-  std::vector<std::string> evaluations_;  // callbacks
+  std::vector<std::string> evaluations_;  // names of evaluating callbacks
   std::vector<double> cpu_before_;        // of each rank, before this start
-  EnergyMeter meter_;                     // of the first rank of each host
+  EnergyMeter meter_;                     // on the first rank of each host
   std::optional<double> energy_j_;
-  Clock::time_point measured_ = Clock::now();  // energy
-  RunUse::Part before_first_;                  // step
+  Clock::time_point measured_ = Clock::now();  // time of the last energy measurement
+  RunUse::Part before_first_;                  // before the first step
   const TrainState* state_ = nullptr;
   RunStart* start_ = nullptr;
 };

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// To the millisecond, or thousandth of a joule.
+/// Truncates to milliseconds or millijoules.
 double rounded(double value) {
   return static_cast<double>(static_cast<std::int64_t>(value * 1e3)) / 1e3;
 }

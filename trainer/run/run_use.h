@@ -1,4 +1,4 @@
-// What a run has used: time by part, energy, memory, money.
+// Resources that a run has used: time by part, energy, memory and price.
 #pragma once
 
 #include <array>
@@ -11,47 +11,47 @@
 
 namespace millrace {
 
-/// Where the time of a training goes. They do not overlap; what is left is bookkeeping.
+/// Parts of a training's time. They do not overlap; the rest is bookkeeping.
 enum class RunPart : std::size_t {
-  start,        // from the process's first line to the first step: libraries, data, weights
+  start,        // from the process's start to the first step: libraries, data, weights
   data,         // waiting for batches
-  forward,      // up to the losses, other ranks' totals included
+  forward,      // up to the losses, including the exchange of totals between ranks
   backward,     // from the losses to the gradients
-  sync,         // waiting for other ranks: their gradients, and what is agreed on before a step
-  optimizer,    // the rest of steps: norms, clipping, new values
+  sync,         // waiting for other ranks: for gradients and for the agreement before a step
+  optimizer,    // the rest of a step: norms, clipping, new values
   evaluation,   // callbacks `evaluate` and `validation_loss`
-  checkpoints,  // copying them, and waiting for the one before
-  callbacks,    // all others
+  checkpoints,  // copying checkpoints and waiting for the previous one
+  callbacks,    // all other callbacks
 };
 std::vector<std::string> value_names(RunPart);
 inline constexpr std::size_t kRunParts = 9;
 
-/// Of one start, or of several.
+/// Resources of one or several starts.
 struct RunUse {
   struct Part {
     double wall_s = 0;
-    double cpu_s = 0;  // of all threads of the process meanwhile
+    double cpu_s = 0;  // of all threads of the process during that part
   };
 
   double wall_s = 0;
-  double cpu_s = 0;                           // of all ranks
-  std::array<Part, kRunParts> parts = {};     // of the chief
-  std::optional<double> energy_j;             // of all hosts' processors; nothing: not told
-  std::optional<double> price;                // nothing: no rate was given
-  std::vector<std::int64_t> peak_memory_mib;  // by rank; 0: not known
+  double cpu_s = 0;                        // of all ranks
+  std::array<Part, kRunParts> parts = {};  // of rank 0
+  std::optional<double> energy_j;  // of the processors of all hosts; nullopt if not reported
+  std::optional<double> price;     // nullopt if no price per hour is set
+  std::vector<std::int64_t> peak_memory_mib;  // by rank; 0 = unknown
 
   Part& operator[](RunPart part) { return parts[static_cast<std::size_t>(part)]; }
   const Part& operator[](RunPart part) const { return parts[static_cast<std::size_t>(part)]; }
 
-  /// Energy and price are known if they are of both; memory is the larger.
+  /// Adds up, except memory, which is the maximum. Energy and price are known if both are.
   RunUse& operator+=(const RunUse& more);
 
-  /// "1:02:03, 2:31:04 of CPU time, 0.41 kWh of the processors, price 3.12"
+  /// Returns e.g. "1:02:03, 2:31:04 of CPU time, 0.41 kWh of the processors, price 3.12".
   std::string text() const;
 };
 
 nlohmann::ordered_json to_json(const RunUse& use);
-/// Throws nlohmann::json::exception for anything else.
+/// Reads the JSON of to_json. Throws nlohmann::json::exception for anything else.
 RunUse run_use(const nlohmann::ordered_json& json);
 
 }  // namespace millrace

@@ -40,12 +40,12 @@ void check_same_configuration(const Cluster& cluster, const Config& mine) {
       cluster.gather("digest of the configuration", hex(digest(text.data(), text.size())));
   for (std::size_t rank = 1; rank < digests.size(); ++rank) {
     if (digests[rank] == digests[0]) continue;
-    // All ranks come here with the same rank.
+    // All ranks reach this with the same `rank`.
     const auto texts = cluster.gather("configuration", text);
     const auto name = cluster.name(static_cast<std::int64_t>(rank));
     const auto changes = config_changes(parse_config(texts[0], "the chief's configuration"),
                                         parse_config(texts[rank], "the configuration of " + name));
-    if (changes.empty()) continue;  // the same in another order
+    if (changes.empty()) continue;  // only the order differs
     const auto& first = changes.front();
     throw ConfigError(
         fmt::format("{} has another configuration than {}: {} is {} there, {} here; all ranks must "
@@ -54,7 +54,7 @@ void check_same_configuration(const Cluster& cluster, const Config& mine) {
   }
 }
 
-/// Throws ConfigError if the ranks are no whole branches of the tree that sums micro-batches.
+/// Throws ConfigError if the ranks are not whole branches of the tree that sums micro-batches.
 void check_is_tree(const TrainOptions& train, std::int64_t ranks) {
   if (train.micro_batch == 0 || std::has_single_bit(static_cast<std::uint64_t>(ranks))) return;
   throw ConfigError(
@@ -63,7 +63,7 @@ void check_is_tree(const TrainOptions& train, std::int64_t ranks) {
                   train.micro_batch, ranks));
 }
 
-/// Before the maths counts its processors.
+/// Prepares the rank for joint work; called before the compute library counts its processors.
 const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
   cluster.set_patience(recipe.train.rank_timeout.seconds);
   if (cluster.size() == 1) return cluster;
@@ -75,13 +75,15 @@ const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
   return cluster;
 }
 
-/// Settings of the arithmetic, then the device, which reads some of them as it starts.
+/// Applies the arithmetic settings and then opens the device, which reads some of them at its
+/// start.
 at::Device prepared(const TrainOptions& train, std::int64_t local_rank) {
   auto& libtorch = at::globalContext();
   libtorch.setDeterministicAlgorithms(train.deterministic, /*warn_only=*/true);
-  libtorch.setDeterministicFillUninitializedMemory(false);  // costs time, changes nothing
+  // Takes time and does not affect results.
+  libtorch.setDeterministicFillUninitializedMemory(false);
   if (train.device == "cuda") {
-    // cuBLAS gives the same bytes again only with a workspace of its own for each stream.
+    // cuBLAS is only reproducible with a separate workspace for each stream.
     if (train.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
     choose_products(train.precision == FloatType::tf32);
   }

@@ -1,5 +1,5 @@
-// What a command computes with: processors, threads, device and memory of this process, and the
-// recipe's data and detectors.
+// The environment of a command that computes: processors, threads, device and memory of this
+// process, and the recipe's data and detectors.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -19,17 +19,17 @@
 
 namespace millrace {
 
-/// Set up once per process, before any work: all commands that compute share it. Every rank calls
-/// its functions in the same order.
+/// Created once per process, before any work, by every command that computes. Every rank calls its
+/// functions in the same order.
 class Session {
  public:
   /// Wraps a flow of batches before they are uploaded.
   using Observe = std::function<std::unique_ptr<DataFlow<Batch>>(std::unique_ptr<DataFlow<Batch>>)>;
 
-  /// Binds ranks to processors, limits threads, chooses deterministic operators and the precision
-  /// of products if the recipe says so, opens the device and has batches made in memory that it
-  /// copies fast. Throws ConfigError if there is no such device, or if a rank has another program
-  /// or configuration than the chief.
+  /// Binds ranks to processors, limits threads, sets deterministic operators and the precision of
+  /// matrix products as the recipe requires, opens the device, and makes batches use memory that
+  /// the device can copy fast. Throws ConfigError if the device does not exist, or if a rank has
+  /// another program or configuration than rank 0.
   explicit Session(Recipe recipe, const Cluster& cluster = Cluster::alone());
   Session(const Session&) = delete;
 
@@ -37,26 +37,27 @@ class Session {
   const Cluster& cluster() const { return cluster_; }
   at::Device device() const { return device_; }
 
-  /// The recipe's detector with random weights, on the device. Throws ConfigError.
+  /// Creates the recipe's detector with random weights on the device. Throws ConfigError.
   std::unique_ptr<Detector> make_detector(const std::vector<std::string>& classes) const;
 
-  /// The same with model.weights, if any.
+  /// Creates the recipe's detector and loads model.weights, if set.
   std::unique_ptr<Detector> make_initial_detector(const std::vector<std::string>& classes) const;
 
-  /// Loads model.weights, if any, into a detector of these classes, and logs a report. Throws
-  /// Error, also if they lack what the recipe freezes, unless model.force_weights.
+  /// Loads model.weights, if set, into a detector of these classes, and logs a report. Throws
+  /// Error; unless model.force_weights is set, also if parameters that the recipe freezes are
+  /// missing.
   void load_initial_weights(Detector& detector, const std::vector<std::string>& classes) const;
 
-  /// The recipe's detector with weights that the chief reads. Throws Error unless they have every
-  /// parameter of the model.
+  /// Creates the recipe's detector with weights that rank 0 reads. Throws Error unless they contain
+  /// every parameter of the model.
   std::unique_ptr<Detector> make_trained_detector(const std::vector<std::string>& classes,
                                                   const TrainedWeights& weights) const;
 
-  /// A training of `detector` on this rank's share of `data`, uploaded ahead of its step. It
-  /// borrows the session, both arguments and what `observe` borrows.
+  /// Plans the training of `detector` on this rank's share of `data`; batches are uploaded ahead of
+  /// their step. The plan borrows the session, both arguments and whatever `observe` borrows.
   TrainPlan plan(Detector& detector, const TrainData& data, Observe observe = {}) const;
 
-  /// Passes over a split, uploaded ahead. Borrows nothing but what `observe` does.
+  /// Returns passes over a split, with batches uploaded ahead. Borrows only what `observe` borrows.
   EvalData passes_over(const DataSplit& split, Observe observe = {}) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The weights that `model` names.
+/// Returns the weights that `model` names.
 fs::path weights_of(const fs::path& model) {
   if (!fs::is_directory(model) || fs::exists(model / "model.safetensors")) return model;
   const auto checkpoints = list_checkpoints(model / "checkpoints");

@@ -1,4 +1,4 @@
-// A model by itself: what eval, predict and config take in place of a configuration.
+// A trained model, which eval, predict and config accept instead of a configuration.
 #pragma once
 
 #include <filesystem>
@@ -10,24 +10,25 @@
 
 namespace millrace {
 
-/// Whether a word of the command line names a model: a folder, or a file with an extension of
-/// weights. All else names a configuration.
+/// Returns true if a command-line argument names a model: a folder, or a file with an extension of
+/// weight files. Any other argument names a configuration.
 bool names_model(const std::filesystem::path& word);
 
 struct TrainedModel {
-  std::string file;  // the weights
+  std::string file;  // weight file
   ModelCard card;
 
-  /// The configuration that the card stands for: [model], and what [data] says of detection.
+  /// Returns the configuration that the card describes: [model], and the keys of [data] for
+  /// detection.
   Config config() const;
 
-  /// What it is, for people: a line for each fact that is known.
+  /// Returns a description with a line for each known fact.
   std::string text() const;
 };
 
-/// Opens weights, a checkpoint's folder, or a run's, which stands for its newest checkpoint. The
-/// chief reads; every rank calls it. Throws Error if there is no such file, ConfigError if it has
-/// no card.
+/// Opens a weight file, a checkpoint's folder, or a run's folder, of which the newest checkpoint is
+/// used. Rank 0 reads; every rank calls it. Throws Error if the file does not exist, ConfigError if
+/// it has no model card.
 TrainedModel open_model(const std::filesystem::path& model,
                         const Cluster& cluster = Cluster::alone());
 

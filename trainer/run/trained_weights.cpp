@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// Those of `some` that are not in `others`.
+/// Returns the elements of `some` that are not in `others`.
 std::vector<std::string> missing_in(const std::vector<std::string>& others,
                                     const std::vector<std::string>& some) {
   std::vector<std::string> missing;
@@ -50,7 +50,7 @@ void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& 
               first_few(unknown));
 }
 
-/// Throws ConfigError, unless forced, if there are lines on what contradicts the weights in `file`.
+/// Throws ConfigError, unless forced, if `lines` contains contradictions of the weights in `file`.
 void object_to(const std::vector<std::string>& lines, const std::string& file,
                const Insistence& insistence) {
   if (lines.empty()) return;
@@ -59,7 +59,7 @@ void object_to(const std::vector<std::string>& lines, const std::string& file,
                   fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
 }
 
-/// How images are prepared for detection, in the keys of [data].
+/// Returns how images are prepared for detection, in the keys of [data].
 Config preparation(const DataOptions& data) {
   Config table;
   const auto set = [&](const char* key, Config::Data value) {
@@ -72,7 +72,7 @@ Config preparation(const DataOptions& data) {
   return table;
 }
 
-/// "sample/train2017": what a training learns from, without the way there.
+/// Returns names of the training data without their path, such as "sample/train2017".
 std::string data_name(const Recipe& recipe) {
   const auto named = [](const std::filesystem::path& root, const std::string& split) {
     const auto folder = (root / "").parent_path().filename().string();
@@ -91,7 +91,7 @@ std::string data_name(const Recipe& recipe) {
   return joined(names);
 }
 
-/// A list of one is read as what is in it.
+/// Returns the element of a list of one, which is read like a list; else `value`.
 const Config& unwrapped(const Config& value) {
   const auto* array = std::get_if<Config::Array>(&value.data);
   return array && array->size() == 1 ? array->front() : value;
@@ -104,7 +104,7 @@ std::optional<double> number(const Config& value) {
   return std::nullopt;
 }
 
-/// Whether two values are read as the same option: 1 and 1.0, 1 and [1].
+/// Returns true if two values are read as the same option, such as 1 and 1.0, or 1 and [1].
 bool same_option(const Config& a, const Config& b) {
   const auto &left = unwrapped(a), &right = unwrapped(b);
   if (const auto x = number(left), y = number(right); x && y) return *x == *y;
@@ -114,7 +114,7 @@ bool same_option(const Config& a, const Config& b) {
   return value_text(left) == value_text(right);
 }
 
-/// Whether both are among values that decide the same.
+/// Returns true if both are among values with the same meaning.
 bool both_in(const std::vector<std::string>& alike, const Config& a, const Config& b) {
   const auto has = [&](const Config& value) {
     const auto* text = std::get_if<std::string>(&value.data);
@@ -152,7 +152,7 @@ void check_initial_weights(const Recipe& recipe) {
 
 void check_resumed_weights(const Config& config, const Recipe& recipe) {
   const auto* model = config.find("model");
-  if (!model) return;  // of an old checkpoint
+  if (!model) return;  // an old checkpoint
   std::vector<std::string> lines;
   for (const auto& one : contradictions({.model = of_weights(*model)}, recipe))
     lines.push_back(one.text());

@@ -1,5 +1,5 @@
-// A recipe beside weights: the card that it gives those that it trains, and what of it contradicts
-// the card of others.
+// Model cards: the card of weights that a recipe trains, and contradictions between a recipe and
+// the card of existing weights.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace millrace {
 
-/// The card of weights trained from a recipe.
+/// Returns the card of weights trained from a recipe.
 ModelCard model_card(const Recipe& recipe, std::vector<std::string> classes,
                      std::vector<std::int64_t> category_ids);
 
-/// A key of [model] whose value is not that which weights were trained with.
+/// A key of [model] whose value differs from the one that the weights were trained with.
 struct Contradiction {
-  std::string key, was, is;  // model.pixel_std, values as TOML
-  Origin origin;             // of the present value
+  std::string key, was, is;  // key such as model.pixel_std; values as TOML
+  Origin origin;             // of the current value
   OfWeights decides;
 
-  /// "model.pixel_std: trained with 1.0, here 2.0 (config.toml:3:1)"
+  /// Returns e.g. "model.pixel_std: trained with 1.0, here 2.0 (config.toml:3:1)".
   std::string text() const;
 };
 
-/// Every such key that decides something about weights (see OfWeights), except keys newer than the
-/// card.
+/// Returns all contradictions in keys that affect the meaning of weights (see OfWeights). Keys that
+/// are newer than the card are ignored.
 std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& recipe);
 
 /// Weights of a run, for eval and predict.
@@ -39,29 +39,30 @@ struct TrainedWeights {
   Insistence insistence;
 };
 
-/// On model.weights.
+/// Returns the insistence on model.weights (model.force_weights).
 Insistence initial_insistence(const Recipe& recipe);
 
-/// Compares model.weights, if any, with the recipe, and logs which parts differ. Throws ConfigError
-/// if there is no such file or if it contradicts the recipe (model_card.h) in what its tensors
-/// mean.
+/// Compares model.weights, if set, with the recipe, and logs the parts that differ. Throws
+/// ConfigError if the file does not exist, or if its card contradicts the recipe in the meaning of
+/// its tensors (model_card.h).
 void check_initial_weights(const Recipe& recipe);
 
-/// Throws ConfigError, unless model.force_weights says so, if the recipe reads the weights of a run
-/// that it resumes in another way than `config`, the configuration of the run's checkpoint.
+/// Throws ConfigError, unless model.force_weights is set, if the recipe interprets the weights of a
+/// resumed run differently than `config`, the configuration of the run's checkpoint.
 void check_resumed_weights(const Config& config, const Recipe& recipe);
 
-/// The card of the chief's weights, if any. Every rank calls it.
+/// Returns the card of rank 0's weights, if they have one. Every rank calls it.
 std::optional<ModelCard> chiefs_card(const std::string& weights,
                                      const Cluster& cluster = Cluster::alone());
 
-/// The same. Throws ConfigError, unless forced, if the recipe contradicts it.
+/// Like chiefs_card, but throws ConfigError if the recipe contradicts the card, unless forced.
 std::optional<ModelCard> checked_card(const TrainedWeights& weights, const Recipe& recipe,
                                       const Cluster& cluster = Cluster::alone());
 
-/// `split` with the classes of the weights, and the split's ids of these by name, or kNoCategory.
-/// Throws ConfigError if a class of data.classes, or every class of the split, is unknown to the
-/// weights; forced, the split's classes are taken for theirs if there are as many.
+/// Returns `split` with the classes of the weights; its category ids are matched to them by name,
+/// kNoCategory if the split lacks a class. Throws ConfigError if the weights do not know a class of
+/// data.classes, or no class of the split. If forced, the split's classes are used instead,
+/// provided that the number of classes is the same.
 DataSplit labelled_by(const ModelCard& card, const DataSplit& split, const Recipe& recipe,
                       const TrainedWeights& weights);
 

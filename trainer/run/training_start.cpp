@@ -43,8 +43,8 @@ void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) 
              counted(rank.at("maths_threads").get<int>(), "thread"));
 }
 
-/// Asks the detector whether it can learn from the data; the chief logs its warnings. Throws
-/// ConfigError if it refuses.
+/// Asks the detector whether it can learn from the data; rank 0 logs its warnings. Throws
+/// ConfigError if it cannot.
 void check_training(const Detector& detector, const TrainData& data, bool starts_random,
                     bool in_micro_batches, const Cluster& cluster) {
   TrainingFacts facts{.ranks = cluster.size(),
@@ -60,20 +60,20 @@ void check_training(const Detector& detector, const TrainData& data, bool starts
   for (const auto& warning : warnings) log_warning("{}", warning);
 }
 
-/// Samples per epoch, if known here.
+/// Returns the number of samples per epoch; nullopt if unknown on this rank.
 std::optional<std::int64_t> epoch_size(const TrainData& train) {
   if (!train.source) return std::nullopt;
   return Order(train.source->size(), train.source->repeats(), 0, {}).size();
 }
 
-/// Where each value of the configuration came from, as JSON.
+/// Returns the origin of each value of the configuration, as JSON.
 std::string origins_text(const Config& tree) {
   nlohmann::ordered_json origins = nlohmann::ordered_json::object();
   for (const auto& [key, value] : leaves(tree)) origins[key] = value->origin.text();
   return origins.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// The largest batch of the whole run; nullopt if unknown.
+/// Returns the largest batch of the whole run; nullopt if unknown.
 std::optional<LargestBatch> largest_batch(const Recipe& recipe, const TrainData& data,
                                           std::int64_t ranks) {
   const auto images = static_cast<double>(recipe.data.batch_size * ranks);
@@ -85,7 +85,8 @@ std::optional<LargestBatch> largest_batch(const Recipe& recipe, const TrainData&
                              static_cast<std::int64_t>(batches));
 }
 
-/// The validation split. nullopt without one, or if it cannot be opened and no callback needs it.
+/// Opens the validation split. nullopt if there is none, or if it cannot be opened and no callback
+/// needs it.
 std::optional<EvalData> open_validation(const Session& session, const TrainData& train,
                                         const CallbackList& callbacks) {
   auto options = session.recipe().data;
@@ -101,7 +102,8 @@ std::optional<EvalData> open_validation(const Session& session, const TrainData&
   }
 }
 
-/// Warns of edits by [callbacks.live_edit] after the checkpoint if this run would not repeat them.
+/// Warns about edits by [callbacks.live_edit] after the checkpoint if this run would not repeat
+/// them.
 void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe& recipe) try {
   if (has_live_edit(recipe)) return;
   const auto lost = std::ranges::count_if(read_edits(folder),
@@ -115,7 +117,7 @@ void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe&
   log_warning("{}", problem.what());
 }
 
-/// Logs what another number of ranks than that of the start `last` means for a step.
+/// Logs how a step changes if the number of ranks differs from that of the start `last`.
 void tell_of_changed_ranks(const nlohmann::ordered_json& last, const TrainPlan& plan) {
   const auto ranks = last.find("ranks");
   const auto before = ranks == last.end() ? 0 : std::ssize(*ranks), now = plan.cluster.size() * 1L;
@@ -134,8 +136,8 @@ bool has_live_edit(const Recipe& recipe) {
   return std::ranges::count(recipe.callbacks, "live_edit", &RecipeCallback::type) > 0;
 }
 
-/// COLLECTIVE: a step that exchanges something with the other ranks, which all must come to. The
-/// others may not exchange anything.
+/// A step of the start. COLLECTIVE: it exchanges data with the other ranks, so every rank must
+/// execute it. Other steps must not exchange data.
 struct TrainingStart::Step {
   const char* name;
   bool is_collective;
@@ -183,7 +185,7 @@ void TrainingStart::take() try {
     if (is_done_) return;
   }
 } catch (const std::exception&) {
-  if (is_new_) remove_folder();  // a start that fails leaves none
+  if (is_new_) remove_folder();  // a start that fails leaves no folder
   throw;
 }
 
@@ -194,7 +196,7 @@ void TrainingStart::make_callbacks() {
   callbacks_.add(kRecordFile, std::move(recorder));
 }
 
-/// Only the chief sees the run's folder.
+/// Only rank 0 sees the run's folder.
 void TrainingStart::find_run() {
   if (is_chief() && options_.resumed)
     record_.emplace(own_folder_.emplace(*options_.resumed), mine_);
@@ -263,7 +265,7 @@ void TrainingStart::agree_if_done() {
 }
 
 void TrainingStart::set_values() {
-  if (!checkpoint_) {  // the others get them from the chief
+  if (!checkpoint_) {  // the other ranks receive the values from rank 0
     if (is_chief()) session_.load_initial_weights(*detector_, train_->classes);
     return;
   }

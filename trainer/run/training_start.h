@@ -1,4 +1,4 @@
-// How a training starts: one list of steps, which every rank takes in its order.
+// The start of a training: a list of steps that every rank executes in the same order.
 #pragma once
 
 #include <filesystem>
@@ -15,32 +15,32 @@
 
 namespace millrace {
 
-/// Whether edits by [callbacks.live_edit] may change this training.
+/// Returns true if [callbacks.live_edit] may change this training.
 bool has_live_edit(const Recipe& recipe);
 
-/// One start of a run, up to its first step. Members are what the steps have made so far.
+/// One start of a run, up to its first training step. Members hold the results of the steps so far.
 class TrainingStart {
  public:
-  /// `began`: the start. `diverged`: how the one before ended, for this one to take another way.
-  /// Borrows all.
+  /// `began`: time of the start. `diverged`: end of the previous start in this process, after which
+  /// this one continues differently; nullopt if there was none. Borrows its arguments.
   TrainingStart(const Session& session, const RunOptions& options, Clock::time_point began,
                 const std::optional<TrainEnd>& diverged);
   TrainingStart(const TrainingStart&) = delete;
 
-  /// Takes all steps (kStartSteps in training_start.cpp); ends early if nothing is left to train.
-  /// Throws what a step throws; a run's new folder is removed then.
+  /// Executes all steps (kSteps in training_start.cpp); ends early if no training steps are left.
+  /// Rethrows the exception of a step after removing the folder of a new run.
   void take();
 
-  /// Nothing is left to train, as all ranks have agreed.
+  /// Returns true if no training steps are left, as agreed by all ranks.
   bool is_done() const { return is_done_; }
   bool is_new() const { return is_new_; }
   const std::filesystem::path& folder() const { return folder_; }
   const std::optional<Checkpoint>& checkpoint() const { return checkpoint_; }
   Trainer& trainer() { return *trainer_; }
   RunRecorder& recorder() { return *recorder_; }
-  /// On the chief; else nullptr.
+  /// The run's record on rank 0; nullptr on other ranks.
   RunStart* record() { return record_ ? &*record_ : nullptr; }
-  /// On the chief: deletes the run's folder.
+  /// Deletes the run's folder; does nothing on other ranks than 0.
   void remove_folder() {
     if (own_folder_) own_folder_->remove();
   }
@@ -76,7 +76,7 @@ class TrainingStart {
   const RunIdentity mine_;
 
   CallbackList callbacks_;
-  RunRecorder* recorder_ = nullptr;  // one of them
+  RunRecorder* recorder_ = nullptr;  // owned by callbacks_
   std::optional<RunFolder> own_folder_;
   std::optional<RunStart> record_;
   std::filesystem::path folder_;
@@ -85,7 +85,7 @@ class TrainingStart {
   std::optional<TrainData> train_;
   std::optional<EvalData> validation_;
   std::unique_ptr<Detector> detector_;
-  nlohmann::ordered_json rank_facts_, data_facts_;  // the second of the chief
+  nlohmann::ordered_json rank_facts_, data_facts_;  // data_facts_ only on rank 0
   std::optional<Trainer> trainer_;
 };
 

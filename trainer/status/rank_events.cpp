@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Tells the folder of a run from another of its name, on another host.
+/// Returns a digest that distinguishes a run's folder from a folder of the same path on another
+/// host.
 std::string mark_of(const fs::path& folder) {
   try {
     return hex(digest(read_file(record_file_in(folder))));

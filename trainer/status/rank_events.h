@@ -1,4 +1,4 @@
-// Where a rank keeps its last events when it fails or hangs (docs/faults.md).
+// The file to which a rank writes its last events when it fails or hangs (docs/faults.md).
 #pragma once
 
 #include <filesystem>
@@ -10,18 +10,19 @@
 
 namespace millrace {
 
-/// While one exists, write_last_events writes RUN/events/rank-0003.json where this rank sees the
-/// run's folder, else a file of that name in a folder of its own under the system's temporary one,
-/// which is told when it is written. One at a time.
+/// Sets the file of write_last_events during its lifetime: RUN/events/rank-0003.json if this rank
+/// sees the run's folder, else a file of that name in a private folder below the system's temporary
+/// folder, whose path is logged when it is written. Only one object may exist at a time.
 class RankEvents {
  public:
-  /// Every rank makes one. `folder`: the run's, by the chief's word. Borrows `cluster`.
+  /// Every rank constructs one. `folder`: the run's folder as broadcast by rank 0. Borrows
+  /// `cluster`.
   RankEvents(const Cluster& cluster, const std::filesystem::path& folder);
 
-  /// Whether this rank sees the run's folder.
+  /// Returns true if this rank sees the run's folder.
   bool sees_run() const { return !options_.is_private; }
 
-  /// The events up to now, as the file has them.
+  /// Returns the events up to now in the format of the file.
   std::string text(std::string_view why) const;
 
  private:

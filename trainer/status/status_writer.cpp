@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::chrono::milliseconds kLookEvery{500};  // for a request of events
+constexpr std::chrono::milliseconds kLookEvery{500};  // checks for a request of events
 constexpr int kLooksPerFile = 4;
 constexpr double kWriteEveryS = std::chrono::duration<double>(kLookEvery * kLooksPerFile).count();
 
@@ -29,7 +29,7 @@ std::string absolute_text(const std::string& file) {
   return file.empty() ? "" : fs::absolute(file).string();
 }
 
-/// Where the training thread is and since when, how far it is, memory and traffic (docs/status.md).
+/// Returns the activity of the training thread, progress, memory and traffic (docs/status.md).
 ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   const auto now = activity.now();
   const auto standing = activity.standing();
@@ -45,7 +45,7 @@ ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   json["epoch"] = standing.progress;
   json["images"] = standing.images;
   json["images_per_s"] = standing.images_per_s;
-  // A step or a callback that waits for other ranks.
+  // A step or a callback may be waiting for other ranks.
   json["where"] = waiting ? "exchange" : now.where;
   json["doing"] = now.what;
   json["for_s"] = seconds_since(waiting ? waiting->since : now.since);
@@ -79,7 +79,7 @@ StatusWriter::StatusWriter(const Cluster& cluster, const Activity& activity,
     } catch (const std::exception& problem) {
       warn(problem);
     }
-  // The others write once the chief has removed what there was.
+  // The other ranks write after rank 0 has removed the old files.
   start = std::stoll(cluster.broadcast("start of the run", std::to_string(start)));
   const auto process = own_identity();
   file_ = {{"format", kStatusFormat},
@@ -126,7 +126,7 @@ void StatusWriter::write(std::string_view state, std::string_view reason) try {
   warn(problem);
 }
 
-/// Writes the last events if another text than before asks for them.
+/// Writes the last events if the request has a new text.
 void StatusWriter::answer() try {
   const auto file = ask_events_file(folder_);
   if (!fs::exists(file)) return;

@@ -1,5 +1,5 @@
-// What makes `trainer status RUN` work: each rank keeps RUN/status/rank-3.json up to date. It also
-// keeps its last events, for when it fails.
+// Writes RUN/status/rank-3.json of each rank for `trainer status RUN`, and the last events of the
+// rank on request and when it fails.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@
 
 namespace millrace {
 
-/// Writes the status file of a rank during one start of a run. Its own thread does so every two
-/// seconds, also while the training hangs; no step waits for it. A rank that cannot write warns
-/// once, and trains on.
+/// Writes the status file of a rank during one start of a run. A separate thread writes it every
+/// two seconds, even if the training hangs; no step waits for it. A rank that cannot write warns
+/// once and continues training.
 class StatusWriter {
  public:
-  /// Every rank makes one; the chief removes the files of earlier starts first. `folder`: the
-  /// run's. `start`: its number from 1, by the chief. Borrows `cluster` and `activity`.
+  /// Every rank constructs one; rank 0 first removes the files of earlier starts. `folder`: the
+  /// run's folder. `start`: number of the start on rank 0, from 1. Borrows `cluster` and
+  /// `activity`.
   StatusWriter(const Cluster& cluster, const Activity& activity, const DataOptions& data,
                std::filesystem::path folder, std::int64_t start);
   StatusWriter(const StatusWriter&) = delete;
 
-  /// Writes the file a last time. `state`: "done", "stopped" or "failed"; `reason`: of a stop or a
+  /// Writes the file a last time. `state`: "done", "stopped" or "failed". `reason`: of a stop or
   /// failure.
   void end(std::string_view state, std::string_view reason);
 
@@ -43,11 +44,11 @@ class StatusWriter {
   const Activity& activity_;
   const RankEvents events_;
   const std::filesystem::path folder_;
-  nlohmann::ordered_json file_;  // what stays the same
-  std::string answered_;         // the last text of ask-events
+  nlohmann::ordered_json file_;  // the constant part
+  std::string answered_;         // last processed text of the file ask-events
   int looks_ = 0;
   bool has_warned_ = false;
-  std::optional<Ticker> ticker_;  // uses the others
+  std::optional<Ticker> ticker_;  // last member, since its thread uses the others
 };
 
 }  // namespace millrace

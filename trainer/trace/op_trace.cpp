@@ -17,7 +17,7 @@ namespace {
 struct RecordedOps {
   std::mutex mutex;
   std::vector<OpSpan> spans;
-  std::atomic<c10::Device> device = c10::Device(c10::DeviceType::CPU);  // that is waited for
+  std::atomic<c10::Device> device = c10::Device(c10::DeviceType::CPU);  // the device to wait for
   std::atomic<bool> counts_work = false;
 } recorded_ops;
 

@@ -1,4 +1,4 @@
-// Which operators ran when, as libtorch reports them.
+// Records the operators that run, as reported by libtorch.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,25 +16,25 @@ struct OpSpan {
   std::string name;  // "aten::convolution"
   std::uint64_t thread = 0;
   Clock::time_point begin, end;
-  OpWork work;  // if it is counted
+  OpWork work;  // 0 unless counted
 };
 
-/// Records every operator of every thread, backward passes included, while it lives. One at a time;
-/// without one, nothing is recorded and no time spent.
+/// Records every operator on every thread, including backward passes, during its lifetime. Only one
+/// object may exist at a time. Without one, there is no recording and no cost.
 ///
-/// On a device every operator is waited for, so that its time is the device's and not that of
-/// queueing it: steps take longer meanwhile, since the host works when the device does not.
+/// On a device, every operator is waited for, so that its time is that of the device and not that
+/// of queueing. Steps take longer meanwhile, since host and device do not work concurrently.
 class OpTrace {
  public:
-  /// `counts_work`: of each operator, which takes it a microsecond longer.
+  /// `counts_work`: counts the work of each operator, which costs a microsecond per operator.
   explicit OpTrace(c10::Device device = c10::DeviceType::CPU, bool counts_work = false);
   OpTrace(const OpTrace&) = delete;
   ~OpTrace();
 
-  /// The operators that have ended since the last call, in that order.
+  /// Returns the operators that have ended since the last call, in that order.
   std::vector<OpSpan> take();
 
-  /// The number of the calling thread in spans.
+  /// Returns the number of the calling thread in spans.
   static std::uint64_t this_thread();
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 using Values = c10::ArrayRef<const c10::IValue>;
 
-/// Of a tensor, or of all tensors of a list: the sum of count(tensor).
+/// Returns the sum of count(tensor) over a tensor or a list of tensors.
 template <class Count>
 double sum_over(const c10::IValue& value, const Count& count) {
   double sum = 0;
@@ -34,13 +34,13 @@ bool is_tensor(Values inputs, std::size_t i) {
   return i < inputs.size() && inputs[i].isTensor() && inputs[i].toTensor().defined();
 }
 
-/// Products that a value takes part in: on the side of a convolution that has the weight's first
-/// dimension as channels.
+/// Returns the number of products per value, on the side of a convolution whose channels are the
+/// weight's first dimension.
 double products_per_value(const at::Tensor& weight) {
   return static_cast<double>(c10::multiply_integers(weight.sizes().slice(1)));
 }
 
-/// Of each value of the output; 0 for operators that are not known.
+/// Returns the operations per value of the output; 0 for unknown operators.
 double flops_per_value(std::string_view name, Values inputs) {
   const auto side = [&](std::size_t input, std::int64_t dim) {
     return is_tensor(inputs, input) ? static_cast<double>(inputs[input].toTensor().size(dim)) : 0;
@@ -57,12 +57,12 @@ double flops_per_value(std::string_view name, Values inputs) {
   return 0;
 }
 
-/// Of the call, known from its inputs.
+/// Returns the operations of a call that are known from its inputs.
 double flops_of_call(std::string_view name, Values inputs) {
-  // Counted as if it were the direct sum, of which it needs a quarter.
+  // Counted like the direct convolution, although Winograd needs a quarter of it.
   const bool winograd = name == "millrace::winograd_backward";
   const bool backward = winograd || name == "aten::convolution_backward";
-  // Of others an operator inside counts.
+  // For other operators, an inner operator is counted.
   const bool transposed =
       name == "aten::_convolution" && inputs.size() > 6 && inputs[6].isBool() && inputs[6].toBool();
   if (!backward && !transposed) return 0;
@@ -73,7 +73,7 @@ double flops_of_call(std::string_view name, Values inputs) {
   const std::size_t last = winograd ? 3 : 10;
   if (inputs.size() <= last || !inputs[last].isBoolList()) return 0;
   const bool of_transposed = !winograd && inputs[7].isBool() && inputs[7].toBool();
-  const auto wanted = inputs[last].toBoolList();  // gradients of input, weight, bias
+  const auto wanted = inputs[last].toBoolList();  // gradients of input, weight and bias
   return per_value * values_in(inputs[of_transposed ? x : 0]) *
          (int{wanted.get(0)} + int{wanted.get(1)});
 }

@@ -1,4 +1,4 @@
-// The least that an operator has to do: its arithmetic and the memory it reads and writes.
+// The minimum work of an operator: its arithmetic, and the memory that it reads and writes.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -6,9 +6,9 @@
 namespace millrace {
 
 struct OpWork {
-  // Of convolutions and matrix products, a multiplication and an addition being two; of others 0
+  // Operations of convolutions and matrix products (a multiply-add counts as two); 0 for others.
   double flops = 0;
-  double bytes = 0;  // of the tensors that it is given and gives back, each once
+  double bytes = 0;  // of all input and output tensors, each counted once
 
   OpWork& operator+=(const OpWork& other) {
     flops += other.flops;
@@ -17,17 +17,17 @@ struct OpWork {
   }
 };
 
-/// Counts the work of one call, within an observer that asks for inputs and outputs.
+/// Counts the work of one call, within an observer that requests inputs and outputs.
 class OpWorkCount {
  public:
-  /// Where the call begins: inputs are there only then.
+  /// Call at the begin of the operator, when its inputs are available.
   explicit OpWorkCount(const at::RecordFunction& call);
-  /// Where it ends.
+  /// Call at the end of the operator.
   OpWork with_outputs(const at::RecordFunction& call) const;
 
  private:
   OpWork of_inputs_;
-  double flops_per_value_ = 0;  // of the output
+  double flops_per_value_ = 0;  // per value of the output
 };
 
 }  // namespace millrace
