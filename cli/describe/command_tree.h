@@ -10,7 +10,7 @@ namespace millrace::cli {
 
 /// An option, a flag or a positional argument.
 struct ArgumentDoc {
-  /// How a shell completes the argument's value.
+  /// The kind of value, which determines how a shell completes it.
   enum class Kind { flag, words, file, folder, toml_file, setting, other };
   std::vector<std::string> names;  // "-v", "--verbose"; "CONFIG" if positional
   std::string doc;

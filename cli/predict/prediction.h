@@ -1,4 +1,5 @@
-// What predictions in photos and videos share: the detector and the selection of objects to draw.
+// The parts that predictions in photos and videos share: the detector and the selection of objects
+// to draw.
 #pragma once
 
 #include <filesystem>

@@ -14,7 +14,7 @@ namespace millrace::cli {
 struct BadOperator {
   std::string name;     // "aten::div"
   std::string inputs;   // shapes of its input tensors: "(2, 256, 7, 7), (1)"
-  std::string outputs;  // likewise; empty if an input was already non-finite
+  std::string outputs;  // shapes of its results; empty if an input was already non-finite
   std::string node;     // backward node that ran it: "DivBackward0"; empty = forward pass
   std::vector<std::string> weights;  // the model's weights among its inputs, also converted ones
   std::vector<std::string> bad_weights;  // those of `weights` that were non-finite at the start
