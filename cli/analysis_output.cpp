@@ -19,7 +19,7 @@ using coco::kErrorKinds;
 using coco::kErrorNames;
 using coco::kStatNames;
 
-/// A share in per cent, right-aligned in five places.
+/// Returns a fraction in per cent, right-aligned in five columns; a dash if undefined.
 std::string percent(double share) {
   return share < 0 ? "    -" : fmt::format("{:5.1f}", 100 * share);
 }
@@ -52,7 +52,7 @@ void put_classes(std::string& out, const Analysis& analysis) {
       "error\n",
       "class", width, analysis.spread ? "    95 % interval" : "");
   auto order = weakest_first(analysis);
-  std::ranges::reverse(order);  // the last lines are those that a person sees
+  std::ranges::reverse(order);  // weakest last: on a terminal the last lines remain visible
   for (const std::size_t k : order) {
     const CategoryReport& one = analysis.categories[k];
     put(out, "{:<{}}  {:7}  {:10}  {}", one.name, width, one.objects, one.detections,
@@ -146,7 +146,7 @@ std::string analysis_csv(const Analysis& analysis) {
     }
     if (analysis.versus) {
       const Interval& ap = analysis.versus->difference.category_ap[k];
-      // A difference may be -1: only NaN is nothing.
+      // A difference may be -1, so only NaN means undefined.
       for (const double value : {ap.value, ap.low, ap.high})
         out += std::isnan(value) ? "," : fmt::format(",{}", value);
       put(out, ",{}", analysis.versus->category_p[k]);

@@ -1,4 +1,4 @@
-// An analysis of results as text for the terminal and as CSV.
+// An analysis of detection results as text for the terminal and as CSV.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace millrace::cli {
 
-/// What `analysis` has of these: AP and AP50 with their intervals; with `analyzed` errors,
-/// operating point, confusions and the table of classes; the verdict of a comparison and the
-/// classes that differ most.
+/// Returns the available parts of `analysis` as text: AP and AP50 with their intervals; if
+/// `analyzed`, the errors, operating point, confusions and table of classes; the verdict of a
+/// comparison and the classes that differ most.
 std::string analysis_text(const coco::Analysis& analysis, bool analyzed);
 
-/// A row per class (RFC 4180), shares as they are; empty where a figure is undefined.
+/// Returns one row per class (RFC 4180). Shares are fractions, not per cent; an undefined metric is
+/// an empty field.
 std::string analysis_csv(const coco::Analysis& analysis);
 
 }  // namespace millrace::cli

@@ -15,9 +15,10 @@
 namespace millrace::cli {
 namespace {
 
-/// Loads the plug-in that comes with Millrace for the detector of `tree`, if it is not built in.
-/// For any other detector it throws ConfigError that names the plug-ins of the training, in whose
-/// checkpoint `file` is: those of strangers are not loaded, since a model is data.
+/// Loads Millrace's own plug-in for the detector of `tree` if that detector is not built in. For
+/// any other unknown detector, throws ConfigError that gives the plug-ins of the training that
+/// wrote `file`. Plug-ins of third parties are not loaded, because a model is data and must not run
+/// code.
 void provide_detector(const std::string& file, const Config& tree) {
   const auto* name = value_at<std::string>(tree, "model.type");
   if (!name || detectors().entries().contains(*name) || load_own_plugin(*name)) return;

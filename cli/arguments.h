@@ -1,4 +1,4 @@
-// Arguments that several subcommands share: a configuration, a trained model.
+// Arguments that several subcommands share: a configuration or a trained model.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,17 +11,17 @@
 
 namespace millrace::cli {
 
-/// A configuration of a training.
+/// The configuration of a training run.
 struct ConfigArguments : ConfigFileArguments {
   /// Reads the file, loads the plug-ins that it names and checks every key. Throws ConfigError.
   Recipe load() const;
 };
 
-/// A model that was trained: MODEL alone, or CONFIG with --weights.
+/// A trained model: MODEL alone, or CONFIG with --weights.
 struct ModelArguments {
   std::string model;  // MODEL or CONFIG
   std::vector<std::string> overrides;
-  std::string weights;  // with CONFIG
+  std::string weights;  // only with CONFIG
   bool force = false;
 
   struct Loaded {
@@ -30,13 +30,14 @@ struct ModelArguments {
   };
 
   void add_to(CLI::App& command);
-  /// Reads the configuration, or that which the model's card stands for, and calls `change` with
-  /// it; then as ConfigArguments. Every rank calls it. Throws ConfigError, Error.
+  /// Reads the configuration file, or the configuration on the model's card (model_card.h), calls
+  /// `change` with it, then loads plug-ins and checks keys as ConfigArguments does. Must be called
+  /// by every rank. Throws ConfigError, Error.
   Loaded load(const std::function<void(Config&)>& change = {},
               const Cluster& cluster = Cluster::alone()) const;
 };
 
-/// The flag --force-weights; its value goes to `insistence`.
+/// Adds the flag --force-weights, whose value is passed to `insistence`.
 void add_force_flag(CLI::App& command, bool& force);
 Insistence insistence(bool force);
 

@@ -10,7 +10,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Of a detector that is built in: of the two-stage ones, or RetinaNet.
+/// The options of a built-in detector: a two-stage detector or RetinaNet.
 using DetectorOptions = std::variant<std::monostate, MaskRcnnOptions, RetinaNetOptions>;
 
 template <class T>
@@ -26,7 +26,7 @@ DetectorOptions options_of(const std::string& type, const Config& model) {
   return {};
 }
 
-/// The cells of each level, the first with this stride.
+/// Returns the anchor cells of each level. `first_stride`: the stride of the first level in pixels.
 AnchorRule rule_of_anchors(const PyramidAnchors& anchors, std::int64_t first_stride) {
   AnchorRule rule{.stride_by_grid = anchors.stride == AnchorStride::grid};
   for (std::size_t level = 0; level < anchors.level_count(); ++level) {

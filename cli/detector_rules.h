@@ -1,4 +1,4 @@
-// What data checks need of a configured detector, without making one.
+// Properties of a configured detector that data checks need, found without creating the detector.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,21 @@
 
 namespace millrace::cli {
 
-/// The anchors of the detector `type` with the options `model`, a complete [model] table, over
-/// inputs of multiples of `divisor` pixels, with these sizes and ratios instead of the configured
-/// ones unless they are empty. nullopt for a detector that is not built in or has no anchors.
-/// Throws ConfigError.
+/// Returns the anchors of the detector `type`. `model`: its complete [model] table. `divisor`:
+/// input sizes are multiples of it, in pixels. Non-empty `sizes` and `ratios` replace the
+/// configured ones. Returns nullopt if the detector is not built in or has no anchors. Throws
+/// ConfigError.
 std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& model,
                                       std::int64_t divisor, const std::vector<double>& sizes = {},
                                       const std::vector<double>& ratios = {});
 
-/// What it does with perfect answers, without a resize. nullopt for a detector that is not built
-/// in. Throws ConfigError.
+/// Returns how the detector would process perfect predictions, without any resizing. Returns
+/// nullopt if the detector is not built in. Throws ConfigError.
 std::optional<CeilingRule> ceiling_rule(const std::string& type, const Config& model,
                                         std::int64_t divisor);
 
-/// The list of numbers at a path of a [model] table, "anchors.sizes"; empty if it has none.
+/// Returns the list of numbers at a path of a [model] table, such as "anchors.sizes"; empty if
+/// there is no list.
 std::vector<double> numbers(const Config& model, std::string_view path);
 
 }  // namespace millrace::cli

@@ -16,10 +16,10 @@ namespace millrace::cli {
 struct SplitFacts {
   std::string name, source;
   std::size_t images = 0, objects = 0, crowds = 0;
-  std::optional<SizeCounts> sizes;  // nothing where the size of resized images is not known
+  std::optional<SizeCounts> sizes;  // nullopt if the size of resized images is not known
 };
 
-/// A finding and the split it is about.
+/// A finding and the split in which it was found.
 struct LocatedFinding {
   std::string where;
   coco::Finding finding;
@@ -28,11 +28,12 @@ struct LocatedFinding {
 struct DoctorReport {
   std::vector<SplitFacts> splits;
   std::vector<LocatedFinding> findings;
-  std::vector<std::string> classes, table_splits;  // the rows and columns of `table`
+  std::vector<std::string> classes, table_splits;  // rows and columns of `table`
   ClassTable table;
-  std::vector<std::string> unexamined;  // what was not looked at
+  std::vector<std::string> unexamined;  // what was not examined
 
-  /// What perfect answers would score on a split; nothing: nobody knows of this model.
+  /// Scores that perfect predictions would reach on a split; nullopt if the detector is not
+  /// supported.
   struct Ceiling {
     std::string split;
     CeilingRule rule;
@@ -41,7 +42,7 @@ struct DoctorReport {
   std::optional<Ceiling> ceiling;
 
   void add(const std::string& where, const coco::Findings& found);
-  /// The number of findings of one severity.
+  /// Returns the number of findings of one severity.
   std::size_t kinds(coco::Severity severity) const;
 };
 

@@ -1,4 +1,4 @@
-// What is wrong with a data set, as text and as JSON.
+// Problems found in a data set, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace millrace::cli {
 
-/// "error", "warning" or "note".
+/// Returns "error", "warning" or "note".
 std::string_view severity_name(coco::Severity severity);
 
-/// A finding and its examples; `where` is what it was found in, as "train", or empty.
+/// A finding with its examples. `where`: the place of the finding, such as the split "train"; may
+/// be empty.
 std::string finding_text(const coco::Finding& finding, std::string_view where);
 Json finding_json(const coco::Finding& finding, std::string_view where);
 
-/// All of them, without a place.
+/// All findings, without a place.
 std::string findings_text(const coco::Findings& findings);
 Json findings_json(const coco::Findings& findings);
 

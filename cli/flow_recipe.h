@@ -1,4 +1,4 @@
-// What a flow that is measured is made of.
+// The settings of a data flow that `bench dataflow` measures.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ struct FlowRecipe : DataRecipe {
   std::uint64_t seed = 1;
 };
 
-/// Reads it as one of the two programs does: trainer-torch loads plug-ins and checks every key;
-/// `trainer` checks [data] and train.seed, and throws NeedsLibtorch for what it does not know.
-/// Throws ConfigError.
+/// Reads the settings from a configuration. Each program has its own version: trainer-torch loads
+/// plug-ins and checks every key; `trainer` checks only [data] and train.seed, and throws
+/// NeedsLibtorch if there are tables that it does not know. Throws ConfigError.
 using ReadFlow = FlowRecipe(const ConfigFileArguments&);
 
 /// Declares `bench dataflow`.

@@ -1,4 +1,4 @@
-// Says how far work on many images is.
+// Progress messages for work on many images.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace millrace::cli {
 
-/// Logs the progress of long work every ten seconds: called after each image, in any thread.
+/// Logs progress at most every ten seconds. To be called after each image; thread-safe.
 class ImageProgress {
  public:
   ImageProgress(std::string what, std::size_t count) : what_(std::move(what)), count_(count) {}

@@ -20,10 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSearchPath = "LD_LIBRARY_PATH";
-constexpr const char* kAdded = "MILLRACE_ADDED_LIBRARY_PATH";  // in front of kSearchPath
+constexpr const char* kAdded = "MILLRACE_ADDED_LIBRARY_PATH";  // our prefix of kSearchPath
 
-/// The package that this program is part of: bin/, lib/ and lib/millrace/libtorch-version, the
-/// version it was built with.
+/// Returns the folder of the package that contains this program. It has bin/, lib/ and
+/// lib/millrace/libtorch-version, the libtorch version that the package was built with.
 fs::path package_folder() {
   std::error_code unknown;
   return fs::read_symlink("/proc/self/exe", unknown).parent_path().parent_path();
@@ -36,7 +36,7 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// What stands behind `key` in a file, up to white space, without quotes.
+/// Returns the word after `key` in a file, up to white space, without quotes.
 std::optional<std::string> value_in(const fs::path& file, const std::string& key) {
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) {
@@ -48,7 +48,8 @@ std::optional<std::string> value_in(const fs::path& file, const std::string& key
   return {};
 }
 
-/// "2.11" of "2.11.0+cu130": what must be the same in two libtorch for one program.
+/// Returns "2.11" for "2.11.0+cu130". Two libtorch versions are compatible with one program if this
+/// part is equal.
 std::string interface_of(const std::string& version) {
   const auto minor = version.find('.');
   return minor == version.npos ? version : version.substr(0, version.find('.', minor + 1));
@@ -59,8 +60,8 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// The folder of the torch package that `python3` would import; empty if there is none. Importing
-/// it would take seconds.
+/// Returns the folder of the torch package that `python3` would import; empty if there is none.
+/// Does not import it, which would take seconds.
 std::string folder_of_pythons_torch() {
   constexpr auto kAsk =
       "python3 -c \"import importlib.util as u; s = u.find_spec('torch'); "
@@ -73,7 +74,7 @@ std::string folder_of_pythons_torch() {
   return folder;
 }
 
-/// Why this folder's libtorch is not the wanted one; nothing if it is.
+/// Returns why this folder's libtorch is unsuitable; nullopt if it is suitable.
 std::optional<std::string> complaint(const fs::path& folder, const std::string& wanted) {
   if (!fs::exists(folder / "lib/libtorch_cpu.so"))
     return fmt::format("{} has no lib/libtorch_cpu.so", folder.string());
@@ -120,8 +121,8 @@ fs::path find_libtorch(const std::string& wanted) {
                           fmt::join(wrong, ", and "), get));
 }
 
-/// The folders of libraries that belong to a libtorch: its own and, beside a torch package, those
-/// of NVIDIA's packages.
+/// Returns the library folders of a libtorch: its own and, beside a torch package, those of
+/// NVIDIA's packages.
 std::vector<std::string> library_folders(const fs::path& libtorch) {
   std::vector<std::string> folders;
   std::error_code none;
@@ -133,12 +134,13 @@ std::vector<std::string> library_folders(const fs::path& libtorch) {
   return folders;
 }
 
-/// Where Open MPI finds its parts in a package; what the caller has set is left alone. For ranks
-/// alone, so that other programs of a run see nothing of it.
+/// Sets the environment variables by which Open MPI finds its parts in a package. Variables that
+/// the caller has set are kept. Only ranks do this, so that other programs of a run are not
+/// affected.
 void open_mpi_to_next_program(const fs::path& package) {
   if (environment("OMPI_COMM_WORLD_SIZE").empty() && environment("PMIX_RANK").empty()) return;
   const auto mpi = package / "lib/openmpi";
-  if (!fs::exists(mpi / "plugins")) return;  // a .deb has the distribution's
+  if (!fs::exists(mpi / "plugins")) return;  // a .deb uses the distribution's Open MPI
   for (const auto& [name, folder] :
        {std::pair("OPAL_PREFIX", mpi), std::pair("OPAL_LIBDIR", mpi),
         std::pair("OPAL_PKGLIBDIR", mpi / "plugins"), std::pair("OPAL_DATADIR", mpi / "share"),
@@ -175,7 +177,7 @@ void open_libtorch_to_next_program() {
   const auto wanted = first_line(package / "lib/millrace/libtorch-version");
   if (wanted.empty()) return;
   auto folders = library_folders(find_libtorch(wanted));
-  // After libtorch's, which has its own OpenMP.
+  // These must come after libtorch's folders, because libtorch has its own OpenMP.
   folders.push_back((package / "lib").string());
   const auto added = fmt::format("{}", fmt::join(folders, ":"));
   const auto before = environment(kSearchPath);

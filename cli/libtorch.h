@@ -1,5 +1,5 @@
-// Where libtorch is. A build and an installation know: trainer-torch has the folder in its search
-// path. A package (`make package`) looks for it at each start.
+// Finds libtorch. In a build or an installation, trainer-torch has libtorch's folder in its search
+// path. A package (`make package`) searches for libtorch at each start.
 #pragma once
 
 #include <filesystem>
@@ -8,22 +8,24 @@
 
 namespace millrace::cli {
 
-/// The version of the libtorch, or torch package of a Python installation, in `folder`, such as
-/// "2.11.0+cu130", read from its own files; nothing if they do not say.
+/// Returns the version of the libtorch or the Python torch package in `folder`, such as
+/// "2.11.0+cu130", read from its files; nullopt if they do not contain it.
 std::optional<std::string> libtorch_version(const std::filesystem::path& folder);
 
-/// "libtorch 2.11.0+cu130 with CUDA in FOLDER". `otherwise`: the version if its files do not say.
+/// Returns "libtorch 2.11.0+cu130 with CUDA in FOLDER". `otherwise`: the version to show if the
+/// files do not contain one.
 std::string libtorch_text(const std::filesystem::path& folder, const std::string& otherwise);
 
-/// Where this program is the package's, finds the libtorch that the package was built for and puts
-/// its folders into the search path of what this process executes next: LD_LIBRARY_PATH. Looked in,
-/// in this order: the environment's LIBTORCH, `libtorch` in the package's folder and beside it, the
-/// torch package of `python3`. Throws Error saying what was found instead; of LIBTORCH also where
-/// another place would do.
+/// If this program is part of a package, finds the libtorch that the package was built for and adds
+/// its folders to LD_LIBRARY_PATH, the search path of the program that this process executes next.
+/// Searches, in this order: the environment variable LIBTORCH, `libtorch` in the package's folder
+/// and beside it, and the torch package of `python3`. Throws Error that lists what was found
+/// instead; an unsuitable LIBTORCH is an error even if another place has a suitable version.
 void open_libtorch_to_next_program();
 
-/// Takes back what open_libtorch_to_next_program has added to the environment, so that no command
-/// that this one starts gets it. What is loaded later is still found. REQUIRES: one thread.
+/// Removes what open_libtorch_to_next_program added to the environment, so that commands started by
+/// this process do not inherit it. Libraries that this process loads later are still found.
+/// REQUIRES: only one thread is running.
 void restore_library_path();
 
 }  // namespace millrace::cli

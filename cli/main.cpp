@@ -1,5 +1,5 @@
-// trainer: the command line of Millrace. What needs no tensors runs here, without the quarter of a
-// second and the 170 MB that libtorch takes to start; everything else runs in trainer-torch.
+// trainer: the command line of Millrace. Commands that need no tensors run here, without the
+// quarter of a second and the 170 MB that libtorch takes to start; trainer-torch runs all others.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,12 +26,13 @@ using namespace std::string_view_literals;
 
 namespace {
 
-/// Declares all subcommands, without what they take.
+/// Declares all subcommands, without their arguments.
 void add_names(CLI::App& app, cli::Action&) {
   for (const auto& [name, doc] : cli::command_docs()) app.add_subcommand(name, doc);
 }
 
-/// Of a command line that begins with a command and its configuration.
+/// Reports a faulty configuration if the command line begins with a command and a TOML file.
+/// Returns the exit code; nullopt, without printing, if there is no fault.
 std::optional<int> answer_faulty_configuration(std::span<char*> words) {
   constexpr std::array kCommands = {"run"sv, "config"sv, "eval"sv};
   if (words.size() < 2 || !std::ranges::count(kCommands, words[0])) return {};
@@ -43,14 +44,14 @@ std::optional<int> answer_faulty_configuration(std::span<char*> words) {
     return {};
   } catch (const ConfigError& problem) {
     return cli::complain(problem.what(), kWrongUse);
-  } catch (const std::exception&) {  // told where it is read again
+  } catch (const std::exception&) {  // reported when trainer-torch reads it again
     return {};
   }
 }
 
-/// Answers what needs no libtorch although trainer-torch alone has all commands: `--help`, and
-/// command lines that name a faulty configuration first, such as `run FILE.toml`. Returns the exit
-/// code; nullopt, and has printed nothing, for any other command line.
+/// Handles command lines that need no libtorch although only trainer-torch has all commands:
+/// `--help`, and those that name a faulty configuration first, such as `run FILE.toml`. Returns the
+/// exit code; nullopt, without printing, for any other command line.
 std::optional<int> answer_what_is_known(int argc, char** argv) {
   const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   if (words.size() != 1 || !std::ranges::count(std::array{"--help"sv, "-h"sv}, words[0]))
@@ -58,14 +59,15 @@ std::optional<int> answer_what_is_known(int argc, char** argv) {
   return cli::run(argc, argv, {add_names}, /*all=*/true);
 }
 
-/// What the program without a libtorch says to a command that needs one.
+/// Ends a command that needs libtorch if no suitable one was found.
 int without_libtorch(const std::exception& why, bool asks_for_version) {
   if (!asks_for_version) return cli::complain(why.what(), kFailed);
   cli::print_formatted("trainer " MILLRACE_VERSION "\nno libtorch: {}\n", why.what());
   return cli::output_fault() ? kFailed : kDone;
 }
 
-/// Leaves a configuration that has plug-ins, or what is not known here, to trainer-torch.
+/// Reads the settings of a flow. Leaves configurations with plug-ins or with unknown tables to
+/// trainer-torch.
 cli::FlowRecipe read_flow(const cli::ConfigFileArguments& arguments) {
   constexpr std::array kTables = {"data"sv,      "model"sv,    "train"sv,
                                   "optimizer"sv, "schedule"sv, "callbacks"sv};
@@ -76,7 +78,7 @@ cli::FlowRecipe read_flow(const cli::ConfigFileArguments& arguments) {
   return {resolve_data(from, complete), seed_of(from)};
 }
 
-/// Of `bench`, what needs no tensors.
+/// Declares the part of `bench` that needs no tensors.
 void add_data_bench(CLI::App& app, cli::Action& action) {
   auto* command = app.add_subcommand("bench");
   command->require_subcommand(1);
@@ -95,19 +97,19 @@ int main(int argc, char** argv) {
                    /*all=*/false))
     return *exit_code;
   if (const auto exit_code = answer_what_is_known(argc, argv)) return *exit_code;
-  // OpenMP's threads spin only briefly at barriers (docs/decisions/0005); its runtime reads that
-  // from the environment when it is loaded.
+  // OpenMP's threads should spin only briefly at barriers (docs/decisions/0005). The OpenMP runtime
+  // reads this setting from the environment when it is loaded.
   if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
     setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
   try {
     cli::open_libtorch_to_next_program();
-  } catch (const std::exception& problem) {  // also of a folder that may not be looked into
+  } catch (const std::exception& problem) {  // also if a folder is not readable
     return without_libtorch(problem, argc == 2 && argv[1] == std::string_view("--version"));
   }
   std::error_code unknown;
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path() / "trainer-torch";
-  execv(beside.c_str(), argv);  // held signals stay held
+  execv(beside.c_str(), argv);  // blocked signals stay blocked
   return cli::complain(
       fmt::format("cannot start {}: {}; it belongs beside trainer: build or install both",
                   beside.string(), std::strerror(errno)),

@@ -23,8 +23,8 @@
 namespace millrace::cli {
 namespace {
 
-/// CLI11's help in lines of 80 columns, whose descriptions are broken between words. Examples,
-/// which are copied, are not.
+/// CLI11's help with descriptions wrapped to 80 columns. Examples are not wrapped, so that they can
+/// be copied.
 class WrappedHelp final : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override {
@@ -48,7 +48,7 @@ class WrappedHelp final : public CLI::Formatter {
   }
 };
 
-/// What is wrong with the command line: as CLI11 says it, except for an unknown subcommand.
+/// Returns what is wrong with the command line: CLI11's message, except for an unknown subcommand.
 std::string explain(const CLI::ParseError& problem, const CLI::App& app,
                     std::span<char*> arguments) {
   std::vector<std::string> names;
@@ -59,23 +59,23 @@ std::string explain(const CLI::ParseError& problem, const CLI::App& app,
   return fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, names));
 }
 
-/// Whether the command line names one command to the end, and not a group of them: a program that
-/// lacks some must not list the others.
+/// Returns true if the command line names a command and not only a group of commands. A program
+/// that lacks some commands must not list the others as if they were all.
 bool names_a_command(const CLI::App& app) {
   const auto named = app.get_subcommands();
   if (!named.empty()) return names_a_command(*named.front());
   return app.get_subcommands([](const CLI::App*) { return true; }).empty();
 }
 
-/// Opens standard streams that the caller has closed, so that no other file gets their number and
-/// what is printed. Reading from them ends at once, writing fails and is reported.
+/// Opens standard streams that the caller has closed, so that no other file gets their descriptor
+/// and the program's output. Reading from them ends at once; writing fails and is reported.
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
 }
 
-/// The exit code of a command that ended with this one: a failure where standard output did not
-/// take its results.
+/// Returns the exit code of a command that ended with `exit_code`: a failure if its results could
+/// not be written to standard output.
 int with_output(int exit_code) {
   const auto fault = output_fault();
   if (!fault) return exit_code;
@@ -85,7 +85,7 @@ int with_output(int exit_code) {
 }  // namespace
 
 int complain(const std::string& what, int exit_code) {
-  spdlog::shutdown();  // what was logged comes before
+  spdlog::shutdown();  // prints what was logged first
   print_to_stderr(fmt::format("trainer: error: {}\n", what));
   return exit_code;
 }
@@ -97,7 +97,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
   app.set_version_flag("--version", [&] {
     return "trainer " MILLRACE_VERSION + (more_version ? more_version() : std::string());
   });
-  app.formatter(std::make_shared<WrappedHelp>());  // which subcommands inherit
+  app.formatter(std::make_shared<WrappedHelp>());  // inherited by the subcommands
   app.require_subcommand(1);
   app.fallthrough();
   bool verbose = false, quiet = false;
@@ -116,7 +116,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
       return complain(
           explain(problem, app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1)),
           kWrongUse);
-    std::ostringstream text;  // of --help or --version
+    std::ostringstream text;  // output of --help or --version
     const int exit_code = app.exit(problem, text);
     print_text(text.str());
     return with_output(exit_code);

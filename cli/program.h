@@ -1,6 +1,6 @@
-// A command line, from its words to an exit code. Two programs share it: `trainer`, which starts at
-// once and knows what needs no tensors, and `trainer-torch` beside it, which knows everything
-// (docs/decisions/0008).
+// Runs a command line, from parsing to the exit code. Two programs share this code: `trainer`,
+// which starts fast and has the commands that need no tensors, and `trainer-torch` beside it, which
+// has all commands (docs/decisions/0008).
 #pragma once
 
 #include <functional>
@@ -12,29 +12,31 @@
 
 namespace millrace::cli {
 
-/// What a command throws that finds out, before it has printed anything, that trainer-torch has to
-/// run it.
+/// Thrown by a command of `trainer` that finds, before it has printed anything, that trainer-torch
+/// must run it.
 struct NeedsLibtorch {};
 
-/// Runs a command line and returns the exit code. `all`: whether these are all the commands there
-/// are. If not, a command line that they do not understand, that asks for help with none of them,
-/// or whose command throws NeedsLibtorch, is for another program: prints nothing and returns
-/// nothing. `more_version`: what --version prints after the program's own.
+/// Runs a command line and returns the exit code. `all`: `commands` are all commands that exist.
+/// Without `all`, prints nothing and returns nullopt if trainer-torch must run the command line: it
+/// does not parse, or it asks for help without naming one of `commands`, or its command throws
+/// NeedsLibtorch. `more_version`: what --version prints after the program's version.
 std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all,
                        const std::function<std::string()>& more_version = {});
 
-/// Says on standard error, after what was logged, what is wrong. Returns the exit code.
+/// Prints an error to standard error, after everything that was logged. Returns `exit_code`.
 int complain(const std::string& what, int exit_code);
 
-/// "trainer 0.1.0 (258786a...)": the version and, where there was one, the git revision of the
-/// build, "-dirty" after it where the sources differed. Of trainer-torch alone.
+/// Returns "trainer 0.1.0 (258786a...)": the version and the git revision of the build, with
+/// "-dirty" appended if the sources differed from it; no revision if the build had none. Only in
+/// trainer-torch.
 std::string program_version();
 
-/// The day of that revision, "2026-11-23"; empty where there was none. Of trainer-torch alone.
+/// Returns the day of that revision, "2026-11-23"; empty if the build had none. Only in
+/// trainer-torch.
 std::string revision_day();
 
-/// Lines about the build and the processor here, for reports of faults: revision, compiler,
-/// libraries, instructions. Of trainer-torch alone.
+/// Returns lines about the build and this machine's processor for bug reports: revision, compiler,
+/// libraries, instruction sets. Only in trainer-torch.
 std::string build_facts();
 
 }  // namespace millrace::cli

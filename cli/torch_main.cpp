@@ -1,4 +1,4 @@
-// trainer-torch: every subcommand. `trainer` starts it.
+// trainer-torch: the program with every subcommand. It is started by `trainer`.
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <torch/headeronly/version.h>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// What this process has loaded.
+/// Returns the version and folder of the libtorch that this process has loaded.
 std::string text_of_libtorch() {
   Dl_info object{};
   if (!::dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &object)) return {};

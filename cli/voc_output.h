@@ -1,4 +1,4 @@
-// Pascal VOC's figures beside COCO's, in `eval` and `coco-eval`.
+// Pascal VOC's metrics beside COCO's, in `eval` and `coco-eval`.
 #pragma once
 
 #include "millrace/cli/command.h"

@@ -49,7 +49,7 @@ double thread_cpu_s() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// An image in a buffer that only grows.
+/// Returns an image of `size` in a buffer that grows if needed and never shrinks.
 cv::Mat in(Bytes& buffer, cv::Size size) {
   const auto bytes = std::size_t{3} * size.width * size.height;
   if (buffer.size() < bytes) buffer.resize(bytes);
@@ -87,7 +87,7 @@ void measure_decode(const std::vector<Jpeg>& jpegs, int threads, double seconds,
 void measure_stages(const std::vector<Jpeg>& jpegs, double seconds, FlowFloors& floors) {
   const UniqueTurboJpeg decoder(tjInitDecompress());
   Bytes decoded, resized, copied;
-  // The first round grows the buffers and does not count.
+  // The first round grows the buffers and is not counted.
   const auto round = [&] {
     double last = 0;
     const auto lap = [&](double& sum_ms) {

@@ -16,7 +16,7 @@ namespace millrace::cli {
 namespace {
 
 constexpr int kCategories = 80;
-constexpr int kMostObjects = 100;  // an image; ids of objects count by it
+constexpr int kMostObjects = 100;  // per image; object ids are image id * kMostObjects + index
 constexpr std::array<std::array<std::uint32_t, 2>, 5> kSizes = {
     {{640, 480}, {480, 640}, {640, 427}, {500, 375}, {427, 640}}};  // width, height
 
@@ -28,7 +28,7 @@ struct Object {
 
 double hundredths(double value) { return std::round(value * 100) / 100; }
 
-/// A ragged blob around a point, cut by the image.
+/// Returns a ragged polygon around a point, clipped to the image.
 Object blob(Rng& rng, std::int64_t category, double x, double y, double radius, double width,
             double height) {
   Object made{category, {}, {}};
@@ -49,18 +49,18 @@ Object blob(Rng& rng, std::int64_t category, double x, double y, double radius, 
   return made;
 }
 
-/// A random category: a few have most of the objects.
+/// Returns a random category; a few categories have most of the objects.
 std::int64_t category(Rng& rng) {
   return 1 + static_cast<std::int64_t>(kCategories * std::pow(rng.uniform(), 2.5));
 }
 
-/// One image: what is in it, and what is found.
+/// One image with its objects and detections.
 class Scene {
  public:
   Scene(Rng& rng, std::int64_t image_id) : rng_(rng), id_(image_id) {
     const auto& size = kSizes[rng.below(kSizes.size())];
     width_ = size[0], height_ = size[1];
-    const double mean = 7.36;  // geometric, as val2017's objects nearly are
+    const double mean = 7.36;  // geometric distribution, close to val2017's
     const auto count = std::floor(std::log1p(-rng.uniform()) / std::log(mean / (1 + mean)));
     for (int i = 0; i < std::min<int>(kMostObjects, static_cast<int>(count)); ++i) {
       const double radius = 4 * std::pow(50., rng.uniform());  // pixels: 4 to 200
@@ -80,7 +80,7 @@ class Scene {
   void write_objects(std::string& out) const {
     for (std::size_t i = 0; i < objects_.size(); ++i) {
       const Object& one = objects_[i];
-      const bool crowd = i % 97 == 96 || (i == 0 && id_ % 14 == 0);  // 1 % of all
+      const bool crowd = i % 97 == 96 || (i == 0 && id_ % 14 == 0);  // 1 % of all objects
       const auto mask = coco::from_polygons({&one.outline, 1}, height_, width_);
       const auto shape = crowd ? fmt::format(R"({{"counts": [{}], "size": [{}, {}]}})",
                                              fmt::join(mask.counts, ", "), height_, width_)

@@ -1,5 +1,5 @@
-// A data set with the numbers and sizes of val2017 and plausible detections, to measure evaluation
-// on.
+// A synthetic data set with the object counts and sizes of val2017 and plausible detections, for
+// measuring evaluation.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@ namespace millrace::cli {
 
 struct MadeResultsOptions {
   std::int64_t images = 5000;
-  std::int64_t detections = 100;  // per image; 0: the annotations alone
+  std::int64_t detections = 100;  // per image; 0 = annotations only
   std::uint64_t seed = 1;
 };
 
-/// The files of a made set: annotations of 80 categories, 7.4 objects an image, 1 % of them crowds
-/// as run lengths; results as boxes and the same as masks, with hits, near misses, duplicates,
-/// wrong classes and background, and ties in score.
+/// The files of a synthetic set. Annotations: 80 categories, 7.4 objects per image, 1 % of them
+/// crowds as run lengths. Results, as boxes and as masks of the same detections: hits, near misses,
+/// duplicates, wrong classes and background, with tied scores.
 struct MadeResults {
   std::filesystem::path truth, boxes, masks;
 };
 
-/// Writes such a set; the same bytes for the same options. Throws Error.
+/// Writes such a set. Equal options give equal bytes. Throws Error.
 MadeResults make_results(const std::filesystem::path& folder, const MadeResultsOptions& options);
 
 }  // namespace millrace::cli

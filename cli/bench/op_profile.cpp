@@ -11,7 +11,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Kinds of operators by parts of their names, in the order in which they are looked for.
+/// Parts of operator names for each kind, in the order in which they are tried.
 const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kKinds = {
     {"ROIAlign", {"roi_align", "RoiAlign"}},
     {"proposals, NMS", {"proposals", "nms"}},
@@ -38,7 +38,7 @@ std::string_view kind_of(std::string_view name) {
   return "other operators";
 }
 
-/// The times, summed by what `name_of` gives for their names, the slowest first.
+/// Returns times summed by the result of `name_of`, slowest first.
 std::vector<OpTime> summed(const std::unordered_map<std::string, OpTime>& times,
                            std::string_view (*name_of)(std::string_view)) {
   std::map<std::string_view, OpTime> sums;
@@ -62,13 +62,13 @@ void OpProfile::add_step() {
     Clock::time_point begin;
     double seconds;
   };
-  std::map<std::uint64_t, std::vector<Ended>> by_thread;  // not yet known to be called by another
+  std::map<std::uint64_t, std::vector<Ended>> by_thread;  // a later span may contain them
   const auto thread = OpTrace::this_thread();
   for (const auto& span : trace_.take()) {
     if (one_thread_ && span.thread != thread) continue;
     auto& ended = by_thread[span.thread];
     const double whole = std::chrono::duration<double>(span.end - span.begin).count();
-    double inside = 0;  // operators that it called
+    double inside = 0;  // time of the operators that it called
     for (; !ended.empty() && ended.back().begin >= span.begin; ended.pop_back())
       inside += ended.back().seconds;
     ended.push_back({span.begin, whole});

@@ -1,4 +1,4 @@
-// How the time of steps divides over operators.
+// Time of training steps by operator.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace millrace::cli {
 
-/// Time spent in one operator, or in all of one kind.
+/// Time spent in one operator or in all operators of one kind.
 struct OpTime {
   std::string name;
-  double seconds = 0;  // without the operators that it called
+  double seconds = 0;  // excluding the operators that it calls
   std::int64_t calls = 0;
-  OpWork work;  // if it is counted
+  OpWork work;  // zero if not counted
 };
 
-/// Sums up the operators that steps run, their backward passes included, while this exists; one at
-/// a time. On the CPU they are those of the calling thread. On a device libtorch runs backward
-/// passes on a thread of its own while the caller waits: those of all threads count.
+/// Sums the time of operators that steps run, including backward passes, during this object's
+/// lifetime; only one may exist at a time. On the CPU, operators of the calling thread count. On a
+/// device, operators of all threads count, because libtorch runs backward passes on its own thread
+/// while the caller waits.
 class OpProfile {
  public:
-  /// On a device every operator is waited for, and counting work takes time (OpTrace).
+  /// On a device, every operator is synchronized. Counting work takes time (OpTrace).
   OpProfile(c10::Device device, bool counts_work)
       : one_thread_(device.is_cpu()), trace_(device, counts_work) {}
 
-  /// Adds what has run since the last call. Call it outside operators.
+  /// Adds the operators that ran since the last call. Must not be called inside an operator.
   void add_step();
 
-  /// By name, the slowest first.
+  /// Returns times by operator name, slowest first.
   std::vector<OpTime> operators() const;
-  /// By kind ("convolution", "matrix product", "ROIAlign" ...), the slowest first.
+  /// Returns times by kind ("convolution", "matrix product", "ROIAlign", ...), slowest first.
   std::vector<OpTime> kinds() const;
 
  private:

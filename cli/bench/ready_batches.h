@@ -1,4 +1,4 @@
-// Batches for measurements of a model alone.
+// Prepared batches for measuring a model alone.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace millrace::cli {
 
-/// Gives batches that were made before, again and again, so that no step waits for data.
+/// Repeats a fixed list of prepared batches, so that no step waits for data.
 class ReadyBatches final : public DataFlow<Batch> {
  public:
   ReadyBatches(DataFlow<Batch>& from, std::int64_t count) : epoch_size_(from.epoch_size()) {

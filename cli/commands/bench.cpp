@@ -1,4 +1,4 @@
-// trainer bench: measure the parts, each beside its physical floor.
+// trainer bench: measures the parts of a training, each beside its physical lower bound.
 #include <utility>
 
 #include "millrace/cli/arguments.h"

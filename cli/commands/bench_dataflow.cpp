@@ -1,5 +1,5 @@
-// trainer bench dataflow: how fast the training flow delivers batches, where its time goes, and how
-// far it is from decoding, resizing and copying alone.
+// trainer bench dataflow: measures the throughput of the training flow, the time of each stage, and
+// the distance to decoding, resizing and copying alone.
 #include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
@@ -23,8 +23,8 @@
 namespace millrace::cli {
 namespace {
 
-constexpr double kFloorSeconds = 1.0;       // per floor
-constexpr std::int64_t kFloorImages = 128;  // maximum images to measure the floors on
+constexpr double kFloorSeconds = 1.0;       // per measured lower bound
+constexpr std::int64_t kFloorImages = 128;  // maximum number of images to measure them on
 
 struct BenchDataflowArguments {
   ReadFlow* read = nullptr;
@@ -40,26 +40,27 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 struct FlowMeasurement {
   std::int64_t batches = 0, images = 0;
-  std::int64_t bytes = 0, image_bytes = 0;  // of pixels, with and without padding
-  double wall_s = 0, cpu_s = 0;             // CPU: of the whole process
-  double first_batch_s = 0;                 // from the command's start, data opened and all
-  double busy_s = 0;                        // all stages together
-  std::int64_t peak_rss_bytes = 0;          // the process's, up to the end of the drain
-  std::vector<double> mean_waiting;  // items in front of each stage of `flow`, seen at each batch
-  std::map<std::int64_t, ImageInfo> delivered;  // by image id, as last seen
+  std::int64_t bytes = 0, image_bytes = 0;  // bytes of pixels, with and without padding
+  double wall_s = 0, cpu_s = 0;             // cpu_s: all threads of the process
+  double first_batch_s = 0;                 // since the command began, including opening the data
+  double busy_s = 0;                        // sum over all stages
+  std::int64_t peak_rss_bytes = 0;          // of the process until the last batch
+  std::vector<double> mean_waiting;         // queued items per stage of `flow`, mean over batches
+  std::map<std::int64_t, ImageInfo> delivered;  // by image id; the latest delivery
   std::vector<std::string> digests;
   FlowReport flow;
 
-  /// Pixels of batches that belong to no image.
+  /// Returns the fraction of batch pixels that is padding.
   double padding_share() const {
     return bytes == 0 ? 0 : 1 - static_cast<double>(image_bytes) / static_cast<double>(bytes);
   }
-  /// The stage that the threads spend most time in; null without stages.
+  /// Returns the stage with the most busy time; nullptr without stages.
   const StageReport* bottleneck() const {
     const auto found = std::ranges::max_element(flow.stages, {}, &StageReport::busy_s);
     return found == flow.stages.end() ? nullptr : &*found;
   }
-  /// Who waits for whom, and what would help a flow of so many threads, in one sentence.
+  /// Returns one sentence on whether the flow or the consumer waits, and what would make a flow
+  /// with this number of threads faster.
   std::string verdict(int threads) const {
     constexpr double kHardlyEver = 0.1;
     if (batches == 0) return "no batch came";
@@ -81,7 +82,8 @@ struct FlowMeasurement {
   }
 };
 
-/// Takes batches from a flow for so many seconds, or so many batches. `start`: of the command.
+/// Takes batches from a flow for `seconds`, or `batches` of them if `seconds` is 0. `start`: when
+/// the command began.
 FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double seconds, bool digests,
                       Clock::time_point start) {
   FlowMeasurement result;
@@ -114,7 +116,7 @@ FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double second
   return result;
 }
 
-/// Decoding, resizing and copying alone, on images that the flow has delivered.
+/// Measures decoding, resizing and copying alone on images that the flow delivered.
 FlowFloors floors_under(const FlowMeasurement& measured, const Source<Sample>& source,
                         int threads) {
   const auto step = std::max<std::int64_t>(1, source.size() / kFloorImages);
@@ -215,7 +217,7 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : oneapi::tbb::info::default_concurrency();
-  // One more, since the thread that takes batches counts.
+  // One more, because the thread that takes batches counts too.
   using oneapi::tbb::global_control;
   const global_control threads(global_control::max_allowed_parallelism,
                                static_cast<std::size_t>(used) + 1);

@@ -1,4 +1,4 @@
-// trainer bench eval: what scoring costs, part by part, beside reading the same bytes.
+// trainer bench eval: measures the parts of an evaluation, beside reading the same bytes.
 #include <fmt/format.h>
 #include <tbb/global_control.h>
 #include <unistd.h>
@@ -48,7 +48,8 @@ class SetFolder {
   bool ours_;
 };
 
-/// Seconds of the parts, the least of all rounds, by wall clock; `cpu`: of CPU, all parts.
+/// Minimum time of each part over all rounds, in seconds. Wall-clock time, except `cpu`: CPU time
+/// of all parts.
 struct Parts {
   double read = 1e9, truth = 1e9, detections = 1e9, evaluate = 1e9, whole = 1e9, cpu = 1e9;
 };
@@ -80,7 +81,7 @@ Parts measure(const fs::path& truth, const fs::path& detections, coco::IouType i
   return least;
 }
 
-/// How long a start waits for the user's annotations, with an empty cache and with a full one.
+/// Measures how long loading the user's annotations takes, without and with a cached copy.
 int bench_load(const BenchEvalArguments& arguments) {
   const SetFolder cache({});
   ::setenv("MILLRACE_CACHE", cache.path.c_str(), 1);

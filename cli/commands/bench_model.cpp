@@ -1,5 +1,5 @@
-// trainer bench model: the seconds that a training step or a detection takes on batches in memory,
-// where they go, and its memory.
+// trainer bench model: measures the time of a training step or a detection on batches in memory,
+// its parts, and its memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,30 +34,30 @@ struct BenchModelArguments {
   bool inference = false, work = false, json = false;
 };
 
-/// Measures steps, from the (kWarmUp + 1)th on. On a device the operators are those of as many
-/// steps more, since watching them makes the host wait for each.
+/// Measures the steps after the first kWarmUp. On a device, operators are measured in as many
+/// further steps, because profiling synchronizes after each operator.
 struct Measurement {
   Measurement(at::Device on, const BenchModelArguments& arguments)
       : computes_on(on), steps(arguments.steps), counts_work(arguments.work) {}
 
   at::Device computes_on;
-  std::int64_t steps;  // that are timed
+  std::int64_t steps;  // number of timed steps
   bool counts_work;    // of operators
   std::vector<double> step_s;
-  double watched_s = 0;  // of the steps whose operators were watched
-  double cpu_s = 0;      // of the process, over all timed steps
-  double images = 0;     // likewise
+  double watched_s = 0;  // duration of all profiled steps
+  double cpu_s = 0;      // CPU time of the process, all timed steps
+  double images = 0;     // in all timed steps
   std::int64_t peak_rss_bytes = 0;
-  std::optional<DeviceMemory> device;    // its peaks
-  std::vector<OpTime> kinds, operators;  // over all watched steps
-  StepFigures first;                     // losses of the first step, to compare weights and data by
+  std::optional<DeviceMemory> device;    // peak memory of the device
+  std::vector<OpTime> kinds, operators;  // summed over all profiled steps
+  StepFigures first;  // losses of the first step, which identify weights and data
 
-  /// All that are taken: to warm up, timed, and watched besides.
+  /// Returns the total number of steps: for warm-up, timed, and additional profiled ones.
   std::int64_t all_steps() const { return kWarmUp + (computes_on == at::kCPU ? 1 : 2) * steps; }
 
   void begin() {
-    // Before a place where the way of measuring changes, what is queued ends. Within, a step may
-    // overlap the next, as it does in training.
+    // Queued work is completed before the kind of measurement changes. Between such points,
+    // consecutive steps may overlap, as in training.
     if (done_ == kWarmUp || done_ == kWarmUp + steps) wait_for(computes_on);
     if (done_ == (computes_on == at::kCPU ? kWarmUp : kWarmUp + steps))
       profile_ = std::make_unique<OpProfile>(computes_on, counts_work);
@@ -102,7 +102,7 @@ struct Measurement {
   std::unique_ptr<OpProfile> profile_;
 };
 
-/// Measures a trainer's steps.
+/// Measures the steps of a trainer.
 class TimeSteps final : public Callback {
  public:
   explicit TimeSteps(Measurement& result) : result_(result) {}
@@ -158,7 +158,7 @@ Measurement measure_inference(const Session& session, const BenchModelArguments&
   return result;
 }
 
-/// Adds the time outside operators: our own arithmetic and bookkeeping.
+/// Adds the time outside operators: Millrace's own arithmetic and bookkeeping.
 void add_rest(Measurement& m) {
   OpTime rest{.name = "outside operators", .seconds = m.watched_s};
   for (const auto& kind : m.kinds) rest.seconds -= kind.seconds;

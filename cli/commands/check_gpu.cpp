@@ -1,5 +1,5 @@
 // trainer check-gpu: shows the device, its driver and libraries, and runs the tests that need it
-// (tests/gpu), which lie beside this program.
+// (tests/gpu), whose program is beside this one.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/version.h>
@@ -26,10 +26,10 @@ namespace {
 struct CheckGpuArguments {
   std::string device = "cuda", plugin = "millrace_cuda.so";
   bool small = false, json = false;
-  std::vector<std::string> flags;  // of gtest
+  std::vector<std::string> flags;  // flags for gtest
 };
 
-/// Throws ConfigError if there is no such device.
+/// Returns facts about the device and the host. Throws ConfigError if the device does not exist.
 DeviceTools::Facts device_facts(const std::string& device) {
   open_device(device, /*local_rank=*/0);
   DeviceTools::Facts facts{
@@ -73,7 +73,7 @@ int check_gpu(const CheckGpuArguments& arguments) {
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  if (arguments.json) ::dup2(STDERR_FILENO, STDOUT_FILENO);  // which has one object
+  if (arguments.json) ::dup2(STDERR_FILENO, STDOUT_FILENO);  // stdout has only the JSON object
   open_libtorch_to_next_program();
   ::execv(argv[0], argv.data());
   throw Error(fmt::format("{} cannot be started: {}", tests.string(), std::strerror(errno)));

@@ -1,4 +1,4 @@
-// trainer coco-eval: the evaluator alone.
+// trainer coco-eval: runs the evaluator alone.
 #include <fmt/format.h>
 #include <tbb/global_control.h>
 
@@ -26,14 +26,14 @@ namespace {
 
 struct CocoEvalArguments {
   std::string truth, detections, iou = "bbox";
-  std::string style;  // empty: that of the annotations
+  std::string style;  // empty = that of the annotations
   bool class_agnostic = false, voc = false, json = false;
-  std::vector<std::uint32_t> max_detections;  // none: the usual ones
+  std::vector<std::uint32_t> max_detections;  // empty = the style's default
   int threads = 0;
 
-  // Beyond the twelve figures
+  // Options for more than the twelve COCO metrics.
   bool analyze = false;
-  std::size_t draws = 0;  // of the bootstrap; 0: none, or the usual number with `versus`
+  std::size_t draws = 0;  // bootstrap resamples; 0 = none, or the default number with `versus`
   std::string versus, csv, html;
 
   bool analyzes() const {
@@ -72,13 +72,13 @@ const std::map<std::string, coco::IouType>& iou_types() {
   return types;
 }
 
-/// Why an --iou is refused; empty for a possible one.
+/// Returns why a value of --iou is invalid; empty if it is valid.
 std::string check_iou(const std::string& iou) {
   return iou_types().contains(iou) ? "" : iou + " not in {bbox,segm,boundary,keypoints}";
 }
 
-/// LVIS's where the command line or the annotations ask for it. Throws ConfigError for what does
-/// not go with that.
+/// Returns LVIS's options if the command line or the annotations require them, otherwise COCO's.
+/// Throws ConfigError for options that LVIS's rules exclude.
 coco::EvaluateOptions evaluate_options(const CocoEvalArguments& arguments,
                                        const coco::Dataset& truth) {
   const auto iou = iou_types().at(arguments.iou);
@@ -106,7 +106,7 @@ coco::EvaluateOptions evaluate_options(const CocoEvalArguments& arguments,
   return options;
 }
 
-/// Throws ConfigError unless annotations and detections have keypoints.
+/// Throws ConfigError if the annotations or the detections have no keypoints.
 void check_keypoints(const CocoEvalArguments& arguments, const coco::Dataset& truth,
                      const coco::Detections& detections) {
   const auto refuse = [](const std::string& file) {
@@ -120,7 +120,7 @@ void check_keypoints(const CocoEvalArguments& arguments, const coco::Dataset& tr
   if (i == detections.size() && i > 0) refuse(arguments.detections);
 }
 
-/// Warns of detections that the figures leave out.
+/// Warns about detections that the metrics ignore.
 void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
   if (result.unknown_images > 0)
     log_warning("{} of images that {} lacks: left out", counted(result.unknown_images, "detection"),
@@ -139,7 +139,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
   if (iou != coco::IouType::box && arguments.voc)
     throw ConfigError("--voc: Pascal VOC scores boxes; it takes --iou bbox");
   const auto began = Clock::now();
-  std::optional<tbb::global_control> limit;  // threads that read and score
+  std::optional<tbb::global_control> limit;  // threads for reading and scoring
   if (arguments.threads > 0)
     limit.emplace(tbb::global_control::max_allowed_parallelism,
                   static_cast<std::size_t>(arguments.threads));

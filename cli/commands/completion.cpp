@@ -1,5 +1,5 @@
-// trainer completion: the script by which a shell completes this program's commands, options, files
-// and configuration keys.
+// trainer completion: prints the script by which a shell completes this program's commands,
+// options, files and configuration keys.
 #include "millrace/cli/describe/completion.h"
 
 #include <set>
@@ -29,16 +29,16 @@ void add_words(std::set<std::string>& words, const std::string& table,
   }
 }
 
-/// The words that --set may be followed by: every key of a configuration, "train.seed=", with those
-/// of all components that are registered; one that takes one of few words also with each of these:
-/// "optimizer.type=sgd". Sorted.
+/// Returns the completions for --set, sorted: every key of a configuration ("train.seed="),
+/// including the keys of all registered components; a key with a fixed set of values also with each
+/// value ("optimizer.type=sgd").
 std::vector<std::string> setting_words() {
   std::set<std::string> words;
-  std::vector<OptionHelp> switches;  // of every callback
+  std::vector<OptionHelp> switches;  // options of every callback
   for (const auto& table : config_tables()) {
     if (table.name == "callbacks.NAME")
       switches = table.options;
-    else if (!table.name.starts_with("["))  // a list is written in a file
+    else if (!table.name.starts_with("["))  // lists can only be written in a file
       add_words(words, table.name, table.options);
   }
   for (const auto& [name, entry] : detectors().entries()) {

@@ -1,5 +1,5 @@
-// trainer config: the resolved configuration, each value with where it came from; or what a file of
-// weights says of itself; or the schema of all configurations.
+// trainer config: prints the resolved configuration with the origin of each value, or the metadata
+// of a weight file, or the schema of all configurations.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -20,7 +20,7 @@ struct ConfigCommandArguments : ConfigArguments {
   bool schema = false;
 };
 
-/// The schema, with the plug-ins that the configuration names, if there is one.
+/// Prints the schema, including plug-ins that the configuration names, if one is given.
 int show_schema(const ConfigArguments& arguments) {
   Config tree;
   if (arguments.file.empty())
@@ -35,7 +35,8 @@ int show_schema(const ConfigArguments& arguments) {
   return kDone;
 }
 
-/// Facts as comments above the tables that the card has, so that all is TOML.
+/// Prints a model's facts as comments, then the tables on its card, so that the output is valid
+/// TOML.
 int show_model(const ConfigArguments& arguments) {
   const auto model = open_model(arguments.file);
   auto tree = model.config();
@@ -53,7 +54,7 @@ int config(const ConfigCommandArguments& arguments) {
   if (arguments.file.empty()) throw ConfigError("CONFIG is required, unless with --schema");
   if (names_model(arguments.file)) return show_model(arguments);
   const auto recipe = arguments.load();
-  make_callbacks(recipe);  // checks that what they watch is published
+  make_callbacks(recipe);  // checks that metrics they need are published
   print_formatted("{}", to_toml(recipe.tree, /*origins=*/true));
   suggest_next("trainer doctor {0}, then trainer run {0}", arguments.file);
   return kDone;

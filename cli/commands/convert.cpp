@@ -1,4 +1,4 @@
-// trainer convert: weights from one format and scheme of names into another.
+// trainer convert: converts weights between file formats and naming schemes.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// trainer doctor: what is wrong with a data set.
+// trainer doctor: reports problems in a data set.
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/task_arena.h>
@@ -59,7 +59,7 @@ struct DoctorArguments {
   bool json = false;
 };
 
-/// Examines what a recipe trains and evaluates on.
+/// Examines the training and validation data of a recipe.
 class Doctor {
  public:
   Doctor(const Recipe& recipe, const DoctorArguments& arguments)
@@ -67,7 +67,7 @@ class Doctor {
 
   DoctorReport examine() {
     const auto& data = recipe_.data;
-    // Fails on a missing split before anything takes time.
+    // Missing splits are reported before anything takes time.
     if (recipe_.sources.empty()) find_split(data, data.train);
     if (!data.val.empty()) find_split(data, data.val);
     if (recipe_.sources.empty())
@@ -98,7 +98,7 @@ class Doctor {
       if (classes_.empty()) classes_ = recipe_.data.classes;
       NamedSplit named{name, as_data_split({name, paths.images, data}, classes_)};
       const auto& split = named.data;
-      classes_ = split.classes;  // those of the first split that can be read
+      classes_ = split.classes;  // those of the first readable split
       ImageProgress progress(name, data->images.size());
       const auto usable = check_split(named, checks(), findings, std::ref(progress));
       const bool is_empty = (recipe_.data.filter_empty ? usable : data->images.size()) == 0;
@@ -120,7 +120,7 @@ class Doctor {
     return checks;
   }
 
-  /// What a perfect model would score on the split that is evaluated on.
+  /// Computes the scores that perfect predictions would reach on the validation split.
   void find_ceiling() {
     const auto& data = recipe_.data;
     const auto split = std::ranges::find(splits_, data.val, &NamedSplit::name);
@@ -134,7 +134,7 @@ class Doctor {
     if (side > 0)
       rule->resize = [=](cv::Size size) { return resize.size_of(size, side); };
     else
-      rule->anchors.reset();  // nobody knows how large they see the images
+      rule->anchors.reset();  // the size of the detector's input is not known
     rule->max_detections = evaluated_detections(recipe_);
     report_.ceiling = {data.val, *rule, ceilings(split->data, *rule)};
   }
@@ -144,7 +144,7 @@ class Doctor {
     if (cost.beyond > 0) findings.add(kLimited, {.what = coco::text(cost)});
   }
 
-  /// Asks the model whether it can learn from these data.
+  /// Adds the detector's warnings about training on these data, or its refusal.
   void ask_model() {
     if (!train_objects_ || classes_.empty()) return;
     auto findings = across_.none();
@@ -162,7 +162,7 @@ class Doctor {
     report_.add("the model", findings);
   }
 
-  /// Whether the model uses shapes; true where it does not say.
+  /// Returns true if the model uses masks, or if its options do not specify that.
   bool learns_shapes() const {
     const auto* wanted = value_at<bool>(recipe_.model, "masks");
     return !wanted || *wanted;
@@ -224,12 +224,12 @@ class Doctor {
   const DoctorArguments& arguments_;
   DoctorReport report_;
   std::vector<std::string> classes_;
-  std::optional<ObjectCounts> train_objects_;  // nothing where there is nothing to train on
+  std::optional<ObjectCounts> train_objects_;  // nullopt if there is nothing to train on
   std::vector<NamedSplit> splits_;
   Findings across_;
 };
 
-/// What a person does about the report.
+/// Returns the suggested next step.
 std::string next_of(const DoctorReport& report, const std::string& config) {
   const auto first = std::ranges::find(
       report.findings, error, [](const LocatedFinding& one) { return one.finding.kind.severity; });
@@ -240,8 +240,8 @@ std::string next_of(const DoctorReport& report, const std::string& config) {
                      report.findings.empty() ? "" : "; training goes on with what is left");
 }
 
-/// What `trainer init` would find in a folder of photos and labels. Throws ConfigError for one that
-/// has none.
+/// Reports what `trainer init` would find in a folder of photos and labels. Throws ConfigError if
+/// it has none.
 int examine_folder(const fs::path& folder, const DoctorArguments& arguments) {
   if (!arguments.config.overrides.empty() || arguments.images != "all")
     throw ConfigError(folder.string() +
@@ -274,7 +274,7 @@ int doctor(const DoctorArguments& given) {
     arguments.config.file = config.string();
   }
   auto recipe = arguments.config.load();
-  recipe.data.source.clear();  // the data here are examined, not a server's
+  recipe.data.source.clear();  // examines local data, not a server's
   const auto threads = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                                : tbb::info::default_concurrency();
   const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,

@@ -1,4 +1,4 @@
-// trainer eval: detect over the validation split and print the COCO figures.
+// trainer eval: detects on the validation split and prints the COCO metrics.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace millrace::cli {
 namespace {
 
-constexpr double kApPause = 3;  // seconds between two looks at AP so far
+constexpr double kApPause = 3;  // seconds between updates of the AP so far
 
 struct EvalArguments {
   ModelArguments model;
@@ -52,21 +52,21 @@ Json to_json(const DetectorScores& scores) {
   return json;
 }
 
-/// Whether what is found in several views of an image is merged.
+/// Returns true if detections in several views of an image are merged.
 bool sees_several_views(const Config& model) {
   const auto* flip = model.find_path("test.aug_flip");
   const auto* scales = model.find_path("test.aug_scales");
   return (flip && value_text(*flip) == "true") || (scales && value_text(*scales) != "[1.0]");
 }
 
-/// The configuration of a model's training; empty if there is no record of it.
+/// Returns the configuration of a model's training; empty if it was not recorded.
 Config trained_config(const std::string& model) {
   const auto file = weight_file(model);
   const auto origin = origin_of(file);
   return origin ? parse_config(origin->config, file.string()) : Config();
 }
 
-/// Takes these keys from the training of a model, where they are not set.
+/// Copies keys from a model's training configuration if `tree` does not set them.
 void take_keys(Config& tree, const Config& trained, const std::vector<const char*>& keys) {
   for (const auto* key : keys)
     if (const auto* value = trained.find_path(key); value && !tree.find_path(key))
@@ -129,7 +129,7 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   std::optional<coco::VocEvaluation> voc;
   if (arguments.voc)
     voc = coco::evaluate_voc(*split.annotations, scores->detections, scores->boxes.category_ids);
-  const auto lost = std::ssize(split.annotations->images) - scores->images;  // not readable
+  const auto lost = std::ssize(split.annotations->images) - scores->images;  // unreadable images
   if (arguments.json) {
     auto json = to_json(*scores);
     json["left_out"] = lost;

@@ -1,4 +1,4 @@
-// trainer export: a trained model as an ONNX file.
+// trainer export: exports a trained model to an ONNX file.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -36,9 +36,9 @@ struct ExportArguments {
   std::string python = "python3";
 };
 
-constexpr std::size_t kPhotos = 4;  // of a validation split
+constexpr std::size_t kPhotos = 4;  // taken from a validation split
 
-/// The first photos of the validation split that the weights' run had.
+/// Returns the first photos of the validation split of the run that the weights come from.
 std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data) {
   const auto origin = origin_of(weight_file(weights));
   if (!origin)
@@ -67,7 +67,7 @@ std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data
   return files;
 }
 
-/// The photos of the certificate, read as `trainer predict` reads them.
+/// Reads the photos of the certificate as `trainer predict` would.
 std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std::string& weights,
                                      const DataOptions& data) {
   std::vector<fs::path> files;
@@ -105,7 +105,7 @@ int export_to_onnx(const ExportArguments& arguments) {
   const auto photos = read_photos(arguments, weights.file, recipe.data);
   const auto detector = session.make_trained_detector(card->classes, weights);
   round_weights(*detector, options.storage);
-  // With what --set has changed
+  // Includes the changes by --set.
   const auto exported = model_card(recipe, card->classes, card->category_ids);
   auto files = export_model(*detector, exported, recipe.data, options, arguments.out);
   write_certificate(*detector, exported, recipe.data, options, photos, weights.file, files);
@@ -116,8 +116,8 @@ int export_to_onnx(const ExportArguments& arguments) {
   return kDone;
 }
 
-/// Runs examples/onnx/check_onnx.py, which this program carries. Throws Error if the answers
-/// differ, ConfigError if no Python has a runtime to get any.
+/// Runs examples/onnx/check_onnx.py, which is compiled into this program. Throws Error if the
+/// outputs differ; ConfigError if no Python with onnxruntime is found.
 int check_export(const ExportArguments& arguments) {
   check_certificate(arguments.check);
   print_formatted("{}: the files and the certificate belong together\n", arguments.check.string());

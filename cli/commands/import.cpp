@@ -1,4 +1,4 @@
-// trainer import: annotations of other tools into COCO's layout.
+// trainer import: converts annotations of other tools to COCO's layout.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct ImportArguments {
   bool json = false;
 };
 
-/// Whether the first image of a new folder is the source's file, not a copy.
+/// Returns true if the first image of a new folder is the source's file, not a copy.
 bool is_linked(const formats::Imported& imported, const fs::path& out) {
   const auto& split = imported.splits[0];
   const auto source = split.images / split.data->text(split.data->images[0].file_name);
@@ -58,7 +58,7 @@ Json json_of_import(const formats::Imported& imported, const coco::Findings& fin
           {"findings", findings_json(findings)}};
 }
 
-/// What to do with the new folder, of COCO's layout.
+/// Returns the suggested next command for the new folder, which has COCO's layout.
 std::string next_step(const formats::Imported& imported, const fs::path& out) {
   const auto& splits = imported.splits;
   if (splits.size() == 1)
@@ -93,7 +93,7 @@ int import_labels(const ImportArguments& arguments) {
   return kDone;
 }
 
-/// "coco, csv, ..." with what each is.
+/// Returns "coco, csv, ..." with a description of each format.
 std::string format_doc() {
   std::string doc;
   for (const auto& one : formats::formats()) doc += fmt::format("\n{}: {}", one.name, one.title);

@@ -1,4 +1,4 @@
-// trainer index: a record store of shards that are there already.
+// trainer index: makes a record store of existing shards.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct IndexArguments {
   std::filesystem::path out;
 };
 
-/// Local shards by their absolute path, so that the store may be used from any folder.
+/// Returns local shards with absolute paths, so that the store can be used from any folder.
 std::vector<std::string> settled(std::vector<std::string> shards) {
   for (auto& shard : shards)
     if (!is_url(shard)) shard = std::filesystem::absolute(shard).lexically_normal().string();
@@ -34,7 +34,7 @@ OpenShard opener(const std::vector<std::string>& shards) {
   };
 }
 
-/// The folders and URLs that the shards lie in, as the configuration names them.
+/// Returns the folders and URLs of the shards in the configuration's syntax.
 std::string folders_text(const std::vector<std::string>& shards) {
   std::set<std::string> folders;
   for (const auto& shard : shards) folders.insert(fmt::format("\"{}\"", shard_folder(shard)));

@@ -1,4 +1,4 @@
-// trainer init: a first configuration for a folder of photos and labels.
+// trainer init: writes a first configuration for a folder of photos and labels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kSeed = 1;  // of the division, and train.seed
+constexpr std::uint64_t kSeed = 1;  // for dividing the data and for train.seed
 
 struct InitArguments {
   fs::path out, data;
@@ -38,14 +38,14 @@ std::string number_of(std::size_t count, std::string_view noun) {
   return counted(static_cast<long long>(count), noun);
 }
 
-/// A path as a file in `folder` names it: absolute ones as they are.
+/// Returns a relative path as seen from `folder`; absolute paths unchanged.
 std::string seen_from(const fs::path& folder, const fs::path& path) {
   if (path.is_absolute()) return path.string();
   const auto whole = [](const fs::path& one) { return fs::absolute(one).lexically_normal(); };
   return whole(path).lexically_relative(whole(folder)).string();
 }
 
-/// Makes one configuration and what it trains on.
+/// Makes a first configuration and its data.
 class Init {
  public:
   explicit Init(const InitArguments& arguments)
@@ -57,7 +57,7 @@ class Init {
     if (!file.empty()) weights_ = weight_facts(file);
   }
 
-  /// Returns what scripts get.
+  /// Does all steps and returns the JSON of the report.
   Json run() {
     look_at_data();
     say_network();
@@ -165,7 +165,7 @@ class Init {
     return text;
   }
 
-  /// Those of one topic, or of all.
+  /// Reports the choices on one topic; empty = all topics.
   void say_choices(std::string_view topic = "") {
     for (const auto& choice : advice::choices(draft_))
       if (!choice.topic.empty() && (topic.empty() || topic == choice.topic))
@@ -182,7 +182,7 @@ class Init {
     report_.json["config"] = draft_.file;
   }
 
-  /// What `measured` returns for the configuration as it was written.
+  /// Returns the result of `measured` for the configuration as written, with warnings suppressed.
   auto quietly(const auto& measured) const {
     const auto whole = ConfigArguments{{.file = draft_.file, .overrides = {}}}.load();
     const auto level = spdlog::get_level();
@@ -192,7 +192,7 @@ class Init {
     return result;
   }
 
-  /// Lowers the batch to what fits into memory, by a step with one image.
+  /// Lowers the batch size to what fits into memory, estimated from a step with one image.
   void fit_batch() {
     if (machine_.gpu || draft_.batch == 1) return;
     const double bytes = quietly(measure_image);
@@ -251,11 +251,11 @@ class Init {
   InitReport report_;
   const advice::Machine machine_;
   SourceData data_;
-  std::optional<advice::WeightFacts> weights_;  // nothing: random values
+  std::optional<advice::WeightFacts> weights_;  // nullopt = random values
   advice::Draft draft_;
 };
 
-/// Refuses a folder that has something in it; takes an empty one.
+/// Throws ConfigError if the folder is not empty; removes an empty one.
 void check_out(const fs::path& out) {
   std::error_code problem;
   if (!fs::exists(out, problem)) return;
@@ -265,7 +265,7 @@ void check_out(const fs::path& out) {
   fs::remove(out, problem);
 }
 
-/// Without a separator at its end.
+/// Returns a path without a separator at its end.
 fs::path bare_path(const fs::path& path) {
   return path.has_filename() || !path.has_parent_path() ? path : path.parent_path();
 }

@@ -1,4 +1,4 @@
-// trainer inspect: what training sees, as a page and as pictures.
+// trainer inspect: shows what training sees, as a page and as pictures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,9 +35,9 @@ struct InspectArguments {
 };
 
 constexpr std::size_t kTrainPictures = 96, kValPictures = 48;
-constexpr std::int64_t kSampledImages = 256;  // of batches that are more than resized photos
+constexpr std::int64_t kSampledImages = 256;  // if batches are more than resized photos
 
-/// Looks at what a recipe trains and evaluates on.
+/// Examines the training and validation data of a recipe.
 class Inspector {
  public:
   Inspector(const Recipe& recipe, const InspectArguments& arguments)
@@ -46,7 +46,7 @@ class Inspector {
   Inspection look() {
     const auto& data = recipe_.data;
     found_.config = arguments_.config.file;
-    // Fails on a missing split before anything takes time.
+    // Missing splits are reported before anything takes time.
     if (!data.val.empty() && has_root()) find_split(data, data.val);
     const auto train = open_train_data(data, recipe_.sources);
     make_writable_folder(arguments_.out);
@@ -72,7 +72,7 @@ class Inspector {
     return anchor_rule(recipe_.model_type, recipe_.model, recipe_.data.divisor);
   }
 
-  /// Gives the view its coverage, if anchors are known.
+  /// Sets the coverage of the view if anchors are known.
   void cover(SplitView& view) const {
     if (const auto anchors = rule()) view.coverage = anchor_coverage(view.data, *anchors);
   }
@@ -108,7 +108,7 @@ class Inspector {
     return chapter_of(options.val, source, classes, resize, kValPictures);
   }
 
-  /// The shorter side that stands for all that the resize may draw.
+  /// Returns a shorter side that represents all that the resize may draw.
   static std::int64_t middle_side(const ResizeShortestEdge& resize) {
     auto sides = resize.short_side;
     if (resize.range) return (sides.front() + sides.back()) / 2;
@@ -138,7 +138,7 @@ class Inspector {
     found_.sampled = std::move(view);
   }
 
-  /// Figures and remarks.
+  /// Adds distributions and remarks.
   void settle() {
     DataContext context;
     const auto& model = recipe_.model;
@@ -170,7 +170,7 @@ class Inspector {
   Inspection found_;
 };
 
-/// What --json prints.
+/// Returns the output of --json.
 Json json_of(const Inspection& found, const fs::path& out) {
   Json json;
   json["page"] = (out / "index.html").string();
@@ -203,7 +203,7 @@ void print_findings(const Inspection& found, const fs::path& out) {
 
 int inspect(const InspectArguments& arguments) {
   auto recipe = arguments.config.load();
-  if (fs::is_directory(recipe.data.root)) recipe.data.source.clear();  // the data are here
+  if (fs::is_directory(recipe.data.root)) recipe.data.source.clear();  // local data exist
   const Threads threads(recipe.train.threads, recipe.data.threads);
   const auto found = Inspector(recipe, arguments).look();
   coco::write_picture(arguments.out / "histograms.png", histogram_picture(found.distributions));

@@ -1,4 +1,4 @@
-// trainer list: every component that a configuration may name, and every option.
+// trainer list: lists every component that a configuration may name, and every option.
 #include <fmt/format.h>
 
 #include "millrace/cli/command.h"
@@ -15,7 +15,8 @@
 namespace millrace::cli {
 namespace {
 
-/// On a terminal a line that is too long is broken, and what an option does stays in its column.
+/// Prints a line. On a terminal, a line that is too long is broken, and an option's description
+/// stays in its column.
 void print_list_line(std::string_view line) {
   static const std::string column(41, ' ');
   print_lines(line, line.starts_with("    ") ? std::string_view(column) : "    ");
@@ -60,7 +61,7 @@ Json json_of(const std::vector<OptionHelp>& options) {
   return all;
 }
 
-/// Adds to the options of a table whether they decide results of a training.
+/// Adds to each option of a table whether it affects the results of a training.
 Json with_deciding(Json options, const std::string& table) {
   for (auto& option : options)
     option["decides_results"] =

@@ -1,4 +1,4 @@
-// trainer man: the manual page.
+// trainer man: prints the manual page.
 #include <fmt/format.h>
 
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Text as roff reads it: no letter of it is a request or an escape.
+/// Escapes text for roff, so that nothing in it is a request or an escape.
 std::string roff(std::string_view text) {
   std::string escaped;
   bool at_begin = true;
@@ -47,7 +47,7 @@ std::string sentence(std::string text) {
   return roff(text);
 }
 
-/// "--out DIR", "[--set K=V]", "CONFIG".
+/// Returns "--out DIR", "[--set K=V]" or "CONFIG".
 std::string synopsis_of(const ArgumentDoc& argument) {
   auto text = argument.is_positional ? italic(argument.names.front()) : bold(argument.names.back());
   if (!argument.is_positional && !argument.value.empty()) text += " " + italic(argument.value);
@@ -91,7 +91,7 @@ std::string section_of(const CommandDoc& command) {
   return text + arguments_of(command) + examples_of(command);
 }
 
-/// trainer(1), in the language of man(7).
+/// Returns trainer(1) in the language of man(7).
 std::string man_page(const std::vector<CommandDoc>& commands) {
   const auto& program = commands.front();
   auto text = fmt::format(

@@ -1,4 +1,4 @@
-// trainer pack: images and annotations into a record store.
+// trainer pack: packs images and annotations into a record store.
 #include <fmt/format.h>
 
 #include <memory>
@@ -25,7 +25,7 @@ struct PackArguments {
   std::int64_t shard_megabytes = 0;
 };
 
-/// What --max-side has changed, and what that means for training.
+/// Prints what --max-side changed, and warns about its effect on training.
 void report_smaller(const PackReport& report, const SmallerImages& images,
                     const ImageOptions& training) {
   print_formatted(
@@ -44,11 +44,12 @@ void report_smaller(const PackReport& report, const SmallerImages& images,
         training.max_side, training.max_side);
 }
 
-/// What is to be packed: the split with all its images, or what [[data.sources]] gives training.
+/// Returns the data to pack: all images of the split or, for "train", the output of
+/// [[data.sources]] if there are any.
 TrainData open_data(const Recipe& recipe, const std::string& split) {
   if (split == "train" && !recipe.sources.empty()) {
     auto data = recipe.data;
-    data.source.clear();  // what a server has is packed there
+    data.source.clear();  // a data server's data are packed where it runs
     return open_train_data(data, recipe.sources);
   }
   const auto& name = split == "train" ? recipe.data.train
@@ -83,7 +84,7 @@ int pack(const PackArguments& arguments) {
       byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),
       report.shards > 0 ? " and " + counted(static_cast<long long>(report.shards), "shard") : "",
       std::filesystem::absolute(arguments.out).lexically_normal().string(),
-      // Which images count was said by the sources.
+      // The declared sources have already filtered the images.
       is_declared ? "filter_empty = false\n\nin place of the sources that it holds\n" : "");
   suggest_next("with these lines in {0}, trainer bench dataflow {0} says what it gains",
                arguments.config.file);

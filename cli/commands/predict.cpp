@@ -1,5 +1,5 @@
-// trainer predict: detect in image and video files; pictures to look at, and results as COCO has
-// them.
+// trainer predict: detects objects in image and video files; writes annotated pictures and COCO
+// results.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -29,12 +29,13 @@ struct PredictArguments {
   ModelArguments model;
   std::vector<fs::path> images;
   fs::path out;
-  std::string truth;  // annotations whose ids are taken; empty: ids are 1, 2, ...
+  std::string truth;  // annotations with the image ids to use; empty = 1, 2, ...
   double score = 0.5;
 };
 
-/// The categories that the model's labels stand for: those of the weights' card; without one,
-/// data.classes numbered from 1 or, where data.root exists, those of the validation split.
+/// Returns the categories of the model's labels: those of the weights' card if there is one;
+/// otherwise data.classes, numbered from 1, if they are set and data.root does not exist; otherwise
+/// those of the validation split.
 coco::Records categories(const std::optional<ModelCard>& card, const Recipe& recipe, bool force) {
   const auto& asked = recipe.data.classes;
   coco::Records result;
@@ -59,9 +60,9 @@ struct Files {
   std::vector<fs::path> photos, videos;
 };
 
-/// The files in `paths`: files as they are, told by their extensions; folders searched for images
-/// by extension, not below. Throws Error for a path that does not exist, or where there is no image
-/// at all.
+/// Returns the photos and videos in `paths`. Files are distinguished by extension. Folders are
+/// searched for images by extension, without their subfolders. Throws Error if a path does not
+/// exist or there is no image or video at all.
 Files find_files(const std::vector<fs::path>& paths) {
   Files files;
   for (const auto& path : paths) {
@@ -76,7 +77,7 @@ Files find_files(const std::vector<fs::path>& paths) {
   return files;
 }
 
-/// Returns the videos that failed, wholly or in part.
+/// Returns the videos that failed completely or partly.
 FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::path>& videos,
                             ResultsPage& page) {
   FailedPhotos failed;

@@ -1,5 +1,6 @@
-// Commands that are written in Python, modules of the package `millrace` (python/millrace): study,
-// diff and import-config. Here is what they take, for --help, shells and the manual page.
+// Commands that are written in Python, as modules of the package `millrace` (python/millrace):
+// study, diff and import-config. Their arguments are declared here for --help, shells and the
+// manual page.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-/// Runs a module with the package's folder, if it is known, instead of the working folder, in which
-/// a file of any name may lie. `python3 -m` cannot.
+/// Python code that runs a module. It puts the package's folder, if known, into the search path and
+/// removes the working folder, which may contain files of any name. `python3 -m` cannot do this.
 constexpr auto kStart = R"(
 import sys
 name, folder = sys.argv[1:3]
@@ -42,8 +43,8 @@ if not found or sys.version_info < (3, 10):
 runpy.run_module("millrace." + name, run_name="__main__", alter_sys=True)
 )";
 
-/// The folder with the package that belongs to a program in `bin`: a build's or an installed one;
-/// empty: none has the module.
+/// Returns the folder of the Python package that belongs to a program in `bin`, in a build or an
+/// installation; empty if none has the module.
 fs::path package_folder(const fs::path& bin, const std::string& name) {
   for (const auto* folder : {"python", "share/millrace/python"}) {
     const auto package = bin.parent_path() / folder;
@@ -54,8 +55,8 @@ fs::path package_folder(const fs::path& bin, const std::string& name) {
   return {};
 }
 
-/// The words of this process's command line behind the name of the command, as they were given
-/// (CLI11 takes texts such as "[1, 2]" apart), with --verbose or --quiet from before it.
+/// Returns the words of this process's command line after the name of the command, unchanged (CLI11
+/// splits texts such as "[1, 2]"), preceded by --verbose or --quiet if set.
 std::vector<std::string> words_behind(const std::string& command) {
   std::vector<std::string> words;
   if (log_is_quiet()) words.emplace_back("--quiet");
@@ -67,14 +68,14 @@ std::vector<std::string> words_behind(const std::string& command) {
   return words;
 }
 
-/// Turns this process into `python3 -m millrace.MODULE` with the arguments of `trainer COMMAND`,
-/// and the package of this build or installation, else the one that python3 has. MILLRACE_TRAINER
-/// names this program to it. Held stop signals stay held. Throws Error saying what to install if
-/// there is no python3.
+/// Replaces this process by `python3 -m millrace.MODULE` with the arguments of `trainer COMMAND`.
+/// Uses the package of this build or installation, otherwise the one that python3 finds. The
+/// environment variable MILLRACE_TRAINER gives it the path of this program. Blocked stop signals
+/// stay blocked. Throws Error that explains what to install if there is no python3.
 [[noreturn]] void run_python_module(const std::string& module, const std::string& command) {
   const auto bin = fs::read_symlink("/proc/self/exe").parent_path();
   ::setenv("MILLRACE_TRAINER", (bin / "trainer").c_str(), /*overwrite=*/1);
-  // -B: no compiled files beside those of a package
+  // -B: writes no compiled files beside those of a package.
   std::vector<std::string> words = {"python3", "-B",   "-c",
                                     kStart,    module, package_folder(bin, module)};
   const auto arguments = words_behind(command);
@@ -89,7 +90,7 @@ std::vector<std::string> words_behind(const std::string& command) {
       std::strerror(errno)));
 }
 
-/// The module reads the command line again; none of the other values are used here.
+/// The module parses the command line again, so no other values are needed here.
 struct PythonArguments {
   bool json = false;
 };
@@ -98,7 +99,7 @@ int diff(const PythonArguments&) { run_python_module("diff", "diff"); }
 int study(const PythonArguments&) { run_python_module("study", "study"); }
 int import_config(const PythonArguments&) { run_python_module("migrate", "import-config"); }
 
-/// Declares an option or argument of type T, which is not used.
+/// Declares an option or argument of type T whose value is ignored.
 template <class T>
 CLI::Option* add_value(CLI::App& command, const std::string& name, const std::string& doc) {
   return command.add_option_function<T>(

@@ -1,4 +1,4 @@
-// trainer report: one page of one or several runs, or of a study.
+// trainer report: writes one page on one or several runs, or on a study.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace fs = std::filesystem;
 
 struct ReportArguments {
   std::vector<fs::path> runs;
-  fs::path out;  // empty: report.html of the first run
+  fs::path out;  // empty = report.html in the first run's folder
   std::size_t draws = 1000;
   bool json = false;
 };
 
-/// The page of runs, or of a study.
+/// Writes the page of runs or of a study.
 void write_page(const ReportArguments& arguments, const fs::path& file) {
   constexpr auto kMadeBy = "trainer report";
   if (!std::ranges::any_of(arguments.runs, report::is_study))

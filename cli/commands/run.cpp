@@ -1,4 +1,4 @@
-// trainer run: train from a configuration, or look at a training again.
+// trainer run: trains from a configuration, replays a diverged step, or verifies determinism.
 #include <fmt/format.h>
 
 #include "millrace/base/errors.h"
@@ -24,7 +24,7 @@ constexpr auto kFlag = "true", kAuto = "auto";
 struct RunArguments {
   ConfigArguments config;
   fs::path output;
-  std::string resume;  // kFlag: --resume, kAuto: --resume=auto
+  std::string resume;  // kFlag = --resume, kAuto = --resume=auto
   fs::path replay;
   std::int64_t verify_steps = 0;
 };
@@ -52,17 +52,18 @@ void make_sample(const Recipe& recipe) {
   coco::make_sample(root, *sample);
 }
 
-/// Makes the sample data set on every host where the configuration's own data.root is missing (see
-/// DataOptions::sample) and training reads it, not [[data.sources]]. Every rank calls it.
+/// Makes the sample data set on every host if the configuration's own data.root is missing (see
+/// DataOptions::sample) and training reads it rather than [[data.sources]]. Must be called by every
+/// rank.
 void make_sample_on_first_use(const Recipe& recipe, const Cluster& cluster = Cluster::alone()) {
-  if (cluster.is_chief()) make_sample(recipe);  // first: hosts may share their files
+  if (cluster.is_chief()) make_sample(recipe);  // first, because hosts may share a file system
   cluster.meet("sample data set of the chief");
   if (cluster.local_rank() == 0 && !cluster.is_chief()) make_sample(recipe);
   cluster.meet("sample data sets");
 }
 
-/// Whether the page says how the run ended: not if this start, which began at `began`, has trained
-/// without writing it again.
+/// Returns true if the page shows the end of the run; false if this start, which began at `began`,
+/// has trained without writing the page.
 bool is_up_to_date(const fs::path& page, fs::file_time_type began) {
   std::error_code none;
   const auto written = fs::last_write_time(page, none);
@@ -71,7 +72,7 @@ bool is_up_to_date(const fs::path& page, fs::file_time_type began) {
   return written >= began || none || trained < began;
 }
 
-/// The last line of the log. `began`: when this start did.
+/// Logs the suggested next command as the last line. `began`: when this start began.
 void log_next(const RunEnd& end, fs::file_time_type began) {
   const bool has_model = !list_checkpoints(end.folder / "checkpoints").empty();
   if (end.training.signalled)
@@ -109,7 +110,7 @@ int run(const RunArguments& arguments) {
   }
   return Cluster::run([&](const Cluster& cluster) {
     const auto recipe = arguments.config.load();
-    make_callbacks(recipe);  // checks that what they watch is published, before data are made
+    make_callbacks(recipe);  // checks watched metrics before data are made
     RunOptions options{.config_file = arguments.config.file,
                        .program = program_version(),
                        .output = arguments.output};

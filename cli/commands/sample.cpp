@@ -1,4 +1,4 @@
-// trainer sample: make the sample data set.
+// trainer sample: makes the sample data set.
 #include "millrace/coco/sample/sample.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// trainer serve: make batches for trainers elsewhere.
+// trainer serve: makes batches for trainers on other machines or processes.
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
@@ -58,7 +58,7 @@ int serve(const ServeArguments& arguments) {
   if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --keygen");
   const auto door = read_door(arguments);
   auto recipe = arguments.config.load();
-  recipe.data.source.clear();  // that is for consumers with the same file
+  recipe.data.source.clear();  // meant for consumers with the same file
   const Threads threads(recipe.train.threads, recipe.data.threads);
   const auto train = open_train_data(recipe.data, recipe.sources);
 

@@ -1,4 +1,4 @@
-// trainer status: how a run is, rank by rank, also while it hangs.
+// trainer status: reports the state of a run, rank by rank, even while it hangs.
 #include <chrono>
 #include <filesystem>
 

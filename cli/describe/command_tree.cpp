@@ -8,7 +8,7 @@ namespace {
 
 using Kind = ArgumentDoc::Kind;
 
-/// "a", "b" of "TEXT:{a,b}".
+/// Returns the choices in a type name: "a" and "b" for "TEXT:{a,b}".
 std::vector<std::string> choices_in(const std::string& type) {
   const auto open = type.find('{'), shut = type.find('}');
   if (open == type.npos || shut == type.npos) return {};
@@ -53,7 +53,7 @@ void describe(const CLI::App& command, const std::string& path, std::vector<Comm
   CommandDoc doc{.path = path, .doc = command.get_description()};
   for (const auto* option : command.get_options())
     if (!option->get_group().empty()) doc.arguments.push_back(describe(*option));
-  constexpr std::string_view kIndent = "  ";  // of add_examples
+  constexpr std::string_view kIndent = "  ";  // as in add_examples
   for (const auto& line : CLI::detail::split(command.get_footer(), '\n'))
     if (line.starts_with(kIndent)) doc.examples.push_back(line.substr(kIndent.size()));
   const auto below = command.get_subcommands([](const CLI::App*) { return true; });

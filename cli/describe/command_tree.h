@@ -1,4 +1,4 @@
-// What the commands declare of themselves, for shells and the manual page.
+// Descriptions of all commands and their arguments, for shell completion and the manual page.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,26 +10,26 @@ namespace millrace::cli {
 
 /// An option, a flag or a positional argument.
 struct ArgumentDoc {
-  /// What a shell completes its value with.
+  /// The kind of value, which determines how a shell completes it.
   enum class Kind { flag, words, file, folder, toml_file, setting, other };
-  std::vector<std::string> names;  // "-v", "--verbose"; of a positional argument "CONFIG"
+  std::vector<std::string> names;  // "-v", "--verbose"; "CONFIG" if positional
   std::string doc;
-  std::string value;                 // "DIR", "{a,b}"; of a flag empty
-  std::string preset;                // empty: none
-  std::vector<std::string> choices;  // of Kind::words
+  std::string value;                 // "DIR", "{a,b}"; empty for a flag
+  std::string preset;                // default value; empty = none
+  std::vector<std::string> choices;  // only for Kind::words
   Kind kind = Kind::other;
   bool is_positional = false, is_required = false;
 };
 
 struct CommandDoc {
-  std::string path;  // "bench dataflow"; of the program itself empty
+  std::string path;  // "bench dataflow"; empty for the program itself
   std::string doc;
-  std::vector<ArgumentDoc> arguments = {};                            // hidden ones are left out
+  std::vector<ArgumentDoc> arguments = {};                            // without hidden ones
   std::vector<std::string> examples = {};                             // each a full command line
-  std::vector<std::pair<std::string, std::string>> subcommands = {};  // names and docs
+  std::vector<std::pair<std::string, std::string>> subcommands = {};  // names and descriptions
 };
 
-/// The program, then its commands, each before its subcommands.
+/// Returns the program, then its commands, each before its subcommands.
 std::vector<CommandDoc> describe_commands(const CLI::App& program);
 
 }  // namespace millrace::cli

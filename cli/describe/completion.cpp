@@ -16,21 +16,22 @@ using Words = std::vector<std::string>;
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Puts texts in place of names that a script has: "@COMMANDS@". REQUIRES: it has each.
+/// Replaces placeholders such as "@COMMANDS@" in a script with texts. REQUIRES: the script has
+/// each.
 std::string filled(std::string script,
                    const std::vector<std::pair<std::string_view, std::string>>& values) {
   for (const auto& [name, value] : values) script.replace(script.find(name), name.size(), value);
   return script;
 }
 
-/// A word in quotes, as bash, zsh and fish read it.
+/// Returns a word in quotes for bash and zsh, and for fish if it has no backslash.
 std::string quoted_word(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
   return word + "'";
 }
 
-/// A word in quotes with the escapes that fish knows within them, \' and \\.
+/// Returns a word in quotes for fish, whose escapes within quotes are \' and \\.
 std::string fish_word(const std::string& text) {
   std::string word = "'";
   for (const char c : text)
@@ -38,16 +39,16 @@ std::string fish_word(const std::string& text) {
   return word + "'";
 }
 
-/// What bash and zsh write in another way.
+/// Differences between bash and zsh.
 struct ShellSyntax {
-  const char* branch;     // of a `case`, with its pattern and its words: "    {}) echo '{}' ;;\n"
-  const char* otherwise;  // the last branch of the case of commands; may be empty
-  /// A word and what it is for.
+  const char* branch;     // format of a `case` branch: pattern, words: "    {}) echo '{}' ;;\n"
+  const char* otherwise;  // last branch of the case of commands; may be empty
+  /// Returns a word with its description, as the shell expects it.
   std::string (*word)(const std::string& name, const std::string& doc);
 };
 
-/// The branches of a `case "$command $option"` that print what follows an option, and of "$command
-/// " what a positional argument is.
+/// Returns branches of `case "$command $option"` that print the kind of an option's value, and of
+/// "$command " for the first positional argument.
 std::string kind_cases(const std::vector<CommandDoc>& commands) {
   constexpr const char* kKinds[] = {"other", "words", "file", "folder", "toml", "setting", "other"};
   std::string cases;
@@ -68,7 +69,8 @@ std::string kind_cases(const std::vector<CommandDoc>& commands) {
   return cases;
 }
 
-/// The branches of a `case "$command"` with its options, those of the program among them.
+/// Returns branches of `case "$command"` with each command's options, including those of the
+/// program.
 std::string option_cases(const std::vector<CommandDoc>& commands, const ShellSyntax& syntax) {
   std::string cases;
   for (const auto& command : commands) {
@@ -87,7 +89,7 @@ std::string option_cases(const std::vector<CommandDoc>& commands, const ShellSyn
   return cases;
 }
 
-/// The same with the commands below it.
+/// Returns branches of `case "$command"` with each command's subcommands.
 std::string command_cases(const std::vector<CommandDoc>& commands, const ShellSyntax& syntax) {
   std::string cases;
   for (const auto& command : commands) {
@@ -110,7 +112,7 @@ std::string filled_cases(const char* script, const std::vector<CommandDoc>& comm
                          {"@SETTINGS@", all}});
 }
 
-/// How `complete` of fish completes the value of an argument.
+/// Returns the options of fish's `complete` for the value of an argument.
 std::string fish_value(const ArgumentDoc& argument) {
   constexpr const char* kValues[] = {"",
                                      " -x -a ",

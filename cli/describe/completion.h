@@ -1,4 +1,4 @@
-// Completion for shells, as scripts that hold all words: no program is started at a Tab.
+// Shell completion scripts that contain all words, so that pressing Tab starts no program.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace millrace::cli {
 
-/// The script of each shell for a program with these commands; `settings`: the words after --set.
+/// Returns the completion script of one shell for a program with these commands. `settings`:
+/// completions for the value of --set.
 using MakeCompletion = std::string(const std::vector<CommandDoc>& commands,
                                    const std::vector<std::string>& settings);
 MakeCompletion bash_completion, zsh_completion, fish_completion;

@@ -49,7 +49,7 @@ Json json_of(const Config& value) {
       value.data);
 }
 
-/// A limit of an option; integers are written as such.
+/// Sets a limit of an option; limits of integers are written as integers if they are exact.
 void set_limit(Json& schema, const char* keyword, double limit, bool is_integer) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   if (limit == Limits{}.min || limit == Limits{}.max || limit >= kAnySeed) return;
@@ -72,12 +72,12 @@ Json text_schema(const std::vector<std::string>& choices) {
   return schema;
 }
 
-/// A list of such elements, or one of them alone.
+/// Returns the schema of a list of such elements; if `least` <= 1, also of one element alone.
 Json list_schema(const Json& element, std::size_t least) {
   Json schema = {{"type", "array"}};
   if (least <= 1) {
     schema["type"] = Json::array({element.at("type"), "array"});
-    for (const auto* keyword : {"minimum", "maximum"})  // they say nothing of arrays
+    for (const auto* keyword : {"minimum", "maximum"})  // these keywords do not apply to arrays
       if (element.contains(keyword)) schema[keyword] = element.at(keyword);
     if (element.contains("enum")) {
       schema["if"] = {{"type", "string"}};
@@ -131,7 +131,7 @@ Json option_schema(const OptionHelp& option) {
   return schema;
 }
 
-/// The properties of a table with these options; "rpn.nms_thresh" is nms_thresh of the table rpn.
+/// Returns the schemas of a table's options; "rpn.nms_thresh" becomes nms_thresh of the table rpn.
 Json properties_of(std::span<const OptionHelp> options) {
   auto properties = Json::object();
   for (const auto& option : options) {
@@ -150,7 +150,7 @@ Json properties_of(std::span<const OptionHelp> options) {
 
 Json united(const Json& a, const Json& b);
 
-/// All properties of both; what both have takes either's values.
+/// Returns the properties of both; a property that both have accepts the values of either.
 Json united_properties(Json a, const Json& b) {
   for (const auto& [key, schema] : b.items())
     a[key] = a.contains(key) ? united(a[key], schema) : schema;
@@ -170,7 +170,7 @@ Json united(const Json& a, const Json& b) {
 
 struct Component {
   std::string name, doc;
-  Json properties;  // its own
+  Json properties;  // without those that all components share
 };
 
 template <class Factory>
@@ -185,7 +185,7 @@ std::vector<Component> components_of(const Registry<Factory>& registry) {
   return all;
 }
 
-/// The key that chooses a component.
+/// Returns the schema of the key `type`, which chooses a component.
 Json type_schema(const std::vector<Component>& all, const std::string& doc) {
   auto names = Json::array(), docs = Json::array();
   for (const auto& [name, about, properties] : all) {
@@ -198,7 +198,8 @@ Json type_schema(const std::vector<Component>& all, const std::string& doc) {
           {"x-taplo", {{"docs", {{"enumValues", std::move(docs)}}}}}};
 }
 
-/// What a table must be by its `type`: definitions/KIND.NAME; without one, `otherwise`.
+/// Returns a schema that depends on `type`: definitions/KIND.NAME, or `otherwise` if no component
+/// has that type.
 Json by_type(const std::string& kind, const std::vector<Component>& all, Json otherwise) {
   for (auto one = all.rbegin(); one != all.rend(); ++one)
     otherwise = {
@@ -209,8 +210,8 @@ Json by_type(const std::string& kind, const std::vector<Component>& all, Json ot
   return otherwise;
 }
 
-/// A table whose `type` names a component; it also has the keys in `common`, among them `type`.
-/// Adds a definition for each component.
+/// Returns the schema of a table whose `type` names a component. The table also has the keys in
+/// `common`, including `type`. Adds a definition for each component.
 Json component_table(Json& definitions, const std::string& kind, const std::vector<Component>& all,
                      const Json& common) {
   auto properties = common;
@@ -219,7 +220,7 @@ Json component_table(Json& definitions, const std::string& kind, const std::vect
         closed(united_properties(common, component.properties));
     properties = united_properties(std::move(properties), component.properties);
   }
-  // Taplo completes from the properties here, and checks by the definitions.
+  // Taplo completes from these properties and checks by the definitions.
   Json table = {{"type", "object"}, {"properties", properties}};
   table.update(by_type(kind, all, closed(std::move(properties))));
   return table;
@@ -230,7 +231,7 @@ Json list_of(Json table, const std::string& doc, const char* required) {
   return {{"type", "array"}, {"description", doc}, {"items", std::move(table)}};
 }
 
-/// [callbacks]. The name of a table is its type where it has none.
+/// Returns the schema of [callbacks]. A table without `type` has its name as type.
 Json callbacks_schema(Json& definitions, const Json& switches) {
   auto all = components_of(callbacks());
   for (auto& callback : all)
@@ -241,13 +242,13 @@ Json callbacks_schema(Json& definitions, const Json& switches) {
   Json any = Json::object();
   for (auto& callback : all) {
     auto own = common;
-    if (!callback.properties.contains("every"))  // these two go with it
+    if (!callback.properties.contains("every"))  // these keys need `every`
       for (const auto* key : {"only_if", "at_start"}) own.erase(key);
     callback.properties = united_properties(std::move(own), callback.properties);
     definitions["callback." + callback.name] = closed(callback.properties);
     any = united_properties(std::move(any), callback.properties);
   }
-  definitions["callback"] = by_type("callback", all, true);  // other types are refused before
+  definitions["callback"] = by_type("callback", all, true);  // `type` itself rejects unknown types
   const auto table = [](const std::string& doc, Json properties, Json otherwise) -> Json {
     return {{"type", "object"},
             {"description", doc},
@@ -270,7 +271,8 @@ Json callbacks_schema(Json& definitions, const Json& switches) {
           {"additionalProperties", table("a callback with a name of its own", any, closed(any))}};
 }
 
-/// What a file without a `base` cannot have; it may be a base itself, and lack a detector.
+/// Returns what a file without a `base` must satisfy. Such a file may itself be a base, so it may
+/// lack a detector.
 Json file_without_base(const std::vector<std::string>& callback_names) {
   auto named = Json::object();
   for (const auto& name : callback_names) named[name] = true;
@@ -305,7 +307,7 @@ Json config_schema() {
     } else if (table.name == "[data.sources]") {
       const auto all = components_of(detection_sources());
       choose_by(all);
-      own.erase("of");  // an option of those that are made of others
+      own.erase("of");  // only for sources that combine other sources
       properties["data"]["properties"]["sources"] =
           list_of(component_table(definitions, "source", all, own), table.doc, "type");
     } else if (table.name == "[data.stages]") {

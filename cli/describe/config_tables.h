@@ -1,4 +1,4 @@
-// The tables of a configuration and the options of each, apart from those of components.
+// The tables of a configuration and their options, except the options of components.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace millrace::cli {
 
-/// A table and its keys. Names in brackets are lists of tables.
+/// A table and its keys. A name in brackets denotes a list of tables.
 struct ConfigTable {
-  std::string name;  // "data.sample", "[data.stages]"; empty: the keys before all tables
+  std::string name;  // "data.sample", "[data.stages]"; empty for keys before all tables
   std::string doc;
   std::vector<OptionHelp> options;
 };
 
-/// All of them, in the order of `trainer list`.
+/// Returns all tables, in the order of `trainer list`.
 std::vector<ConfigTable> config_tables();
 
 }  // namespace millrace::cli

@@ -16,7 +16,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Whether most objects have a shape.
+/// Returns true if most objects have a shape (a polygon or a mask).
 bool have_shapes(const coco::Dataset& data) {
   const auto shapes = std::ranges::count_if(data.annotations, [](const coco::Annotation& one) {
     return one.shape.kind != coco::ShapeKind::none;
@@ -36,7 +36,7 @@ advice::SplitText text_of_split(const formats::Split& split, std::size_t images)
   return text;
 }
 
-/// The configuration as it stands, complete.
+/// Returns the recipe of the draft's current state, with all defaults, without its plug-ins.
 Recipe recipe(const advice::Draft& draft) {
   auto tree = first_config(draft);
   if (auto* plugins = tree.find("plugins")) plugins->data = Config::Array{};

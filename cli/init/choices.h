@@ -1,4 +1,4 @@
-// What a first configuration chooses for its data and machine.
+// Choices of a first configuration that depend on its data and machine.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace millrace::cli {
 
-/// The detector where none was asked for: that of the weights, or what the labels allow.
+/// Returns the detector to use if none was requested: that of the weights, or one that the labels
+/// allow.
 std::string choose_type(const SourceData& data, const std::optional<advice::WeightFacts>& weights);
 
-/// Sets the batch and the plan for it.
+/// Sets the batch size and the training plan that follows from it.
 void set_batch(advice::Draft& draft, std::int64_t images);
 
-/// Chooses sizes, anchors, batch and plan, and counts what there is to train and evaluate on.
-/// REQUIRES: `draft` has its file, type, network and machine; `data` has both splits. Throws
-/// ConfigError if the detector has no anchors to choose.
+/// Chooses image sizes, anchors, batch size and plan, and counts the images and objects for
+/// training and evaluation. REQUIRES: `draft` has its file, type, network and machine; `data` has
+/// both splits. Throws ConfigError if the detector has no anchors.
 void choose(advice::Draft& draft, const SourceData& data);
 
 }  // namespace millrace::cli

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A name within the folder, not taken yet.
+/// Returns a file name inside the folder that is not yet taken.
 std::string own_name(const std::string& name, std::int64_t id, std::set<std::string>& taken) {
   const auto path = fs::path(name).lexically_normal();
   auto own = path.is_absolute() || path.begin()->string() == ".." ? path.filename().string()
@@ -34,13 +34,13 @@ void make_folder(const fs::path& folder) {
   if (problem) throw Error(fmt::format("{}: {}", folder.string(), problem.message()));
 }
 
-/// Returns whether it is a copy.
+/// Links the image, or copies it if links are not possible. Returns true for a copy.
 bool link_or_copy(const fs::path& image, const fs::path& link, const fs::path& final_link) {
   make_folder(link.parent_path());
   std::error_code problem;
   const auto target = fs::absolute(image).lexically_normal();
   const auto base = fs::absolute(final_link).lexically_normal().parent_path();
-  // Seen from a folder that is itself reached by a link, ".." leads elsewhere
+  // In a folder that is itself reached through a link, ".." leads to another place.
   const auto real_base = fs::weakly_canonical(base, problem);
   const auto real_target = fs::weakly_canonical(target.parent_path(), problem) / target.filename();
   auto relative = real_target.lexically_relative(real_base);
@@ -55,13 +55,13 @@ bool link_or_copy(const fs::path& image, const fs::path& link, const fs::path& f
 }
 
 /// Writes `root`/annotations/instances_<name>.json and `root`/<name>/ for a split. Images become
-/// links to where they lie, relative ones as seen from `final_root`, where `root` will be once it
-/// is whole; on a file system without links, copies. A name that leads out of its folder is
-/// replaced by one that does not. Returns how many are copies.
+/// symbolic links to their files, relative to `final_root`, to which `root` is renamed once it is
+/// complete; copies on a file system without links. A name that leads out of its folder is replaced
+/// by one that does not. Returns the number of copies.
 std::size_t write_split(const formats::Split& split, const fs::path& root,
                         const fs::path& final_root) {
   const auto& data = *split.data;
-  coco::Records records;  // the images with their new names, and the rest
+  coco::Records records;  // images with their new names, and all else
   std::set<std::string> taken;
   std::size_t copies = 0;
   make_folder(root / "annotations");

@@ -1,4 +1,4 @@
-// The folder of a first configuration, with data in COCO's layout.
+// Writes the folder of a first configuration, with data in COCO's layout.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace millrace::cli {
 
-/// Writes `out`, complete or not at all: config.toml, its base.toml, and data/ with both splits
-/// unless they are read where they lie. Images are links; on a file system without links copies,
-/// and `draft` says so. Returns how many are copies. Throws Error.
+/// Writes `out` completely or not at all: config.toml, its base.toml, and data/ with both splits
+/// unless the original data are used in place. Images are symbolic links; on a file system without
+/// links they are copies, which `draft` records. Returns the number of copies. Throws Error.
 std::size_t write_folder(const std::filesystem::path& out, const SourceData& data,
                          advice::Draft& draft);
 

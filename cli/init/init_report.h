@@ -1,4 +1,4 @@
-// What `trainer init` says, and `trainer doctor` of a folder without a configuration.
+// Output of `trainer init`, and of `trainer doctor` for a folder without a configuration.
 #pragma once
 
 #include <filesystem>
@@ -9,22 +9,23 @@
 
 namespace millrace::cli {
 
-/// Paragraphs as they come, in lines of 80 columns, or one object for scripts at the end.
+/// Prints paragraphs at once, in lines of 80 columns; with --json, collects one object to print at
+/// the end.
 class InitReport {
  public:
   explicit InitReport(bool as_json) : as_json_(as_json) {}
 
   Json json = Json::object();
 
-  /// "WHAT: TEXT", and a member of `json`.
+  /// Prints "WHAT: TEXT" and adds it to `json` as a member.
   void say(const std::string& what, const std::string& text);
-  /// A paragraph for people.
+  /// Prints a paragraph; nothing with --json.
   void tell(const std::string& text);
-  /// A line for people, as it is.
+  /// Prints text unwrapped; nothing with --json.
   void tell_line(const std::string& line);
 
-  /// Examines the data of `folder` (see cli::examine) and says what they are and what is wrong with
-  /// them. Throws as that.
+  /// Examines the data of `folder` (see cli::examine) and reports their contents and problems.
+  /// Throws what cli::examine throws.
   void examine(const std::filesystem::path& folder, SourceData& data, bool masks);
 
  private:

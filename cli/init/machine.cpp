@@ -35,12 +35,13 @@ bool has_gpu() {
     load_plugin("millrace_cuda.so", "init");
     open_device("cuda", /*local_rank=*/0);
     return true;
-  } catch (const std::exception&) {  // no plug-in, driver or GPU that works
+  } catch (const std::exception&) {  // no working plug-in, driver or GPU
     return false;
   }
 }
 
-/// Blocks of the third stage, and whether they are bottlenecks, tell the network.
+/// Returns the ResNet that has this number of blocks in its third stage, of this kind (bottleneck
+/// or basic); empty if unknown.
 std::string backbone_of(const std::map<std::string, at::Tensor>& tensors) {
   std::set<std::string> blocks;
   bool bottleneck = false;
@@ -59,7 +60,7 @@ std::string backbone_of(const std::map<std::string, at::Tensor>& tensors) {
   return found == kKnown.end() ? "" : found->second;
 }
 
-/// What of a model's options is not as by default for its type.
+/// Adds the options of the card's model that differ from the defaults of its type.
 void add_options(const ModelCard& card, advice::WeightFacts& facts) {
   const auto* type = value_at<std::string>(card.model, "type");
   if (!type) return;

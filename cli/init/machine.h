@@ -1,4 +1,4 @@
-// What a first configuration is chosen for: this machine, and the weights that it has.
+// Properties of this machine, and of weight files on it, on which a first configuration depends.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +9,18 @@
 
 namespace millrace::cli {
 
-/// Processors that this process may use, free memory, and whether the CUDA plug-in can compute.
+/// Returns the number of processors that this process may use, the free memory, and whether the
+/// CUDA plug-in works.
 advice::Machine this_machine();
 
-/// "2 cores, 20 GiB of memory", "a GPU".
+/// Returns "2 cores" or "a GPU".
 std::string text_of(const advice::Machine& machine);
 
-/// The file in data/weights or weights, from the current folder, that suits the machine best; empty
-/// if there is none.
+/// Returns the file in data/weights or weights, relative to the current folder, that suits the
+/// machine best; empty if there is none.
 std::string find_weights(const advice::Machine& machine);
 
-/// Reads a file of weights. Throws Error if it cannot be read; ConfigError if it is of no ResNet.
+/// Reads a weight file. Throws Error if it cannot be read; ConfigError if it has no ResNet.
 advice::WeightFacts weight_facts(const std::string& file);
 
 }  // namespace millrace::cli

@@ -22,15 +22,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kAll = 1'000'000;   // findings that are kept, to act on each
-constexpr std::size_t kDecoded = 20'000;  // images; of more only the heads are read
+constexpr std::size_t kAll = 1'000'000;   // maximum number of findings; each is acted on
+constexpr std::size_t kDecoded = 20'000;  // images; in larger sets only headers are read
 constexpr std::string_view kSkipped[] = {"image-missing", "image-size", "image-unreadable"};
 
-/// Notes that a person with new data should know; errors and warnings always are.
+/// Notes that are shown to a user with new data; errors and warnings are always shown.
 constexpr std::string_view kTold[] = {"class-imbalance", "box-elongated", "image-empty",
                                       "image-unannotated", "image-unlabelled"};
 
-/// What a reader tells with the label's file and line, and the doctor tells too.
+/// Findings of a reader, with the label's file and line, and the doctor's name for the same
+/// problem.
 constexpr std::pair<std::string_view, std::string_view> kToldTwice[] = {
     {"label-outside", "box-outside"}, {"label-empty", "box-unusable"}};
 
@@ -40,7 +41,7 @@ std::string joined_names(const std::vector<formats::Split>& splits) {
   return joined(names);
 }
 
-/// Takes the first split of a canonical name out of the list.
+/// Removes the first split with a canonical name from the list and returns it.
 std::optional<formats::Split> take_split(std::vector<formats::Split>& splits,
                                          std::string_view name) {
   const auto found = std::ranges::find_if(splits, [&](const formats::Split& one) {
@@ -52,7 +53,8 @@ std::optional<formats::Split> take_split(std::vector<formats::Split>& splits,
   return split;
 }
 
-/// Every category that has an object in any split, by the first one of its name.
+/// Returns the ids of categories with objects in any split, each mapped to the first id that has
+/// the same name.
 std::map<std::int64_t, std::int64_t> used_categories(const formats::Split& split,
                                                      const std::set<std::string>& used) {
   std::map<std::int64_t, std::int64_t> kept;
@@ -77,7 +79,7 @@ std::vector<std::string> file_names(const formats::Split& split) {
   return names;
 }
 
-/// The ids of images that training would skip.
+/// Returns the ids of images that training would skip.
 std::set<std::int64_t> skipped_images(const coco::Findings& findings) {
   std::set<std::int64_t> ids;
   for (const auto& finding : findings.sorted())
@@ -87,7 +89,7 @@ std::set<std::int64_t> skipped_images(const coco::Findings& findings) {
   return ids;
 }
 
-/// Whether a split lies where `data.root` = `folder` looks for it.
+/// Returns true if a split is where `data.root` = `folder` expects it.
 bool has_layout(const fs::path& folder, const formats::Split& split) {
   return (split.images / "").lexically_normal() == (folder / split.name / "").lexically_normal() &&
          fs::is_regular_file(folder / "annotations" / ("instances_" + split.name + ".json"));
@@ -157,7 +159,7 @@ void examine(SourceData& data, bool masks) {
   };
   look(data.train);
   if (data.val) look(*data.val);
-  for (auto& split : named) {  // classes are those to train on
+  for (auto& split : named) {  // all splits get the classes of train
     split.data.classes = named[0].data.classes;
     split.data.category_ids = find_categories(*split.data.annotations, split.data.classes);
   }
@@ -218,7 +220,7 @@ std::optional<std::vector<std::string>> leaks(const SourceData& data) {
   const auto others = advice::sketch_images(as_data_split(*data.val), std::ref(progress));
   sketches.insert(sketches.end(), others.begin(), others.end());
   const auto groups = advice::copy_groups(sketches);
-  std::map<std::size_t, std::size_t> first;  // group, image to train on
+  std::map<std::size_t, std::size_t> first;  // first train image of each group
   for (std::size_t i = 0; i < trained.size(); ++i) first.try_emplace(groups[i], i);
   std::vector<std::string> found;
   for (std::size_t i = 0; i < evaluated.size(); ++i)

@@ -1,5 +1,5 @@
-// The data that a first configuration is made for: read in whatever format they have, examined as
-// `trainer doctor` does, and divided if they are not.
+// The data of a first configuration: read in any supported format, examined as by `trainer doctor`,
+// and divided into train and val if necessary.
 #pragma once
 
 #include <cstdint>
@@ -15,45 +15,47 @@
 
 namespace millrace::cli {
 
-/// What a folder was found to hold.
+/// The contents of a data folder.
 struct SourceData {
   std::string format, why;  // "Pascal VOC", "40 XML files in Annotations"
   formats::Split train;
   std::optional<formats::Split> val;
-  std::vector<std::string> unused;  // splits that are neither
-  coco::Findings findings;          // of the reader, then of the doctor
-  /// A configuration may read the folder as it is: it has COCO's layout with both splits, and
-  /// nothing in it had to be left out.
+  std::vector<std::string> unused;  // splits that are neither train nor val
+  coco::Findings findings;          // from the reader, then from the doctor's checks
+  /// True if a configuration can use the folder unchanged: it has COCO's layout with both splits,
+  /// and no error was found.
   bool is_ready = false;
 };
 
-/// A split with these classes; empty: those of its categories.
+/// Returns a split with these classes; if empty, with the names of all its categories.
 DataSplit as_data_split(const formats::Split& split, std::vector<std::string> classes = {});
 
-/// Reads a folder; `format`: its name, empty: as its files tell. Throws ConfigError for one that is
-/// not there, has no labels, or whose splits cannot be told apart; Error if it cannot be read.
+/// Reads a folder. `format`: the name of its format; empty = detect from the files. Throws
+/// ConfigError if the folder does not exist, has no labels or an unclear division into splits;
+/// Error if it cannot be read.
 SourceData read_source(const std::filesystem::path& folder, const std::string& format);
 
-/// Examines the splits; what is found is added to `data.findings`, and images that training would
-/// skip are taken out. `masks`: shapes are learned. Throws ConfigError if nothing is left to train
-/// on.
+/// Examines the splits, adds findings to `data.findings`, and removes images that training would
+/// skip. `masks`: masks are learned, so shapes are checked too. Throws ConfigError if nothing is
+/// left to train on.
 void examine(SourceData& data, bool masks);
 
-/// How the images were divided.
+/// The result of dividing images into train and val.
 struct Division {
   std::size_t copies = 0, scenes = 0, cut = 0;  // see advice::ImageGroups
-  std::vector<std::string> unvalidated;         // classes without an object to evaluate on
-  bool same = false;  // there is too little to divide: both splits are the same
+  std::vector<std::string> unvalidated;         // classes without an object in val
+  bool same = false;                            // too few images to divide: both splits are equal
 };
 
-/// Divides the only split (see advice::choose_split) of seed `seed`. REQUIRES: there is no `val`.
+/// Divides the only split into train and val (see advice::choose_split). REQUIRES: `data` has no
+/// val.
 Division divide(SourceData& data, std::uint64_t seed);
 
-/// Images of `val` that are near-copies of some of `train`, "a.jpg as b.jpg". Nothing for a data
-/// set so large that comparing would take minutes. REQUIRES: there is a `val`.
+/// Returns images of val that are near-copies of images of train, as "a.jpg as b.jpg". nullopt if
+/// the data set is so large that the comparison would take minutes. REQUIRES: `data` has a val.
 std::optional<std::vector<std::string>> leaks(const SourceData& data);
 
-/// One sentence for each kind of finding that matters, with its first example.
+/// Returns one sentence for each relevant kind of finding, with its first example.
 std::vector<std::string> sentences(const coco::Findings& findings);
 
 }  // namespace millrace::cli

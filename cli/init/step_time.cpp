@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kUntimed = 2, kFewestTimed = 3, kMostTimed = 10;  // steps
 constexpr double kLongest = 20;                                         // seconds
 
-/// Times from the end of one step to the end of the next, and ends the training.
+/// Measures the time from the end of each step to the end of the next, and stops the training.
 class TimeWholeSteps final : public Callback {
  public:
   explicit TimeWholeSteps(StepTime& result) : result_(result) {}
@@ -81,7 +81,7 @@ StepTime measure_steps(const Recipe& recipe) {
   }
   const auto validation = session.passes_over(open_split(recipe.data, recipe.data.val));
   const auto batches = validation.start({});
-  for (int i = 0; i < 2; ++i)  // the second is timed, if there is one
+  for (int i = 0; i < 2; ++i)  // the second is timed; the first if it is the only one
     if (const auto batch = batches->next()) {
       const auto start = Clock::now();
       detector->detect(batch->value);

@@ -15,7 +15,7 @@ std::vector<double> longer_sides(const SeenData& data) {
   return result;
 }
 
-/// The bins up to the one that has the highest value.
+/// Returns a distribution whose bins end with the one that contains the maximum.
 Distribution distribution(std::string id, std::string title, std::string unit,
                           const std::vector<double>& values, std::vector<double> edges) {
   const double most = values.empty() ? 0 : std::ranges::max(values);
@@ -56,7 +56,7 @@ std::vector<Distribution> distributions(const SplitView& split) {
   all.push_back(distribution(
       "objects_per_image", "Objects of an image", "objects", objects_per_image(split.data),
       {0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500}));
-  ++all.back().most;  // whole numbers: the last bin ends before the next one
+  ++all.back().most;  // whole numbers: the last bin extends to the next one
   all.push_back(distribution("image_size", "Sizes of images", "longer side in pixels, of the file",
                              longer_sides(split.data),
                              {0, 128, 192, 256, 320, 480, 640, 800, 1024, 1280, 1600, 2048, 3072,

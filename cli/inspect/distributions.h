@@ -1,4 +1,4 @@
-// A split as a detector sees it, and how its figures are distributed.
+// A split as a detector sees it, and the distributions of its properties.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,39 @@
 
 namespace millrace::cli {
 
-/// One split, or what training reads, at the size that a detector sees.
+/// A split, or the output of the training pipeline, at the size that a detector sees.
 struct SplitView {
-  std::string name;  // "train2017"
-  std::string seen;  // how images become that size: "shorter side 800, longer at most 1333 pixels"
-  SeenData data;     // of which objects are counted
-  bool is_sampled = false;               // `data` are images of batches, not the annotations
-  std::vector<ObjectCoverage> coverage;  // of data.objects; empty: no anchors are known
+  std::string name;         // "train2017"
+  std::string seen;         // resize rule: "shorter side 800, longer at most 1333 pixels"
+  SeenData data;            // images and objects
+  bool is_sampled = false;  // `data` are from batches, not from annotations
+  std::vector<ObjectCoverage> coverage;  // of data.objects; empty if anchors are not known
 };
 
-/// The distribution of one figure.
+/// The distribution of one property of images or objects.
 struct Distribution {
-  std::string id;     // for scripts: "object_size"
+  std::string id;     // stable, for scripts: "object_size"
   std::string title;  // "Sizes of objects"
-  std::string unit;   // what the axis says: "pixels, square root of the box's area"
+  std::string unit;   // label of the axis: "pixels, square root of the box's area"
   Histogram histogram;
-  double most = 0;  // the highest value, which ends the last bin
+  double most = 0;  // maximum, which ends the last bin
   double median = 0;
-  std::string meaning;  // its quantiles, in a sentence
+  std::string meaning;  // its quantiles in a sentence
 };
 
-/// Distributions of a split, those that the data can give: object_size, object_ratio,
-/// objects_per_image, image_size, anchor_iou.
+/// Returns the distributions that the data allow: object_size, object_ratio, objects_per_image,
+/// image_size, anchor_iou.
 std::vector<Distribution> distributions(const SplitView& split);
 
-/// A distribution's bins between edges, the first and the last with an edge of their own: what lies
-/// below the first edge (nothing) left out, and the highest value at the end.
+/// A distribution's bins with both edges of each: values below the first edge (there are none) are
+/// left out, and the maximum closes the last bin.
 struct ClosedBins {
   std::vector<double> edges;
-  std::vector<std::int64_t> counts;  // one less than edges
+  std::vector<std::int64_t> counts;  // one fewer than edges
 };
 ClosedBins closed_bins(const Distribution& one);
 
-/// Distributions in one picture, two side by side. (H, W, 3) 8-bit RGB.
+/// Draws distributions into one picture, two side by side. (H, W, 3) 8-bit RGB.
 cv::Mat histogram_picture(std::span<const Distribution> all);
 
 }  // namespace millrace::cli

@@ -15,10 +15,10 @@
 namespace millrace::cli {
 namespace {
 
-constexpr int kBatchThumbnail = 480;         // pixels of the longer side
-constexpr std::size_t kBatchBytes = 40'000;  // of a thumbnail
+constexpr int kBatchThumbnail = 480;         // longer side, pixels
+constexpr std::size_t kBatchBytes = 40'000;  // per thumbnail
 
-/// Stripes over what lies outside of the image in its slot.
+/// Draws stripes over the part of a slot outside its image.
 void hatch(cv::Mat3b slot, cv::Size image) {
   const int stripe = std::max(3, std::max(slot.cols, slot.rows) / 90);
   for (int y = 0; y < slot.rows; ++y)
@@ -26,7 +26,7 @@ void hatch(cv::Mat3b slot, cv::Size image) {
       slot(y, x) = (x + y) / stripe % 2 == 0 ? cv::Vec3b(96, 96, 104) : cv::Vec3b(60, 60, 66);
 }
 
-/// Image i in its slot, with the padding hatched.
+/// Returns image i with its padding, which is hatched.
 cv::Mat slot_of(const Batch& batch, std::size_t i) {
   cv::Mat3b slot = batch.padded_image(i).clone();
   hatch(slot, {batch.images[i].width, batch.images[i].height});

@@ -5,7 +5,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Figures of a split.
+/// Returns the metrics of a split.
 Json split_json(const SplitView& split, const std::vector<Distribution>& all) {
   const auto& data = split.data;
   const auto crowds = crowd_count(data);
@@ -42,7 +42,7 @@ Json split_json(const SplitView& split, const std::vector<Distribution>& all) {
   return json;
 }
 
-/// Adds what a chart needs of its distribution.
+/// Adds the data of charts to the histograms.
 void add_charts(Json& histograms, const std::vector<Distribution>& all) {
   for (const auto& one : all) {
     auto bins = closed_bins(one);

@@ -1,4 +1,4 @@
-// What `trainer inspect` has found, for programs and for the viewer.
+// Results of `trainer inspect`, for programs and for the viewer.
 #pragma once
 
 #include <optional>
@@ -13,29 +13,30 @@
 
 namespace millrace::cli {
 
-/// A split with what is shown of it.
+/// A split with its gallery of images.
 struct SplitChapter {
   SplitView view;
   report::Gallery gallery;
 };
 
 struct Inspection {
-  std::string config;  // as it was named
+  std::string config;  // as named by the user
   DrawnBatches batches;
-  std::optional<SplitChapter> train, val;   // nothing where there are no annotations here
-  std::optional<SplitView> sampled;         // of batches that are more than resized photos
-  std::vector<Distribution> distributions;  // of what is learned
+  std::optional<SplitChapter> train, val;   // nullopt without annotations
+  std::optional<SplitView> sampled;         // if batches are more than resized photos
+  std::vector<Distribution> distributions;  // of learned()
   std::vector<Remark> remarks;
-  std::vector<std::string> notes;  // what could not be looked at, and why
+  std::vector<std::string> notes;  // what could not be examined, and why
 
-  /// What the detector gets: `sampled`, else `train`.
+  /// Returns what the detector gets: `sampled` if it exists, otherwise `train`.
   const SplitView& learned() const { return sampled ? *sampled : train->view; }
 };
 
-/// What --json prints, without the files that were written.
+/// Returns the output of --json, except the list of written files.
 Json to_json(const Inspection& found);
 
-/// The view of kind "inspection" (tools/report/README.md): the same, with pictures.
+/// Returns the view of kind "inspection" (tools/report/README.md): the output of --json with
+/// pictures.
 Json inspection_view(const Inspection& found);
 
 }  // namespace millrace::cli

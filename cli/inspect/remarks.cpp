@@ -14,16 +14,16 @@ namespace {
 
 using coco::Severity::warning;
 
-constexpr double kTinyPixels = kSizeBounds[0];  // objects with a smaller side are found badly
+constexpr double kTinyPixels = kSizeBounds[0];  // smaller objects are detected badly
 
-/// The share of the values for which `holds`; 0 of none.
+/// Returns the fraction of the values for which `holds` is true; 0 if there are no values.
 double share_if(const std::vector<double>& values, const auto& holds) {
   if (values.empty()) return 0;
   return static_cast<double>(std::ranges::count_if(values, holds)) /
          static_cast<double>(values.size());
 }
 
-/// The median of how many times its size each image is seen at.
+/// Returns the median of the images' resize factors.
 double median_scale(const SeenData& data) {
   std::vector<double> scales;
   for (const auto& image : data.images)
@@ -31,17 +31,17 @@ double median_scale(const SeenData& data) {
   return quantile(scales, .5);
 }
 
-/// "32", "4.5"
+/// Returns a length as "32" or "4.5".
 std::string pixel_text(double pixels) {
   return fmt::format("{:.{}f}", pixels, pixels < 10 ? 1 : 0);
 }
 
-/// "[16, 32.5]"
+/// Returns a list as "[16, 32.5]".
 std::string list_text(const std::vector<double>& values) {
   return fmt::format("[{:.4g}]", fmt::join(values, ", "));
 }
 
-/// Sentences about one training.
+/// Builds the remarks on one training.
 class Remarks {
  public:
   Remarks(const SplitView& learned, const SplitView& photos, const SplitView* val,
@@ -81,7 +81,7 @@ class Remarks {
         "no anchor at all",
         percent_text(below), context_.foreground, context_.foreground_key,
         percent_text(sums.all.share(Reach::nothing)));
-    std::vector<double> missed;  // sizes of objects below
+    std::vector<double> missed;  // sizes of objects without a foreground anchor
     for (std::size_t i = 0; i < train_.coverage.size(); ++i)
       if (train_.coverage[i].reach != Reach::foreground && !train_.data.objects[i].crowd)
         missed.push_back(train_.data.objects[i].size());
@@ -89,7 +89,7 @@ class Remarks {
       text +=
           fmt::format(": the anchors' sizes are {} pixels, and half of those objects are below {}",
                       list_text(context_.anchor_sizes), pixel_text(quantile(missed, .5)));
-    constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // shares of the objects
+    constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // fractions of the objects
     const bool is_bad = 1 - below < kFewLearned || sums.all.share(Reach::nothing) > kManyLost;
     if (const auto& better = context_.better)
       all_.push_back(
@@ -124,7 +124,7 @@ class Remarks {
 
   void ratios() {
     if (context_.anchor_ratios.empty()) return;
-    constexpr double kFar = 1.5;  // beyond the outermost ratio, an anchor's IoU falls below 2 / 3
+    constexpr double kFar = 1.5;  // beyond this factor, an anchor's IoU is below 2 / 3
     const auto ratios = values(train_.data, &SeenObject::ratio);
     const auto [low, high] = std::ranges::minmax(context_.anchor_ratios);
     const double flat = share_if(ratios, [&](double ratio) { return ratio < low / kFar; });
@@ -134,7 +134,7 @@ class Remarks {
     if (flat > 0.05) wanted.insert(wanted.begin(), low / 2);
     if (tall > 0.05) wanted.push_back(high * 2);
     if (wanted.size() == context_.anchor_ratios.size()) return;
-    constexpr double kMany = 0.25;  // of the objects
+    constexpr double kMany = 0.25;  // fraction of the objects
     all_.push_back(
         {"long-objects",
          fmt::format("{} of the objects are flatter or taller than the anchors ({}) by half: try "

@@ -1,4 +1,4 @@
-// What to know of the data before a training, and what to change.
+// Remarks on the data before a training, with suggested changes.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace millrace::cli {
 
-/// Something to know or to change. `name` is stable, for scripts: "anchors-too-large".
+/// A fact or a suggested change. `name` is stable, for scripts: "anchor-sizes".
 struct Remark {
   std::string name, text;
   coco::Severity severity = coco::Severity::note;
 };
 
-/// What else the sentences go by.
+/// Settings of the detector that the remarks depend on.
 struct DataContext {
-  std::int64_t most_detections = 0;       // that the detector keeps in an image; 0: not known
-  std::vector<double> anchor_ratios;      // empty: not known
-  std::vector<double> anchor_sizes;       // likewise
-  std::optional<advice::Anchors> better;  // with other sizes, if such are better
-  double foreground = 0;                  // IoU from which an anchor learns an object
-  std::string foreground_key;             // the option that says so
-  std::int64_t short_side = 0;            // data.short_side that `seen` is of; 0: not known
+  std::int64_t most_detections = 0;       // maximum detections per image; 0 = not known
+  std::vector<double> anchor_ratios;      // empty = not known
+  std::vector<double> anchor_sizes;       // empty = not known
+  std::optional<advice::Anchors> better;  // better sizes, if some were found
+  double foreground = 0;                  // IoU from which an anchor is foreground
+  std::string foreground_key;             // the option for `foreground`
+  std::int64_t short_side = 0;            // data.short_side for `seen`; 0 = not known
 };
 
-/// What to know before training. `learned` is what the detector gets, `photos` what there is: the
-/// same unless the recipe makes other images of them; `val` may be missing.
+/// Returns the remarks. `learned`: the detector's input; `photos`: the original images, the same
+/// data unless the recipe composes other images of them; `val`: may be nullptr.
 std::vector<Remark> remarks(const SplitView& learned, const SplitView& photos, const SplitView* val,
                             const DataContext& context);
 

@@ -15,11 +15,11 @@
 namespace millrace::cli {
 namespace {
 
-constexpr int kPhotoThumbnail = 320;             // pixels of the longer side
-constexpr std::size_t kThumbnailBytes = 18'000;  // of a thumbnail
+constexpr int kPhotoThumbnail = 320;             // longer side, pixels
+constexpr std::size_t kThumbnailBytes = 18'000;  // per thumbnail
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-/// What is known of an image; -1 where it has no object.
+/// Extreme values of an image's objects; sizes are -1 if it has no object.
 struct ImageExtremes {
   double objects = 0, smallest = -1, largest = -1, longest = -1, crowds = 0, unreached = 0;
 };
@@ -43,7 +43,7 @@ ImageExtremes extremes_of(const SeenData& data, const SeenImage& image,
   return one;
 }
 
-/// Chosen images by position, with the reasons of each.
+/// Chooses images by position, with the reasons for each.
 class Choice {
  public:
   Choice(const SeenData& data, const std::vector<ObjectCoverage>& coverage, std::size_t most)
@@ -78,10 +78,10 @@ class Choice {
     if (!std::ranges::count(tags, tag)) tags.push_back(tag);
   }
 
-  /// The first of the images with the highest values, those of kNone left out.
+  /// Adds the `count` images with the highest values; images whose value is kNone are skipped.
   template <class Value>
   void highest(const std::string& tag, std::size_t count, Value value) {
-    std::vector<std::pair<double, std::size_t>> order;  // least first
+    std::vector<std::pair<double, std::size_t>> order;  // negated values, ascending
     for (std::size_t i = 0; i < extremes_.size(); ++i)
       if (const double own = value(extremes_[i]); own > kNone) order.emplace_back(-own, i);
     count = std::min(count, order.size());
@@ -89,7 +89,7 @@ class Choice {
     for (std::size_t k = 0; k < count; ++k) add(order[k].second, tag);
   }
 
-  /// An image of each class, the rarest first.
+  /// Adds an image of each class, up to `count` classes, the rarest first.
   void rare_classes(std::size_t count) {
     const auto counts = class_counts(data_);
     std::vector<std::size_t> order;
@@ -97,7 +97,7 @@ class Choice {
       if (counts[k].objects > 0) order.push_back(k);
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return counts[k].objects; });
     if (order.size() > count) order.resize(count);
-    std::map<std::int32_t, std::size_t> wanted;  // classes, and the first image of each
+    std::map<std::int32_t, std::size_t> wanted;  // the first image of each class
     for (const auto k : order) wanted.emplace(static_cast<std::int32_t>(k), data_.images.size());
     for (std::size_t i = 0; i < data_.images.size(); ++i)
       for (const auto& object : data_.objects_of(data_.images[i]))
@@ -106,7 +106,7 @@ class Choice {
     for (const auto k : order) add(wanted.at(static_cast<std::int32_t>(k)), "first of its class");
   }
 
-  /// As many of the others as there is room for, at equal distances.
+  /// Adds evenly spaced images that are not yet chosen until there are `most`.
   void evenly() {
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < data_.images.size(); ++i)

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How many parts of two paths are equal, from their ends on.
+/// Returns the number of equal trailing components of two paths.
 std::size_t shared_parts(const fs::path& a, const fs::path& b) {
   const std::vector<fs::path> left(a.begin(), a.end()), right(b.begin(), b.end());
   const auto [end, other] = std::mismatch(left.rbegin(), left.rend(), right.rbegin(), right.rend());

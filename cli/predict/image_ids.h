@@ -1,4 +1,4 @@
-// Ids of photos from annotations of the same photos.
+// Matches photos to the image ids of annotations.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace millrace::cli {
 
-/// The id of each file, by file_name: the image whose name is the file's, of several the one that
-/// shares the most folders with the file's path. Throws Error naming the files that have no image,
-/// that fit several, or that share one.
+/// Returns the image id of each file, matched by file name; if several images have the name, the
+/// one whose path shares the most trailing folders with the file's. Throws Error that lists the
+/// files that match no image, match several, or share one.
 std::vector<std::int64_t> image_ids(const coco::Dataset& truth,
                                     const std::vector<std::filesystem::path>& files);
 

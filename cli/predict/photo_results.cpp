@@ -41,8 +41,8 @@ PhotoResult result_in(const Line& line) {
           .fault = line.at("fault").get<std::string>()};
 }
 
-/// Calls `take` with each whole line of a file, its number (0: the head) and the bytes up to its
-/// end, until that returns false.
+/// Calls `take` for each complete line of a file with the line, its number (0 = header) and the
+/// offset of its end in bytes, until `take` returns false.
 template <class Take>
 void each_line(const fs::path& file, Take take) {
   std::ifstream in(file, std::ios::binary);
@@ -85,7 +85,7 @@ PhotoResults::PhotoResults(fs::path folder, std::uint64_t made_from, std::int64_
 
 bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   if (!fs::exists(lines_file_) || !fs::exists(detections_file_)) return false;
-  std::int64_t lines = -1;  // the head is none
+  std::int64_t lines = -1;  // the header does not count
   bool is_same = false;
   each_line(lines_file_, [&](const std::string& line, std::int64_t number, std::uint64_t) {
     lines = number;
@@ -148,14 +148,14 @@ void PhotoResults::add(const PhotoResult& result, const coco::Detections& found)
 }
 
 void PhotoResults::save() {
-  // What the lines tell of is there before they are.
+  // Detections are written before the lines that refer to them.
   if (!detections_.empty()) append_to(detections_file_, std::exchange(detections_, {}));
   if (!lines_.empty()) append_to(lines_file_, std::exchange(lines_, {}));
 }
 
 void PhotoResults::each(const Use& use) const {
   const InputFile detections(detections_file_);
-  std::uint64_t begin = 1;  // behind the bracket
+  std::uint64_t begin = 1;  // after the bracket
   std::string text;
   each_line(lines_file_, [&](const std::string& one, std::int64_t number, std::uint64_t) {
     if (number == 0) return true;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the results of these files depend on.
+/// Returns a digest of everything that the results of these files depend on.
 std::uint64_t digest_of(const Prediction& prediction, const std::vector<fs::path>& files,
                         const std::vector<std::int64_t>& ids) {
   const auto bytes = map_file(weight_file(prediction.weights));
@@ -30,7 +30,7 @@ std::uint64_t digest_of(const Prediction& prediction, const std::vector<fs::path
   result = digest(prediction.score, result);
   result = digest(prediction.split.category_ids, digest(ids, result));
   for (const auto& file : files) {
-    std::error_code unreadable;  // is said when it is its turn
+    std::error_code unreadable;  // reported when the file is read
     result = digest(fs::absolute(file).string(), result);
     result = digest(static_cast<std::uint64_t>(fs::file_size(file, unreadable)), result);
     result = digest(
@@ -40,7 +40,7 @@ std::uint64_t digest_of(const Prediction& prediction, const std::vector<fs::path
   return result;
 }
 
-/// The sizes that annotations give photos with these ids.
+/// Returns the sizes that the annotations give for photos with these ids.
 std::vector<cv::Size> annotated_sizes(const coco::Dataset& truth,
                                       const std::vector<std::int64_t>& ids) {
   std::vector<cv::Size> sizes;
@@ -51,8 +51,8 @@ std::vector<cv::Size> annotated_sizes(const coco::Dataset& truth,
   return sizes;
 }
 
-/// Detects in files one after the other, draws a picture of each and prints a line about it. A file
-/// that fails does not stop the others.
+/// Detects objects in batches of files, writes a picture of each file and prints a line about it. A
+/// file that fails does not stop the others.
 class PhotoPrediction {
  public:
   PhotoPrediction(const Prediction& prediction, const Photos& photos,
@@ -82,7 +82,7 @@ class PhotoPrediction {
     progress_.show(results_.count());
   }
 
-  /// The files up to `end` that no batch had.
+  /// Adds the files before position `end` that were in no batch, because they could not be read.
   void add_unusable(std::int64_t end) {
     while (results_.count() < end) fail("it could not be read");
   }
@@ -90,7 +90,7 @@ class PhotoPrediction {
  private:
   const fs::path& file() const { return photos_.file(results_.count()); }
 
-  /// What is known of the next file.
+  /// Returns the result of the next file without its detections.
   PhotoResult begun() {
     const auto photo = photos_.take(results_.count());
     PhotoResult result{
@@ -102,7 +102,8 @@ class PhotoPrediction {
     return result;
   }
 
-  /// Adds the next file without detections; `why`, unless its photo has a fault of its own.
+  /// Adds the next file without detections. `why`: the error, unless loading the photo already
+  /// failed.
   void fail(const std::string& why) {
     auto result = begun();
     if (result.fault.empty()) result.fault = fmt::format("{}: {}", result.file.string(), why);
@@ -115,7 +116,7 @@ class PhotoPrediction {
     const auto found = prediction_.detections(objects, result.id);
     try {
       draw(result, objects);
-    } catch (const std::exception& problem) {  // OpenCV's, too
+    } catch (const std::exception& problem) {  // including OpenCV's exceptions
       result.fault = fmt::format("{}: {}", result.file.string(), problem.what());
       log_warning("failed: {}", result.fault);
     }

@@ -1,4 +1,4 @@
-// Detection in image files: pictures to look at, detections.json and images.json.
+// Detects objects in image files; writes annotated pictures, detections.json and images.json.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace millrace::cli {
 
-/// Detects in files one after the other, draws a picture of each and prints a line about it; memory
-/// does not grow with their number. The photos have these `ids`; if there are none, 1, 2, ... Goes
-/// on where the same prediction was killed. A file that fails does not stop the others. Puts all
-/// into the page and writes that before the results are whole. Returns those that failed. Throws
-/// Error.
+/// Detects objects in the files, writes an annotated picture of each and prints a line about it.
+/// Memory use does not grow with the number of files. `ids`: the photos' image ids; empty = 1, 2,
+/// ... Resumes the same prediction if it was killed. A file that fails does not stop the others.
+/// Adds all photos to `page` and writes it before it completes the result files. Returns the files
+/// that failed. Throws Error.
 FailedPhotos predict_photos(const Prediction& prediction,
                             const std::vector<std::filesystem::path>& files,
                             const std::vector<std::int64_t>& ids, ResultsPage& page);

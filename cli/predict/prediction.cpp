@@ -64,7 +64,7 @@ void PredictionProgress::show(std::int64_t done, const std::string& note) {
   if (note.empty()) text += speed_text;
   if (all_ > done && speed > 0)
     text += fmt::format("  {} left", duration_text(static_cast<double>(all_ - done) / speed));
-  if (!note.empty()) text += "  " + note + speed_text;  // a narrow terminal cuts the last
+  if (!note.empty()) text += "  " + note + speed_text;  // a narrow terminal truncates the end
   show_terminal_line(std::move(text));
 }
 

@@ -1,4 +1,5 @@
-// What photos and videos of one command share: the model, and what is shown of its objects.
+// The parts that predictions in photos and videos share: the detector and the selection of objects
+// to draw.
 #pragma once
 
 #include <filesystem>
@@ -17,34 +18,35 @@ namespace millrace::cli {
 struct Prediction {
   const Session& session;
   Detector& detector;
-  const DataSplit& split;      // the labels' classes and categories
-  const std::string& weights;  // where the detector's come from
+  const DataSplit& split;      // classes and categories of the labels
+  const std::string& weights;  // the file of the detector's weights
   std::filesystem::path out;   // folder for results
-  double score = 0.5;          // what is drawn scores at least this
+  double score = 0.5;          // minimum score of drawn objects
 
-  /// What is drawn of objects; `counts`: by class.
+  /// Returns the objects to draw. `counts`: if given, the number of drawn objects per class is
+  /// added.
   std::vector<coco::Overlay> overlays(const std::vector<DetectedObject>& found,
                                       std::map<std::string, int>* counts = nullptr) const;
-  /// All of them as COCO has them, without those whose class has no category.
+  /// Returns all objects as COCO detections, except those whose class has no category.
   coco::Detections detections(const std::vector<DetectedObject>& found,
                               std::int64_t image_id) const;
 };
 
-/// "2 cat, 1 dog"; "nothing" without any.
+/// Returns "2 cat, 1 dog"; "nothing" if empty.
 std::string counts_text(const std::map<std::string, int>& counts);
 
-/// Shows on a terminal how far a prediction is: a bar, on standard error.
+/// Shows the progress of a prediction as a bar on standard error, if that is a terminal.
 class PredictionProgress {
  public:
-  /// `before` of `all` images are done already; `all` is 0 if nobody knows.
+  /// `before`: number of images already done. `all`: total number of images; 0 = not known.
   PredictionProgress(std::string noun, std::int64_t before, std::int64_t all);
   ~PredictionProgress();
   PredictionProgress(const PredictionProgress&) = delete;
 
-  /// Whether lines on standard output would tear the bar.
+  /// Returns true if lines on standard output would disturb the bar.
   bool owns_terminal() const;
 
-  /// `note`: what else there is to say.
+  /// `note`: additional text.
   void show(std::int64_t done, const std::string& note = "");
 
  private:

@@ -17,12 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kPhotoSide = 320;              // pixels of a thumbnail
-constexpr std::size_t kPhotoBytes = 15'000;  // likewise
-constexpr double kLeastShown = 0.2;  // scores that the page can show: these, or half of --score
-constexpr std::size_t kMostShapes = 500;  // of a photo: those of the highest scores
+constexpr int kPhotoSide = 320;              // longer side of a thumbnail, pixels
+constexpr std::size_t kPhotoBytes = 15'000;  // per thumbnail
+constexpr double kLeastShown = 0.2;          // minimum score in the page; half of --score if lower
+constexpr std::size_t kMostShapes = 500;     // per photo: those with the highest scores
 
-/// The records of a photo as written into detections.json.
+/// Parses the records of one photo as they are in detections.json.
 nlohmann::json records(std::string_view text) {
   const auto begin = text.find('{');
   if (begin == std::string_view::npos) return nlohmann::json::array();
@@ -43,15 +43,15 @@ report::Shape shape_of(const nlohmann::json& record, int label, double tolerance
   return shape;
 }
 
-/// Whether photo `number` of `all` is one of at most `most` at equal distances.
+/// Returns true if photo `number` of `all` is one of up to `most` evenly spaced photos.
 bool is_chosen(std::int64_t number, std::int64_t all, std::int64_t most) {
   if (all <= most) return true;
-  // The k-th chosen is floor(k all / most).
+  // The k-th chosen photo is floor(k * all / most).
   const auto k = (number * most + all - 1) / all;
   return k < most && k * all / most == number;
 }
 
-/// About half of the pictures, at equal distances.
+/// Returns every second picture.
 std::vector<report::Picture> half_of(const std::vector<report::Picture>& all) {
   std::vector<report::Picture> half;
   for (std::size_t k = 0; k < all.size(); k += 2) half.push_back(all[k]);
@@ -87,7 +87,7 @@ void ResultsPage::add_photos(const PhotoResults& results) {
       }
       if (!shown || score < least) continue;
       scores.push_back(score);
-      if (shapes.size() < kMostShapes)  // the best come first
+      if (shapes.size() < kMostShapes)  // records are sorted by score
         shapes.push_back(shape_of(record, static_cast<int>(label), tolerance));
     }
     empty_ += seen.empty();
@@ -120,9 +120,9 @@ report::Picture ResultsPage::picture(const PhotoResult& photo, std::vector<repor
     picture.jpeg = report::thumbnail(
         decode_rgb(read_file(photo.file), photo.file.string(), annotated, /*strict=*/false,
                    cv::Size(std::min(photo.width, kPhotoSide), std::min(photo.height, kPhotoSide)),
-                   /*max_pixels=*/0),  // as large as it was found
+                   /*max_pixels=*/0),  // no limit: detection has already decoded it
         kPhotoBytes, kPhotoSide);
-  } catch (const std::exception& problem) {  // OpenCV's, too; the file may be gone by now
+  } catch (const std::exception& problem) {  // from OpenCV, or a deleted file
     picture.caption = sentence_of(problem.what());
   }
   return picture;

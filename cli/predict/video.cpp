@@ -25,12 +25,12 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Frame {
-  std::int64_t number = 0, time = 0;  // from 0; in ticks of the video's clock
+  std::int64_t number = 0, time = 0;  // number from 0; time in ticks of the video's clock
   cv::Mat pixels;
-  Batch batch;  // as the detector takes it
+  Batch batch;  // the detector's input
 };
 
-/// Calls `work`; what the libraries throw becomes an Error that names the file.
+/// Calls `work`; exceptions of the video libraries become an Error that names the file.
 template <class Work>
 auto naming(const fs::path& file, Work work) try {
   return work();
@@ -40,7 +40,7 @@ auto naming(const fs::path& file, Work work) try {
   throw Error(fmt::format("{}: {}", file.string(), problem.what()));
 }
 
-/// Reads and prepares each frame while the model works on the one before.
+/// Reads and prepares the next frame while the model processes the current one.
 class FrameReader {
  public:
   FrameReader(const fs::path& file, const DataOptions& data)
@@ -88,10 +88,10 @@ class FrameReader {
   const DataOptions& data_;
   const std::unique_ptr<VideoReader> reader_;
   std::int64_t count_ = 0;
-  std::future<std::optional<Frame>> next_;  // destroyed first: it waits for the thread
+  std::future<std::optional<Frame>> next_;  // destroyed first: waits for the thread
 };
 
-/// A file that is there only once it is whole.
+/// An output file that appears only when it is complete.
 class PartFile {
  public:
   explicit PartFile(fs::path file) : file_(std::move(file)), part_(file_.string() + ".part") {
@@ -114,7 +114,7 @@ class PartFile {
   const fs::path file_, part_;
 };
 
-/// The annotated video, begun with its first frame, which tells its size.
+/// The annotated video, created with its first frame, which gives its size.
 class Pictures {
  public:
   Pictures(const fs::path& file, VideoClock clock) : file_(file), clock_(clock) {}

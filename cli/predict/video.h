@@ -1,4 +1,4 @@
-// Detection in videos: an annotated one, and the objects frame by frame.
+// Detects objects in videos; writes an annotated video and the detections of each frame.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace millrace::cli {
 
-/// What came of a video.
+/// The result of one video.
 struct VideoResult {
-  std::string name;                   // of the files, without their extensions
-  std::int64_t frames = 0;            // that could be read
-  std::map<std::string, int> counts;  // objects that are drawn, in all frames, by class
-  std::string
-      fault;  // what of the video could not be used, a sentence that names it; empty: nothing
+  std::string name;                   // of the output files, without extensions
+  std::int64_t frames = 0;            // number of frames read
+  std::map<std::string, int> counts;  // number of drawn objects in all frames, per class
+  std::string fault;                  // a sentence on the part that was unusable; empty = none
 };
 
-/// Detects in each frame; writes `out`/`name`.mp4, whose frames have the times of the video's, and
-/// `out`/`name`.jsonl: a line about the video, then one for each frame. Both appear once they are
-/// whole. Prints a line. Memory does not grow with the number of frames. Throws Error if nothing
-/// came of it.
+/// Detects objects in each frame. Writes `out`/`name`.mp4, whose frames have the times of the
+/// original, and `out`/`name`.jsonl: a line about the video, then one line per frame. Both files
+/// appear only when complete. Prints a line. Memory use does not grow with the number of frames.
+/// Throws Error if there is no result.
 VideoResult predict_video(const Prediction& prediction, const std::filesystem::path& video,
                           const std::string& name);
 

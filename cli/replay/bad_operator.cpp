@@ -19,7 +19,7 @@
 namespace millrace::cli {
 namespace {
 
-/// libtorch's own allocator, with cleared memory.
+/// libtorch's own allocator with zeroed memory.
 class ZeroedMemory final : public at::Allocator {
  public:
   at::DataPtr allocate(std::size_t bytes) override {
@@ -39,8 +39,8 @@ class ZeroedMemory final : public at::Allocator {
 ZeroedMemory zeroed_memory;  // static: its tensors may outlive a watch
 
 struct Watching {
-  std::vector<std::string> nodes;              // of the backward pass, that are running
-  std::map<const void*, std::string> weights;  // names by memory, of weights and conversions
+  std::vector<std::string> nodes;              // nodes of the backward pass that are running
+  std::map<const void*, std::string> weights;  // names by memory address, also of converted weights
   std::set<std::string> bad_weights;
   at::Allocator* memory_before = nullptr;
   std::optional<BadOperator> first;
@@ -48,12 +48,12 @@ struct Watching {
 
 thread_local Watching watching;
 
-/// The inputs of an operator.
+/// The inputs of an operator call.
 struct Given final : at::ObserverContext {
   std::vector<at::Tensor> tensors;
-  std::vector<std::string> weights;  // names of those that are weights
-  bool weights_alone = false;        // all are
-  bool bad = false;                  // one is not finite, bad weights excepted
+  std::vector<std::string> weights;  // names of the inputs that are weights
+  bool weights_alone = false;        // all inputs are weights
+  bool bad = false;                  // an input is non-finite, bad weights excepted
 };
 
 std::vector<at::Tensor> tensors_of(const auto& values) {
@@ -79,12 +79,12 @@ bool is_bad(const at::Tensor& tensor) {
   return !at::isfinite(tensor.detach()).all().item<bool>();
 }
 
-/// The same for all views of a tensor.
+/// Returns the address of the tensor's storage, which all its views share.
 const void* memory_of(const at::Tensor& tensor) {
   return tensor.has_storage() ? tensor.storage().data() : nullptr;
 }
 
-/// The weight whose values the tensor has; empty: none.
+/// Returns the name of the weight whose values the tensor has; empty if it is not a weight.
 std::string weight_in(const at::Tensor& tensor) {
   const auto found = watching.weights.find(memory_of(tensor));
   return found == watching.weights.end() ? "" : found->second;
@@ -107,7 +107,8 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   return given;
 }
 
-/// Results made from a weight alone count as that weight, converted; others as no weight.
+/// Records results computed from weights alone as converted forms of that weight; other results
+/// that got a weight's memory are no longer that weight.
 void follow_weights(const Given& given, const std::vector<at::Tensor>& results) {
   for (const auto& result : results) {
     const auto* memory = memory_of(result);
@@ -128,7 +129,7 @@ void end(const at::RecordFunction& function, at::ObserverContext* context) {
   if (!context || watching.first) return;
   const auto& given = static_cast<const Given&>(*context);
   const auto results = tensors_of(function.outputs());
-  // Some operators write into their inputs and name no outputs.
+  // Some operators write into their inputs and declare no outputs.
   const bool makes_bad =
       std::ranges::any_of(results, is_bad) ||
       (!given.bad && std::ranges::any_of(given.tensors, [](const auto& tensor) {

@@ -1,4 +1,5 @@
-// Where values stop being finite: the operator that made the first one, as libtorch reports them.
+// Finds the operator that produced the first non-finite value, through libtorch's operator
+// callbacks.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +13,25 @@ namespace millrace::cli {
 
 struct BadOperator {
   std::string name;     // "aten::div"
-  std::string inputs;   // shapes of its tensors: "(2, 256, 7, 7), (1)"
-  std::string outputs;  // likewise; empty where its inputs were bad already
-  std::string node;  // of the backward pass, in which it ran: "DivBackward0"; empty: forward pass
-  std::vector<std::string> weights;      // of the model, that it was given, converted or not
-  std::vector<std::string> bad_weights;  // those among them that were not finite to begin with
+  std::string inputs;   // shapes of its input tensors: "(2, 256, 7, 7), (1)"
+  std::string outputs;  // shapes of its results; empty if an input was already non-finite
+  std::string node;     // backward node that ran it: "DivBackward0"; empty = forward pass
+  std::vector<std::string> weights;  // the model's weights among its inputs, also converted ones
+  std::vector<std::string> bad_weights;  // those of `weights` that were non-finite at the start
 };
 
-/// While it lives, watches every operator that its thread runs, backward passes included; one watch
-/// at a time. It looks at all values, so it is slow. Meanwhile memory of new tensors is zeroed, so
-/// that values not yet written are finite.
+/// Watches every operator that its thread runs, backward passes included, during this object's
+/// lifetime. Only one watch may exist at a time. It checks all values, so it is slow. Meanwhile the
+/// memory of new tensors is zeroed, so that values not yet written are finite.
 class BadOperatorWatch {
  public:
   explicit BadOperatorWatch(const NamedTensors& model);
   BadOperatorWatch(const BadOperatorWatch&) = delete;
   ~BadOperatorWatch();
 
-  /// The first operator whose results were not finite although its inputs were (weights that were
-  /// not finite to begin with do not count). Where no operator made the first bad value, the
-  /// operator that was given it.
+  /// Returns the first operator whose results were not finite although its inputs were; weights
+  /// that were not finite at the start are ignored as inputs. If no operator produced the first
+  /// non-finite value, returns the operator that received it.
   std::optional<BadOperator> first() const;
 
  private:

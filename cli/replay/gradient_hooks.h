@@ -1,5 +1,5 @@
-// The gradients of a model as the backward pass computes them: a training step clears them before
-// it returns.
+// Hooks that see a model's gradients as the backward pass computes them. They are needed because a
+// training step clears the gradients before it returns.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,10 +17,10 @@
 
 namespace millrace::cli {
 
-/// While it lives, calls `see` with the name and gradient of each parameter, and with
-/// train.micro_batch of each micro-batch: one call at a time, from any thread and in any order.
-/// Made before the training step, whose own hooks take gradients away. The parameters must outlive
-/// it.
+/// Calls `see` with the name and gradient of each parameter during this object's lifetime; with
+/// train.micro_batch, once for each micro-batch. Calls do not overlap, but may be made from any
+/// thread and in any order. Must be created before the training step, whose own hooks take the
+/// gradients away. The parameters must outlive this object.
 class GradientHooks {
  public:
   using See = std::function<void(const std::string& name, const at::Tensor&)>;
@@ -30,7 +30,7 @@ class GradientHooks {
       if (!parameter.trainable()) continue;
       auto hook = std::make_unique<Hook>(*this, parameter.name);
       hooks_.emplace_back(parameter.value, hook.get());
-      // Not add_hook, which lets no other hook be there.
+      // add_hook is not used, because it replaces other hooks.
       torch::autograd::impl::hooks(parameter.value).push_back(std::move(hook));
     }
   }

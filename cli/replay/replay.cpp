@@ -25,7 +25,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Adds a tensor that is not finite to `bad`.
+/// Adds a description of the tensor to `bad` if it is not finite.
 void look_at(const std::string& name, const at::Tensor& tensor, std::vector<std::string>& bad) {
   if (!tensor.is_floating_point()) return;
   const auto finite = at::isfinite(tensor.detach()).sum().item<std::int64_t>();
@@ -44,8 +44,8 @@ bool same_bits(double a, double b) {
          (std::isnan(a) && std::isnan(b));
 }
 
-/// Prints the figures of the repeated step, with the recorded one where it differs; returns whether
-/// all are the same.
+/// Prints the metrics of the repeated step, with the recorded value if it differs. Returns true if
+/// all are equal.
 bool print_figures(const StepEnd& end, const StepRecord& record) {
   bool same = end.scalars.size() == record.scalars.size() && end.rejected == record.rejected;
   for (std::size_t i = 0; i < end.scalars.size(); ++i) {
@@ -87,12 +87,12 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const auto record = read_step_record(folder);
   const auto model = session.make_detector(record.classes);
   restore(*model, record.model);
-  std::vector<std::string> weights, gradients;  // those that are not finite
+  std::vector<std::string> weights, gradients;  // non-finite ones
   for (const auto& [name, value] : named_values(*model)) look_at(name, value, weights);
 
   HyperParameters hyper(recipe.optimizer);
   hyper.load(record.hyper);
-  std::set<std::string> seen;  // once, though each micro-batch has a gradient of its own
+  std::set<std::string> seen;  // reported once, although each micro-batch has a gradient
   const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
     const auto before = gradients.size();
     if (!seen.contains(name)) look_at(name, gradient, gradients);

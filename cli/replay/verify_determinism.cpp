@@ -23,7 +23,7 @@
 namespace millrace::cli {
 namespace {
 
-/// The digests of a step's batch, scalars, gradients and parameters, by name.
+/// Digests of a step's batches, metrics, gradients and parameters, with their names.
 using StepTrace = std::vector<std::pair<std::string, std::uint64_t>>;
 
 std::uint64_t digest_of(const at::Tensor& tensor) {
@@ -31,7 +31,8 @@ std::uint64_t digest_of(const at::Tensor& tensor) {
   return digest(bytes.const_data_ptr(), bytes.nbytes());
 }
 
-/// Appends the digest of each batch, which a device may be given before the step that takes it.
+/// Appends the digest of each batch. A batch may be uploaded to a device before the step that uses
+/// it.
 class TracedFlow final : public DataFlow<Batch> {
  public:
   TracedFlow(std::unique_ptr<DataFlow<Batch>> flow, std::deque<std::uint64_t>& batches)
@@ -51,10 +52,10 @@ class TracedFlow final : public DataFlow<Batch> {
   std::deque<std::uint64_t>& batches_;
 };
 
-/// Makes the trace of a step after it.
+/// Records the trace of each step after it.
 class TraceSteps final : public Callback {
  public:
-  /// A step takes `accumulate` of the batches.
+  /// `accumulate`: batches per step.
   TraceSteps(std::deque<std::uint64_t>& batches, std::int64_t accumulate, StepTrace& gradients,
              std::vector<StepTrace>& all)
       : batches_(batches), accumulate_(accumulate), gradients_(gradients), all_(all) {}
@@ -67,7 +68,7 @@ class TraceSteps final : public Callback {
     }
     for (const auto& [name, value, kind] : state.scalars)
       now.emplace_back(fmt::format("the scalar '{}'", name), digest(value, 0));
-    std::ranges::sort(gradients_);  // the backward pass may find them in any order
+    std::ranges::sort(gradients_);  // the backward pass may produce them in any order
     now.insert(now.end(), gradients_.begin(), gradients_.end());
     gradients_.clear();
     for (const auto& parameter : state.model.parameters())
@@ -83,7 +84,7 @@ class TraceSteps final : public Callback {
   std::vector<StepTrace>& all_;
 };
 
-/// The traces of a training of so many steps; nothing after a signal.
+/// Trains `steps` steps and returns their traces; nullopt after a signal.
 std::optional<std::vector<StepTrace>> trace(const Session& session, const TrainData& data,
                                             std::int64_t steps) {
   const auto detector = session.make_initial_detector(data.classes);

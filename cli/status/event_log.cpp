@@ -39,17 +39,18 @@ SeenEvent event_of(const Json& json) {
       .goes_on = goes_on};
 }
 
-/// The name in messages.
+/// Returns the event file's name for messages.
 std::string name_of_file(const fs::path& run, std::size_t rank) {
   return events_file_in(run, static_cast<std::int64_t>(rank)).lexically_relative(run).string();
 }
 
-/// What a rank has written in this start of the run because it failed or hung; null: nothing.
+/// Returns the events that a rank wrote in this start of the run because it failed or hung; null if
+/// none.
 Json written_by(const fs::path& run, std::size_t number, const MemberStatus& rank) try {
   auto json = Json::parse(read_file(events_file_in(run, static_cast<std::int64_t>(number))));
   const auto& who = json.at("traceEvents").at(0).at("args");
   return who.at("process") == rank.process && who.at("host") == rank.host ? json : Json();
-} catch (const std::exception&) {  // there is none, or half of one
+} catch (const std::exception&) {  // no file, or an incomplete one
   return {};
 }
 
@@ -58,8 +59,8 @@ std::string text_or_empty(const fs::path& file) {
   return fs::exists(file, unreadable) ? read_file(file) : "";
 }
 
-/// Asks all ranks for their events and waits for those that may live, for `timeout` at most. By
-/// rank; null: no answer.
+/// Requests the events of all ranks and waits up to `timeout` for those that may be alive. Returns
+/// one answer per rank; null = no answer.
 std::vector<Json> ask_ranks(const fs::path& run, const std::vector<Json>& files,
                             std::chrono::milliseconds timeout) {
   std::vector<Json> answers(files.size());
@@ -123,7 +124,7 @@ EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds time
   std::vector<Json> answers(files.size());
   try {
     answers = ask_ranks(run, files, timeout);
-  } catch (const std::exception& problem) {  // this user may not write to the folder, say
+  } catch (const std::exception& problem) {  // such as a read-only folder
     why = problem.what();
   }
   EventLogs logs{.run = run};

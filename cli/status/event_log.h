@@ -1,5 +1,5 @@
-// What the ranks of a run have done lately: asked of those that answer, read from the files of
-// those that have failed (docs/status.md).
+// Recent events of a run's ranks: requested from ranks that respond, read from files of ranks that
+// failed (docs/status.md).
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 
 namespace millrace::cli {
 
-/// Times are seconds since 1970, by the clock of the rank's host.
+/// An event as a rank reported it. Times are in seconds since 1970 by the clock of the rank's host.
 struct SeenEvent {
-  std::string kind, name, detail;  // as millrace/base/events/event_ring.h has them
+  std::string kind, name, detail;  // see base/events/event_ring.h
   std::int64_t number = -1, bytes = 0, thread = 0;
-  double start_s = 0, seconds = 0;  // until it ended, or was written down
+  double start_s = 0, seconds = 0;  // until its end, or until it was recorded
   bool goes_on = false;
 
   double end_s() const { return start_s + seconds; }
@@ -26,47 +26,48 @@ struct SeenEvent {
 struct EventLog {
   std::int64_t rank = 0;
   std::string name;  // "rank 1 (node-b)"
-  std::string from;  // "it was asked", a file; empty: there is no log
-  std::string why;   // it was written; or there is none
+  std::string from;  // "it was asked", or a file; empty = no log
+  std::string why;   // why it was written, or why there is none
   double written_s = 0;
-  std::vector<SeenEvent> events = {};  // by start
+  std::vector<SeenEvent> events = {};  // by start time
 };
 
-/// Of the JSON that write_events writes. Throws Error naming `from` for other JSON.
+/// Parses the JSON that write_events writes. Throws Error that gives `from` if the JSON is invalid.
 EventLog read_event_log(const Json& json, std::string from);
 
 struct EventLogs {
   std::filesystem::path run;
-  std::vector<EventLog> ranks;  // of the run's newest start
-  Json trace = Json::array();   // the events of all, as Chrome's traces have them
+  std::vector<EventLog> ranks;  // of the run's latest start
+  Json trace = Json::array();   // events of all ranks in Chrome's trace format
 };
 
-/// What ranks wrote because they failed, in the start of a run that has these ranks. The first one
-/// first, since others often end because of it.
+/// Returns the logs that ranks wrote because they failed, in the start of the run that has these
+/// ranks. The first to fail comes first, because others often end because of it.
 std::vector<EventLog> failure_logs(const std::filesystem::path& run,
                                    const std::vector<MemberStatus>& ranks);
 
-/// Asks all ranks by a file in the folder, for `timeout` at most. Throws Error for a folder that is
-/// no run, or whose ranks have written no status.
+/// Requests the events of all ranks through a file in the run folder and waits up to `timeout`.
+/// Throws Error if the folder is not a run, or if no rank has written its status.
 EventLogs collect_event_logs(const std::filesystem::path& run, std::chrono::milliseconds timeout);
 
-/// An exchange of all ranks, and who kept the others waiting in it.
+/// An exchange between all ranks, and the ranks that made the others wait.
 struct Lateness {
   std::string exchange;     // "agreement on the step"
   std::string of;           // "step 12"
-  std::int64_t number = 0;  // the n-th of its name, from 0
-  double end_s = 0;         // or, if it goes on, when that was written down
+  std::int64_t number = 0;  // index among exchanges of its name, from 0
+  double end_s = 0;         // when it ended or, if it goes on, was recorded
   bool goes_on = false;
-  std::vector<std::int64_t> late;  // one, or those that have not come
-  double seconds = 0;              // that the others have waited for it longer than it for them
-  std::string doing = {};          // meanwhile: of the first of them
+  std::vector<std::int64_t> late;  // the last rank, or all that have not arrived
+  double seconds = 0;              // how much longer the first rank waited than the late one
+  std::string doing = {};          // what the first of `late` did meanwhile
 };
 
-/// By end. Exchanges of which no rank is known to be late, and those before all logs begin, are
-/// left out. Needs no clocks that agree: how long each rank waited tells who came last.
+/// Returns late exchanges by their end. Exchanges without a known late rank, and those before the
+/// begin of any log, are left out. The clocks of hosts need not agree: the last to arrive is the
+/// rank that waited least.
 std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks);
 
-/// As docs/status.md has it.
+/// Returns the JSON that docs/status.md describes.
 Json to_json(const EventLogs& logs);
 std::string to_text(const EventLogs& logs);
 

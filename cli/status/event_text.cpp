@@ -12,8 +12,8 @@
 namespace millrace::cli {
 namespace {
 
-constexpr std::size_t kLast = 10, kWorst = 5;  // exchanges that are shown
-constexpr std::size_t kShownAlone = 20;        // events of a rank that is alone
+constexpr std::size_t kLast = 10, kWorst = 5;  // exchanges shown: the last, and the latest before
+constexpr std::size_t kShownAlone = 20;        // events shown of a run with one rank
 
 std::string names_of(const std::vector<EventLog>& ranks, const std::vector<std::int64_t>& which) {
   std::vector<std::string> names;
@@ -41,7 +41,7 @@ std::string text_of_rank(const EventLog& log) {
   return text;
 }
 
-/// The last ones, and those before in which a rank was latest.
+/// Returns the last exchanges, and those before them with the largest delays.
 std::vector<Lateness> chosen(std::vector<Lateness> all) {
   if (all.size() <= kLast) return all;
   const auto older = all.size() - kLast;

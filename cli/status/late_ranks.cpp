@@ -1,4 +1,4 @@
-// Who came last to the exchanges of the ranks, and what kept it.
+// Finds the rank that arrived last at each exchange, and what delayed it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,15 +12,16 @@
 namespace millrace::cli {
 namespace {
 
-constexpr double kLeastS = 1e-3;  // who is less late is not late
-constexpr double kMostOf = 0.5;   // of the time: what took less explains nothing
+constexpr double kLeastS = 1e-3;  // shorter delays do not count
+constexpr double kMostOf = 0.5;   // fraction of the time; shorter events do not explain it
 
-using Key = std::pair<std::string, std::int64_t>;  // an exchange's name and number
+using Key = std::pair<std::string, std::int64_t>;  // name and number of an exchange
 using ByRank = std::map<std::int64_t, const SeenEvent*>;
 
 bool is_exchange(const SeenEvent& event) { return event.kind == "exchange"; }
 
-/// What fills most of a time, among events of these kinds; nullptr: nothing fills `kMostOf` of it.
+/// Returns the event of these kinds that fills most of a time span; nullptr if none fills more than
+/// `kMostOf` of it.
 const SeenEvent* longest_in(const EventLog& log, double from_s, double to_s,
                             std::initializer_list<std::string_view> kinds) {
   const SeenEvent* longest = nullptr;
@@ -53,10 +54,10 @@ const EventLog& log_of(const std::vector<EventLog>& ranks, std::int64_t rank) {
   return *std::ranges::find(ranks, rank, &EventLog::rank);
 }
 
-/// Everyone has come, and perhaps gone.
+/// Handles an exchange at which all ranks have arrived.
 std::optional<Lateness> of_all(const std::vector<EventLog>& ranks, const ByRank& events) {
   const auto waited = [](const auto& entry) { return entry.second->seconds; };
-  // Who has not ended yet has waited at least so long.
+  // A rank whose exchange goes on has waited at least this long.
   const auto [last, first] = std::ranges::minmax_element(events, {}, waited);
   const auto seconds = waited(*first) - waited(*last);
   if (seconds < kLeastS || last->second->goes_on) return std::nullopt;
@@ -71,7 +72,7 @@ std::optional<Lateness> of_all(const std::vector<EventLog>& ranks, const ByRank&
       .doing = doing_between(log_of(ranks, last->first), event.start_s - seconds, event.start_s)};
 }
 
-/// Some have not come, or it is not known whether they have.
+/// Handles an exchange at which some ranks have not arrived, or are not known to have arrived.
 Lateness of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
   const auto longest =
       std::ranges::max_element(events, {}, [](const auto& entry) { return entry.second->seconds; });
@@ -93,7 +94,7 @@ Lateness of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
     found.doing = doing_between(*known, known->written_s - found.seconds, known->written_s);
   else
     found.doing = "nothing is known of it";
-  // The one whose doing is told comes first.
+  // The rank that `doing` describes comes first.
   if (known)
     std::ranges::stable_partition(found.late, [&](auto rank) { return rank == known->rank; });
   return found;
@@ -103,7 +104,7 @@ Lateness of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
 
 std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks) {
   std::map<Key, ByRank> exchanges;
-  std::map<std::string, std::int64_t> begins;  // by name: the first that all logs have
+  std::map<std::string, std::int64_t> begins;  // by name: the first number that all logs have
   for (const auto& log : ranks) {
     std::map<std::string, std::int64_t> own;
     for (const auto& event : log.events) {

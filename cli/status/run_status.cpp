@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 using report::Standing;
 
 constexpr std::chrono::milliseconds kReadStatusEvery{50};
-constexpr double kPeriods = 3;       // without a file, before a rank is silent
-constexpr double kGoneAfterS = 600;  // without a file, a process of another machine
+constexpr double kPeriods = 3;       // without a file until a rank is silent
+constexpr double kGoneAfterS = 600;  // without a file until a rank of another machine is gone
 
 std::int64_t starts_of(const report::RunFiles& files) {
   const auto& record = files.record;
@@ -45,15 +45,15 @@ double age_of(const Json& file) { return wall_clock() - file.value("written", 0.
 std::string state_in(const Json& file) { return file.is_null() ? "" : file.value("state", ""); }
 bool is_training(const Json& file) { return state_in(file) == "training"; }
 
-/// The status files of the `start`-th start and how their ranks are. Clocks of other machines do
-/// not count: a rank that may be silent is watched until it writes again.
+/// Returns the status files of the `start`-th start with the states of their ranks. Does not rely
+/// on other machines' clocks: a rank that may be silent is watched until it writes again.
 std::vector<std::pair<Json, Life>> watch(const fs::path& run, std::int64_t start,
                                          std::vector<Json> files) {
   std::vector<std::pair<Json, Life>> all;
   double timeout_s = 0;
   for (auto& file : files) {
     auto life = file.is_null() ? Life::gone : life_of(file);
-    if (life == Life::gone && !file.is_null()) {  // what it wrote at its end
+    if (life == Life::gone && !file.is_null()) {  // reads what it wrote at its end
       file = read_status_file(run, start, std::ssize(all));
       if (!file.is_null()) life = life_of(file);
     }
@@ -94,7 +94,7 @@ std::optional<serving::LinkKeys> keys_of(const Json& servers) {
                            serving::read_secret_key(own)};
 }
 
-/// Those of the run; what keeps them from being asked is why none answers.
+/// Returns the data servers of the run. If they cannot be asked, the reason is each one's `why`.
 std::vector<MemberStatus> ask_servers_of(const Json& file, bool asks,
                                          std::chrono::milliseconds timeout) {
   const auto& servers = file.at("data_servers");
@@ -122,11 +122,11 @@ RunState state_of(const report::RunFiles& files, const std::vector<std::pair<Jso
   return any(Life::silent) ? RunState::silent : RunState::broken;
 }
 
-/// "rank 1 (b): the disk is full", by the rank that failed first.
+/// Returns "rank 1 (b): the disk is full" for the rank that failed first.
 std::string failure_of(const fs::path& run, const std::vector<MemberStatus>& ranks,
                        const std::vector<std::pair<Json, Life>>& files) {
   const auto logs = failure_logs(run, ranks);
-  // mpirun sends it to the others if a rank was killed.
+  // mpirun sends SIGTERM to the other ranks if one was killed.
   if (!logs.empty() && logs.front().why != "SIGTERM")
     return fmt::format("{}: {}", logs.front().name, logs.front().why);
   const auto named = [&](std::size_t rank) {
@@ -157,7 +157,7 @@ NamedRun find_named_run(const fs::path& folder) {
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
     if (record_file_in(entry.path()).empty()) continue;
-    // Written at each start; the record is written again while the run trains.
+    // config.toml is written only at each start; the run's record is rewritten during training.
     std::error_code missing;
     runs.emplace_back(fs::last_write_time(entry.path() / "config.toml", missing), entry.path());
     if (report::is_locked(entry.path())) training.push_back(runs.back());

@@ -1,4 +1,5 @@
-// A run as `trainer status` shows it: what its folder says, and what its data servers answer.
+// A run's status for `trainer status`, from files in its folder and the answers of its data
+// servers.
 #pragma once
 
 #include <chrono>
@@ -14,41 +15,41 @@
 namespace millrace::cli {
 
 enum class RunState {
-  starting,  // its folder is locked, and no rank has written its status yet
+  starting,  // its folder is locked, but no rank has written a status yet
   training,
-  silent,   // no rank writes its status, but some process of the run may exist
-  done,     // all of its steps
-  stopped,  // by a signal, a target, a callback
-  broken,   // it ended without a record of it: an error, a kill, a power failure
-  unknown,  // of an older version
+  silent,   // no rank writes its status, but a process of the run may exist
+  done,     // all steps were done
+  stopped,  // ended by a signal, a target or a callback
+  broken,   // ended without recording it: an error, a kill, a power failure
+  unknown,  // run of an older version
 };
 std::string name_of(RunState state);
 
-inline constexpr double kLongS = 2;  // what takes longer is shown
+inline constexpr double kLongS = 2;  // shorter durations are not shown
 
 /// A rank or a data server.
 struct MemberStatus {
   std::string name;          // "rank 2", or a server's endpoint
   std::string host = {};     // of a rank
-  std::int64_t process = 0;  // of a rank
-  bool answers = false;      // a rank: it writes its status
-  std::string why = {};      // it does not answer; empty: it has ended, or was not asked
-  double heard_s = -1;       // seconds since `status`; below 0: never
-  Json status = {};          // the last; null if there is none
+  std::int64_t process = 0;  // only for a rank
+  bool answers = false;      // for a rank: it writes its status
+  std::string why = {};      // why it does not answer; empty if it has ended or was not asked
+  double heard_s = -1;       // age of `status`, seconds; negative = never received
+  Json status = {};          // the latest; null if there is none
 
-  /// "rank 2 (b)", of a rank.
+  /// Returns "rank 2 (b)"; only for a rank.
   std::string with_host() const { return name + " (" + host + ")"; }
 };
 
 struct RunStatus {
   std::filesystem::path run;
   RunState state = RunState::unknown;
-  std::string standing;  // of the run, in words, as its folder has it
-  std::string log_end;   // of a broken run
-  std::string failure;   // "rank 3 (b): SIGSEGV", of a broken run whose rank could write it down
+  std::string standing;  // the run folder's state in words
+  std::string log_end;   // only of a broken run
+  std::string failure;   // of a broken run: "rank 3 (b): SIGSEGV"; empty if not known
   double patience_s = 0;
   std::vector<MemberStatus> ranks = {}, servers = {};
-  std::vector<std::filesystem::path> also_training = {};  // in the folder that was named
+  std::vector<std::filesystem::path> also_training = {};  // in the same folder of runs
 };
 
 struct NamedRun {
@@ -56,43 +57,45 @@ struct NamedRun {
   std::vector<std::filesystem::path> also_training;  // newest first
 };
 
-/// The run that a run's folder, or a folder of runs, stands for: of those that train, else of all,
-/// the one that was started last; `folder` itself if it has none.
+/// Returns the run for a folder: the folder itself if it is a run; for a folder of runs, the run
+/// that was started last, among those in training if there are any; the folder itself if it
+/// contains no run.
 NamedRun find_named_run(const std::filesystem::path& folder);
 
-/// The status files of the ranks of a run's last start; empty if there are none. Throws Error for a
-/// folder that is no run.
+/// Returns the status files of the ranks of a run's latest start; empty if there are none. Throws
+/// Error if the folder is not a run.
 std::vector<Json> newest_status_files(const std::filesystem::path& run);
 
-/// A rank by its status file; null: it has written none.
+/// Returns a rank's status from its status file; null = no file was written.
 MemberStatus rank_of(const Json& file, std::size_t number);
 
-/// How a rank is, by its status file and, if it belongs to this machine, its process.
+/// The state of a rank, from its status file and, if the rank is on this machine, its process.
 enum class Life {
   writes,
-  silent,  // it has not written for three of its periods, or belongs to another machine
+  silent,  // has not written for three of its periods, or is on another machine
   gone,
 };
 Life life_of(const Json& file);
 
-/// Asks data servers, for `timeout` at most.
+/// Requests the status of data servers; waits up to `timeout`.
 std::vector<MemberStatus> ask_servers(const std::vector<std::string>& endpoints,
                                       const std::optional<serving::LinkKeys>& keys,
                                       std::chrono::milliseconds timeout);
 
-/// Reads the run's files, and again for up to three of their periods if some rank may be silent.
-/// Asks the data servers meanwhile. Throws Error for a folder that is no run.
+/// Reads the run's files, repeatedly for up to three of their periods if a rank may be silent, and
+/// requests the status of the data servers meanwhile. Throws Error if the folder is not a run.
 RunStatus look_at_run(const std::filesystem::path& run, std::chrono::milliseconds timeout);
 
-/// In one sentence, without its full stop: how the run is, and which rank the others wait for.
+/// Returns one sentence, without a full stop, on the state of the run and the rank that the others
+/// wait for.
 std::string verdict(const RunStatus& run);
 
-/// As docs/status.md has it.
+/// Returns the JSON that docs/status.md describes.
 Json to_json(const RunStatus& run);
 Json to_json(const MemberStatus& member);
 
-/// A table of the ranks and one of the data servers, then the verdict; 80 columns, except for names
-/// of files.
+/// Returns a table of ranks, a table of data servers and the verdict, in 80 columns except for file
+/// names.
 std::string to_text(const RunStatus& run);
 std::string table_of_servers(const std::vector<MemberStatus>& servers);
 

@@ -17,7 +17,7 @@ std::string cut(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 1) + "~";
 }
 
-/// As wide as the widest of the names and the title.
+/// Returns the width of the longest name or the title, up to `most`.
 std::size_t width(const std::vector<MemberStatus>& members, std::string MemberStatus::*name,
                   std::string_view title, std::size_t most) {
   auto widest = title.size();
@@ -29,7 +29,7 @@ std::string bytes_text(const Json& status, const char* key) {
   return byte_text(status.value(key, 0.));
 }
 
-/// Of one that does not answer.
+/// Returns text for a rank or server that does not answer.
 std::string absence_text(const MemberStatus& member) {
   const auto when = member.heard_s < 0
                         ? ""
@@ -46,7 +46,7 @@ std::string work_text(const Json& work) {
   return text;
 }
 
-/// "exchange 12.3 s", "evaluate 1:02"
+/// Returns "exchange 12.3 s" or "evaluate 1:02".
 std::string where_text(const Json& status) {
   constexpr std::string_view kCallback = "callback ";
   auto where = status.value("where", "");

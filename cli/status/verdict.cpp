@@ -1,4 +1,4 @@
-// Which rank the others wait for.
+// Finds the rank that the others wait for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace millrace::cli {
 namespace {
 
-constexpr double kStillS = 10;  // without a sign of life
+constexpr double kStillS = 10;  // without progress
 
 double seconds(const Json& status, const char* key) { return status.value(key, 0.); }
 
@@ -18,14 +18,14 @@ bool waits_for_others(const MemberStatus& rank) {
   return rank.status.value("where", "") == "exchange";
 }
 
-/// "'agreement on the step' of step 6"
+/// Returns "'agreement on the step' of step 6".
 std::string exchange_text(const Json& status) {
   const auto& exchange = status.at("exchange");
   if (exchange.is_null()) return "an exchange";
   return fmt::format("'{}' of {}", exchange.value("what", ""), exchange.value("of", ""));
 }
 
-/// What a rank does, and since when.
+/// Returns what a rank does, and for how long.
 std::string doing_text(const Json& status) {
   auto text =
       fmt::format("{}, for {}", status.value("doing", ""), duration_text(seconds(status, "for_s")));
@@ -36,7 +36,8 @@ std::string doing_text(const Json& status) {
   return text;
 }
 
-/// The longest wait for other ranks; nullptr: none of more than `kLongS`.
+/// Returns the rank that has waited longest for other ranks; nullptr if none has waited `kLongS` or
+/// more.
 const MemberStatus* longest_wait(const std::vector<const MemberStatus*>& ranks) {
   const MemberStatus* longest = nullptr;
   for (const auto* rank : ranks) {
@@ -48,7 +49,7 @@ const MemberStatus* longest_wait(const std::vector<const MemberStatus*>& ranks) 
   return longest;
 }
 
-/// Of those that do not answer.
+/// Returns text on ranks that do not answer.
 std::string text_of_missing(const std::vector<const MemberStatus*>& missing,
                             const std::vector<const MemberStatus*>& here) {
   std::vector<std::string> names;
