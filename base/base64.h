@@ -1,4 +1,4 @@
-// Bytes as base64.
+// Base64 encoding and decoding.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace millrace {
 
 std::string to_base64(std::string_view bytes);
-/// White space is left out. Throws Error for other characters that do not belong there.
+/// Skips white space. Throws Error for any other character outside the base64 alphabet.
 std::string from_base64(std::string_view text);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Elapsed time, by a monotonic clock.
+// Elapsed time from a monotonic clock.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace millrace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds from `start` until now.
+/// Returns the seconds from `start` until now.
 inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }

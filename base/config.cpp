@@ -22,7 +22,7 @@ Config convert(const toml::node& node, const std::string& source) {
   Origin origin{source, static_cast<int>(node.source().begin.line),
                 static_cast<int>(node.source().begin.column)};
   if (const auto* table = node.as_table()) {
-    // toml++ sorts keys; the order of the file is kept here.
+    // toml++ sorts keys; this restores the order of the file.
     Config::Table members;
     for (const auto& [key, value] : *table)
       members.emplace_back(std::string(key.str()), convert(value, source));
@@ -52,7 +52,7 @@ std::vector<std::string> split_key(const std::string& path) {
   return parts;
 }
 
-/// Removes the value `name`, "callbacks.pictures", from what `base` says.
+/// Removes the value `name`, such as "callbacks.pictures", from the tree. `base` names its source.
 void unset(Config& tree, const std::string& name, const Origin& asked, const std::string& base) {
   Config *table = nullptr, *at = &tree;
   const auto parts = split_key(name);
@@ -70,7 +70,7 @@ void unset(Config& tree, const std::string& name, const Origin& asked, const std
                 [&](const auto& member) { return member.first == parts.back(); });
 }
 
-/// Removes what an `unset` lists.
+/// Removes the keys that an `unset` lists.
 void unset_all(Config& tree, const Config& names, const std::string& base) {
   const auto* list = std::get_if<Config::Array>(&names.data);
   if (!list || !std::ranges::all_of(*list, [](const Config& name) {
@@ -81,7 +81,7 @@ void unset_all(Config& tree, const Config& names, const std::string& base) {
   for (const auto& name : *list) unset(tree, std::get<std::string>(name.data), name.origin, base);
 }
 
-/// `asked`: the `base` that names the file; nullptr: the command line.
+/// `asked` is the `base` value that names the file; nullptr = the file is from the command line.
 Config load_with_bases(const std::filesystem::path& file, std::vector<std::filesystem::path> chain,
                        const Config* asked = nullptr) {
   if (std::find(chain.begin(), chain.end(), file) != chain.end())
@@ -112,7 +112,8 @@ Config load_with_bases(const std::filesystem::path& file, std::vector<std::files
   return result;
 }
 
-/// Whether the value is a list of tables that all say where they go: it adds to another list.
+/// Returns whether the value is a list of tables that all have `after` or `before`, which is
+/// appended to another list.
 bool says_places(const Config& value) {
   const auto* list = std::get_if<Config::Array>(&value.data);
   return list && !list->empty() && std::ranges::all_of(*list, [](const Config& item) {
@@ -165,12 +166,13 @@ void apply_override(Config& root, const std::string& text) {
     at->set(parts.back(), std::move(value));
 }
 
-/// A basic string: JSON's escapes are TOML's, which wants those of all control characters.
+/// Returns a basic string. JSON and TOML have the same escapes, but TOML also requires them for all
+/// control characters.
 std::string string_text(const std::string& text) {
   return without_controls(nlohmann::json(text).dump(), "\\u00");
 }
 
-/// A key as TOML writes it: bare if possible.
+/// Returns a key in TOML syntax, bare if possible.
 std::string key_text(const std::string& key) {
   const auto bare = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
@@ -353,7 +355,8 @@ std::string value_text(const Config& value) {
     std::string operator()(bool v) const { return v ? "true" : "false"; }
     std::string operator()(std::int64_t v) const { return std::to_string(v); }
     std::string operator()(double v) const {
-      const auto text = fmt::format("{}", v);  // the shortest that reads back equal
+      // The shortest text that reads back as an equal number.
+      const auto text = fmt::format("{}", v);
       return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
     }
     std::string operator()(const std::string& v) const { return string_text(v); }

@@ -1,4 +1,4 @@
-// The configuration tree: TOML with inheritance and overrides. Each value knows its origin.
+// The configuration tree: TOML with inheritance and overrides. Each value records its origin.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace millrace {
 
-/// Where a value was written. `text()` is "configs/maskrcnn.toml:12:5", "--set model.type" or
-/// "default".
+/// The place where a value was written. `text()` returns "configs/maskrcnn.toml:12:5", "--set
+/// model.type" or "default".
 struct Origin {
   std::string source = "default";
-  int line = 0;    // 1-based; 0: the source has no lines
+  int line = 0;    // 1-based; 0 = the source has no lines
   int column = 0;  // 1-based
   std::string text() const;
 };
@@ -30,73 +30,78 @@ class Config {
   using Table = std::vector<std::pair<std::string, Config>>;
   using Data = std::variant<Table, Array, bool, std::int64_t, double, std::string>;
 
-  Config() = default;  // an empty table
+  Config() = default;  // Creates an empty table.
   Config(Data value, Origin from) : data(std::move(value)), origin(std::move(from)) {}
 
   bool is_table() const { return std::holds_alternative<Table>(data); }
   const Table& table() const { return std::get<Table>(data); }
-  /// The member `key` of a table, or nullptr. REQUIRES: is_table().
+  /// Returns the member `key` of a table, or nullptr. REQUIRES: is_table().
   const Config* find(std::string_view key) const;
   Config* find(std::string_view key);
-  /// The value at a path of keys below a table, "rpn.nms_thresh", or nullptr.
+  /// Returns the value at a dotted path below a table, such as "rpn.nms_thresh", or nullptr.
   const Config* find_path(std::string_view path) const;
-  /// The table `key`, or an empty one if it is missing. Throws ConfigError if it is not a table.
+  /// Returns the table `key`, or an empty table if it is missing. Throws ConfigError if the value
+  /// is not a table.
   const Config& section(std::string_view key) const;
-  /// Sets (or adds) a member of a table.
+  /// Sets or adds a member of a table.
   Config& set(std::string_view key, Config value);
-  /// Sets (or adds) the value at a path of keys; makes the tables on the way, replacing other
-  /// values.
+  /// Sets or adds the value at a dotted path. Creates the tables on the path and replaces values on
+  /// it that are not tables.
   void set_path(std::string_view path, Config value);
-  /// "a table", "an integer", ...
+  /// Returns "a table", "an integer" and so on.
   std::string_view type_name() const;
 
   Data data;
   Origin origin;
-  // The value is that of the key named by `origin` ("data.flip"), and TOML text omits it: read
-  // again with another value there, it follows that.
+  // True if the value was derived from the key that `origin` names (such as "data.flip"). TOML text
+  // omits such a value, so that it is derived again when the text is read with another value of
+  // that key.
   bool follows = false;
 };
 
-/// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge as by
-/// `merge`; `unset = ["a.b"]` first removes these keys of the base), then applies overrides:
-/// `a.b=value`, where value is TOML (or a bare word, taken as a string), or `unset=["a.b"]`. Throws
-/// ConfigError with file, line and column.
+/// Reads a TOML file and applies `overrides`. `base = "other.toml"` inherits from another file
+/// (relative to this one; see `merge`); `unset = ["a.b"]` first removes keys of the base. An
+/// override is `a.b=value`, where the value is TOML or a bare word (a string), or `unset=["a.b"]`.
+/// Throws ConfigError with file, line and column.
 Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 
-/// Only the overrides, to a tree from elsewhere.
+/// Applies overrides to an existing tree.
 void apply_overrides(Config& tree, std::span<const std::string> overrides);
 
-/// Reads TOML text without a base; `source` names it in messages.
+/// Parses TOML text without a base. `source` is the name used in error messages.
 Config parse_config(std::string_view toml, const std::string& source);
 
-/// Merges `over` into `under`: tables member by member; a list of tables that all have `after` or
-/// `before` is added to the list below; other values replace.
+/// Merges `over` into `under`. Tables are merged member by member. A list of tables that all have
+/// `after` or `before` is appended to the existing list. Any other value replaces the old one.
 void merge(Config& under, const Config& over);
 
-/// A table without some of its members.
+/// Returns a copy of a table without the members `keys`.
 Config without(const Config& table, std::initializer_list<std::string_view> keys);
 
-/// All values in a table that are not tables, by dotted key: "optimizer.lr". Borrowed from `table`.
+/// Returns all values of a table that are not tables, by dotted key such as "optimizer.lr". The
+/// pointers refer into `table`.
 std::map<std::string, const Config*> leaves(const Config& table);
 std::map<std::string, const Config*> leaves(Config&& table) = delete;
 
-/// The tables of the list `SECTION.NAME`, if any; `of`: the section's name. Throws ConfigError if
-/// it is not a list.
+/// Returns the tables of the list `SECTION.NAME`; empty if the section has no such key. `of` is the
+/// section's name. Throws ConfigError if the value is not a list.
 std::vector<Config> list_of_tables(const Config& section, const std::string& of, const char* name);
 
-/// The absolute path of the file or folder that a string names: relative to the file that sets it,
-/// or to the current folder if --set, the program or a default does. REQUIRES: `value` is a string.
+/// Returns the absolute path of the file or folder that a string names. The string is relative to
+/// the folder of the TOML file that sets it, or to the current folder if it was set by --set, by
+/// the program or by default. REQUIRES: `value` is a string.
 std::filesystem::path named_path(const Config& value);
 
-/// Replaces a string that names a file or folder by named_path, so that it means the same in a file
-/// elsewhere. Keeps empty strings, URLs and other values.
+/// Replaces a string that names a file or folder by named_path, so that the value keeps its meaning
+/// when it is written to another file. Leaves empty strings, URLs and other values unchanged.
 void make_path_absolute(Config& value);
 
-/// TOML text of one value, without values that follow another key: `[640, 800]`, `{ a = 1 }`.
+/// Returns one value as TOML text, such as `[640, 800]` or `{ a = 1 }`. Omits values that follow
+/// another key.
 std::string value_text(const Config& value);
 
-/// TOML text of a table; with `origins`, a comment after each value says where it came from, and
-/// values that follow another key are comments: "# probability = 0.5   # data.flip".
+/// Returns a table as TOML text. With `origins`, a comment after each value names its origin, and
+/// values that follow another key appear as comments: "# probability = 0.5   # data.flip".
 std::string to_toml(const Config& table, bool origins = false);
 
 }  // namespace millrace

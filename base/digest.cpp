@@ -10,7 +10,7 @@ std::uint64_t digest_avx2(const void* bytes, std::size_t size, std::uint64_t see
 
 namespace {
 
-constexpr std::size_t kLong = 4096;  // bytes from which AVX2 pays
+constexpr std::size_t kLong = 4096;  // bytes from which AVX2 is faster
 
 bool has_avx2() {
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// One number for many bytes, to compare contents (XXH3). Not for security.
+// 64-bit and 128-bit hashes (XXH3) for comparing contents. Not for security.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-/// The 64-bit XXH3 hash of bytes, continued from `seed`.
+/// Returns the 64-bit XXH3 hash of bytes; `seed` may be the hash of earlier bytes.
 std::uint64_t digest(const void* bytes, std::size_t size, std::uint64_t seed = 0);
 
 inline std::uint64_t digest(std::string_view bytes, std::uint64_t seed = 0) {
@@ -29,17 +29,17 @@ requires std::is_arithmetic_v<T> std::uint64_t digest(T value, std::uint64_t see
   return digest(&value, sizeof(T), seed);
 }
 
-/// The hash of the joined parts.
+/// Returns the hash of the concatenated parts.
 std::uint64_t digest_of_parts(std::span<const std::string_view> parts);
 
-/// 128 bits of XXH3, for when two contents must not be equal by chance.
+/// A 128-bit XXH3 hash, for cases in which a collision by chance must be excluded.
 struct WideDigest {
   std::uint64_t high = 0, low = 0;
   friend bool operator==(const WideDigest&, const WideDigest&) = default;
 };
 WideDigest wide_digest(const void* bytes, std::size_t size);
 
-/// Sixteen hexadecimal digits.
+/// Returns sixteen hexadecimal digits.
 std::string hex(std::uint64_t value);
 
 }  // namespace millrace

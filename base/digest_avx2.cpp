@@ -1,5 +1,5 @@
-// XXH3 with AVX2 instructions, a half faster for long inputs. digest.cpp calls it if the processor
-// has them; nothing else may be in here.
+// XXH3 with AVX2 instructions, 1.5 times as fast for long inputs. digest.cpp calls it if the
+// processor supports AVX2, so this file must contain no other code.
 #include <cstddef>
 #include <cstdint>
 

@@ -11,8 +11,8 @@ namespace millrace {
 
 namespace {
 
-/// The sentence for a message of libtorch's allocator, "... you tried to allocate 3211264 bytes.
-/// ..."
+/// Shortens a message of libtorch's allocator, "... you tried to allocate 3211264 bytes. ...", to
+/// one sentence.
 std::string out_of_memory_sentence(const std::string& what) {
   constexpr std::string_view kBefore = "tried to allocate ";
   const auto at = what.rfind(kBefore);
@@ -35,7 +35,7 @@ std::string sentence_of(std::string what) {
   constexpr std::string_view kJson = "[json.exception.";
   for (auto at = what.find(kJson); at != what.npos; at = what.find(kJson, at)) {
     const auto end = what.find("] ", at);
-    if (end == what.npos) break;  // a text that only looks like a tag
+    if (end == what.npos) break;  // text that only looks like a tag
     what.erase(at, end + 2 - at);
   }
   if (std::getenv("TORCH_SHOW_CPP_STACKTRACES")) return what;

@@ -1,5 +1,5 @@
-// Errors for the user: each says what was wrong, where, and what to do, and begins with the name of
-// the component, or plug-in, that threw it.
+// Errors shown to the user. Each message states what is wrong, where, and what to do, and begins
+// with the name of the component or plug-in that threw it.
 #pragma once
 
 #include <stdexcept>
@@ -8,54 +8,54 @@
 
 namespace millrace {
 
-/// Anything that ends a command (exit code 1). The user gets the message as it is.
+/// An error that ends a command (exit code 1). The message is shown unchanged.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Wrong usage or configuration (exit code 2): nothing has run yet.
+/// An invalid command line or configuration (exit code 2), detected before anything has run.
 struct ConfigError : Error {
   using Error::Error;
 };
 
-/// An input that cannot be used. A flow may skip it; any other exception ends the flow.
+/// An unusable input. A flow may skip it; any other exception ends the flow.
 struct DataError : Error {
   DataError(std::string_view file, std::string_view why)
       : Error(std::string(file) + ": " + std::string(why)) {}
   explicit DataError(const std::string& what) : Error(what) {}
 };
 
-/// " of FILE" for a plug-in, "" for what is built in.
+/// Returns " of FILE" for a plug-in, "" for a built-in component.
 std::string of_plugin(const std::string& plugin);
 
-/// A component in messages.
+/// The name of a component in messages.
 struct ComponentName {
   std::string kind;         // "callback"
-  std::string name;         // as registered, or of its table
-  std::string plugin = {};  // the shared object that brought it; empty: built in
+  std::string name;         // the registered name, or the name of its table
+  std::string plugin = {};  // shared object that registered it; empty = built in
 
-  /// "callback 'hello' of FILE"
+  /// Returns "callback 'hello' of FILE".
   std::string text() const;
 };
 
-/// An exception's message as a sentence: without the stack that libtorch adds (unless
-/// TORCH_SHOW_CPP_STACKTRACES is set), and of an error of CUDA, which libtorch explains in six
-/// lines, the first, with what to do.
+/// Returns an exception's message as a sentence. Removes libtorch's stack trace unless
+/// TORCH_SHOW_CPP_STACKTRACES is set. Reduces a CUDA error, which libtorch explains in six lines,
+/// to its first line and adds advice.
 std::string sentence_of(std::string what);
 
-/// The message of the exception being handled, whatever its type, as a sentence. REQUIRES: in a
-/// catch clause.
+/// Returns the message of the exception being handled, of any type, as a sentence. REQUIRES: called
+/// in a catch clause.
 std::string what_is_thrown();
 
-/// "WHO failed in WHERE: WHAT"
+/// Returns "WHO failed in WHERE: WHAT".
 std::string failure_text(const ComponentName& who, std::string_view where, const std::string& what);
 
-/// Rethrows the exception being handled as an Error with `failure_text`. A ConfigError, which says
-/// where the configuration is wrong, stays one; for a plug-in, it gets the component's name in
-/// front.
+/// Rethrows the exception being handled as an Error with `failure_text`. A ConfigError stays a
+/// ConfigError, since it already names the place in the configuration; for a plug-in, the
+/// component's name is prepended.
 [[noreturn]] void throw_blaming(const ComponentName& who, std::string_view where);
 
-/// Calls `work`; throw_blaming for what it throws.
+/// Calls `work` and applies throw_blaming to any exception.
 template <class Work>
 decltype(auto) blaming(const ComponentName& who, std::string_view where, Work&& work) {
   try {

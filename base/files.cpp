@@ -35,7 +35,7 @@ struct DiskFull : Error {
   throw Error(text);
 }
 
-/// The message of `full` with what a file of `bytes` needs, and what to do.
+/// Returns the message of `full` with the size the file needs, the free space and advice.
 std::string full_disk_text(const DiskFull& full, const std::filesystem::path& file,
                            std::uint64_t bytes) {
   std::error_code unknown;
@@ -51,8 +51,8 @@ UniqueFd opened(const std::filesystem::path& path, int flags, std::string_view o
   return fd;
 }
 
-/// Opens a file for reading, or a pipe, without waiting for its writer, if they are `wanted`.
-/// Throws Error for all else, whose end may never come.
+/// Opens a file for reading, or a pipe if `wanted` allows it, without waiting for the pipe's
+/// writer. Throws Error for anything else, since it may have no end.
 UniqueFd opened_to_read(const std::filesystem::path& path, Pipes wanted = Pipes::refused) {
   constexpr auto kOtherwise = "cannot be opened";
   struct stat about {};
@@ -67,7 +67,7 @@ UniqueFd opened_to_read(const std::filesystem::path& path, Pipes wanted = Pipes:
   return opened(path, O_RDONLY | O_NONBLOCK, kOtherwise);
 }
 
-/// A file or pipe that is read from its beginning to its end.
+/// A file or pipe that is read sequentially.
 class Input {
  public:
   Input(const std::filesystem::path& path, Pipes wanted)
@@ -75,12 +75,12 @@ class Input {
     struct stat about {};
     if (::fstat(fd_.get(), &about) != 0) fail(path, "cannot be opened");
     size_ = static_cast<std::size_t>(about.st_size);
-    has_writer_ = !S_ISFIFO(about.st_mode);  // a file's end is its end
+    has_writer_ = !S_ISFIFO(about.st_mode);  // a regular file needs no writer to have an end
   }
 
   std::size_t size() const { return size_; }
 
-  /// Up to `count` bytes; 0 at the end.
+  /// Reads up to `count` bytes; returns 0 at the end.
   std::size_t read(char* to, std::size_t count) {
     for (;;) {
       const auto got = repeated([&] { return ::read(fd_.get(), to, count); });
@@ -92,8 +92,8 @@ class Input {
   }
 
  private:
-  /// Waits for a pipe's next bytes or its end. Without a writer there may be none: returns false
-  /// after some time, or throws Error the second time.
+  /// Waits for the next bytes or the end of a pipe. If the pipe has no writer, returns false after
+  /// a timeout, and throws Error the second time.
   bool wait() {
     constexpr int kWriterTimeoutMs = 10'000;
     const bool for_ever = has_writer_ || wanted_ == Pipes::awaited;
@@ -113,8 +113,8 @@ class Input {
   bool has_writer_ = false, waited_ = false;
 };
 
-/// The file that can be replaced to write `name`: symbolic links are followed to their end, which
-/// need not exist. nullopt for devices, pipes and other special files, which are written to. Throws
+/// Returns the file to replace when `name` is written, after following symbolic links; it need not
+/// exist. nullopt for devices, pipes and other special files, which are written to directly. Throws
 /// Error.
 std::optional<std::filesystem::path> replaceable(const std::filesystem::path& name) {
   struct stat named {};
@@ -125,8 +125,8 @@ std::optional<std::filesystem::path> replaceable(const std::filesystem::path& na
   std::error_code no_link;
   for (auto target = std::filesystem::read_symlink(end, no_link); !no_link;
        target = std::filesystem::read_symlink(end, no_link))
-    end = end.parent_path() / target;  // an absolute target replaces the rest
-  // A link in /proc/self/fd does not lead to its file if that was removed, or is in another root.
+    end = end.parent_path() / target;  // an absolute target replaces the whole path
+  // A link in /proc/self/fd does not lead to its file if that was removed or is in another root.
   struct stat found {};
   if (exists && (::stat(end.c_str(), &found) != 0 || found.st_dev != named.st_dev ||
                  found.st_ino != named.st_ino))
@@ -136,9 +136,9 @@ std::optional<std::filesystem::path> replaceable(const std::filesystem::path& na
 
 constexpr auto kNotFlushed = "cannot be flushed to the disk";
 
-/// Writes beside the file and renames. With `sync` the bytes reach the disk first; without, each
-/// call has a part of its own, so that any number of processes may write at once. Throws Error, and
-/// leaves no part then.
+/// Writes a temporary file in the same folder and renames it. With `sync` the bytes are synced
+/// first. Without it, each call uses its own temporary name, so that any number of processes may
+/// write concurrently. On failure throws Error and removes the temporary file.
 void write_and_rename(const std::filesystem::path& name, std::span<const std::string_view> parts,
                       bool sync) try {
   const auto file = replaceable(name);
@@ -210,7 +210,7 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
       throw Error(file.string() + ": has more than the " +
                   byte_text(static_cast<double>(wanted.most)) + " that can be read");
   };
-  // A byte more than the file has, so that its end is seen without growing.
+  // One byte more than the file's size, so that the end is detected without growing the buffer.
   constexpr std::size_t kHead = std::size_t{1} << 16;
   const auto size = in.size();
   std::string bytes(std::min(size + 1, kHead), '\0');
@@ -272,8 +272,8 @@ void make_writable_folder(const std::filesystem::path& folder) {
 
 namespace {
 
-/// "process 1234 (trainer-torch)", which holds the lock of a file or folder; "another process" if
-/// this machine does not list it, as for a process of another host.
+/// Returns the process that holds the lock of a file or folder, "process 1234 (trainer-torch)", or
+/// "another process" if this machine does not list it, as for a process on another host.
 std::string holder_of(const UniqueFd& fd) {
   struct stat about {};
   std::ifstream locks("/proc/locks");

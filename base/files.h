@@ -1,4 +1,4 @@
-// Files that are complete or absent, and errors that say which file and why.
+// Atomic file writing, and errors that name the file and the reason.
 #pragma once
 
 #include <unistd.h>
@@ -15,11 +15,11 @@
 
 namespace millrace {
 
-/// A file descriptor that closes itself.
+/// A file descriptor that is closed on destruction.
 class UniqueFd {
  public:
   UniqueFd() = default;
-  /// Owns `fd`; a negative one, as a system call returns it with errno, means none.
+  /// Takes ownership of `fd`; negative = none (the result of a failed system call).
   explicit UniqueFd(int fd) : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
@@ -37,17 +37,17 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// A file open for reading. Thread-safe.
+/// A file opened for reading. Thread-safe.
 class InputFile {
  public:
   /// Throws Error naming the file and the system's reason, also for a device or pipe.
   explicit InputFile(std::filesystem::path file);
 
-  /// When the file was opened.
+  /// Size in bytes when the file was opened.
   std::uint64_t size() const { return size_; }
 
   /// Fills `out` with the bytes from `offset` on. Throws Error if they cannot be read or the file
-  /// ends before.
+  /// is too short.
   void read(std::uint64_t offset, std::span<char> out) const;
 
  private:
@@ -56,49 +56,49 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// The bytes of a mapped file, shared by their holders.
+/// The bytes of a mapped file, with shared ownership.
 struct SharedBytes {
-  std::shared_ptr<const std::byte> data;  // begins with a page
+  std::shared_ptr<const std::byte> data;  // page-aligned
   std::size_t size = 0;
 };
 
-/// Maps a file. Throws Error naming the file and the system's reason. For files that are replaced,
-/// never changed in place: reading past the end of a truncated one kills the process.
+/// Maps a file. Throws Error naming the file and the system's reason. The file must never be
+/// changed in place, only replaced: reading past the end of a truncated file kills the process.
 SharedBytes map_file(const std::filesystem::path& file);
-/// The same of an open file of `size` bytes; `what` follows the name in the message.
+/// Maps an open file of `size` bytes. `what` follows the name in the error message.
 SharedBytes map_file(const UniqueFd& fd, std::size_t size, const std::filesystem::path& name,
                      std::string_view what);
 
-/// What becomes of a pipe in a file's place.
+/// Treatment of a pipe in place of a file.
 enum class Pipes {
   refused,
-  taken,    // an Error if no process opens it for writing within ten seconds
-  awaited,  // its writer is waited for
+  taken,    // Error if no process opens it for writing within ten seconds
+  awaited,  // waits for a writer without a limit
 };
 
 struct Reading {
   std::uint64_t most = UINT64_MAX;  // bytes; a longer file is an Error
-  std::size_t spare = 0;            // bytes of capacity after the last byte
-  /// Gets the first bytes before the rest is read, and may refuse the file by throwing.
+  std::size_t spare = 0;            // bytes of capacity reserved after the last byte
+  /// Receives the first bytes before the rest is read; may throw to refuse the file.
   std::function<void(std::string_view)> look;
   Pipes pipes = Pipes::refused;
 };
 
-/// The bytes of a file. Throws Error naming the file and the system's reason, also for a device,
-/// which may have no end.
+/// Returns the bytes of a file. Throws Error naming the file and the system's reason, also for a
+/// device, which may have no end.
 std::string read_file(const std::filesystem::path& file, const Reading& wanted = {});
 
-/// Writes beside the file, syncs and renames: a reader sees the old bytes or the new. Follows
-/// symbolic links. Writes to a device or pipe directly. Throws Error naming the file and the
-/// system's reason, and leaves nothing beside it then.
+/// Writes a temporary file in the same folder, syncs it and renames it, so that a reader sees
+/// either the old or the new bytes. Follows symbolic links. Writes to a device or pipe directly. On
+/// failure removes the temporary file and throws Error naming the file and the system's reason.
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
-/// The same with parts, one after the other.
+/// Writes the concatenated `parts` atomically, as above.
 void write_file_atomically(const std::filesystem::path& file,
                            std::span<const std::string_view> parts);
 
-/// The same without waiting for the disk: for what can be checked and made again. Any number of
-/// processes may do so at once; a reader sees one of their files (after a power failure perhaps
-/// half of one).
+/// Replaces a file atomically but without syncing, for contents that can be verified and recreated.
+/// Any number of processes may do so concurrently; a reader sees one of their files (after a power
+/// failure possibly half of one).
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
 /// Writes all bytes to a descriptor. Throws Error naming `file` and the system's reason.
@@ -106,16 +106,19 @@ void write_all(const UniqueFd& fd, std::string_view bytes, const std::filesystem
 
 /// Flushes a file or folder to the disk. Throws Error.
 void sync_path(const std::filesystem::path& path);
-/// Flushes the whole file system of `path`: cheaper for many files. Throws Error.
+/// Flushes the whole file system that contains `path`, which is cheaper for many files. Throws
+/// Error.
 void sync_file_system(const std::filesystem::path& path);
 
-/// Makes a folder and its parents. Throws Error saying why it cannot be made or written to.
+/// Creates a folder and its parents. Throws Error with the reason if it cannot be created or is not
+/// writable.
 void make_writable_folder(const std::filesystem::path& folder);
 
-/// Holds the lock of a folder, or of a file, which it makes if missing. It ends with the process.
+/// Holds an exclusive lock on a folder, or on a file, which is created if missing. The lock is
+/// released when the process ends.
 class FileLock {
  public:
-  /// Throws Error if another process holds it, or it cannot be locked.
+  /// Throws Error if another process holds the lock, or if the path cannot be locked.
   explicit FileLock(const std::filesystem::path& path);
 
  private:

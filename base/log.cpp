@@ -22,7 +22,7 @@
 namespace millrace {
 namespace {
 
-/// Keeps what is logged before there is a file for it.
+/// Keeps the lines logged before log_to_file is called.
 class EarlyLines final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void give_to(spdlog::sinks::sink& file) {
@@ -42,9 +42,9 @@ class EarlyLines final : public spdlog::sinks::base_sink<std::mutex> {
 struct Logging {
   std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks =
       std::make_shared<spdlog::sinks::dist_sink_mt>();
-  std::shared_ptr<EarlyLines> early;  // until a file has them
-  spdlog::sink_ptr file;              // of log_to_file; nullptr: none
-  std::string process_name;           // as given to log_as
+  std::shared_ptr<EarlyLines> early;  // nullptr once a file has the lines
+  spdlog::sink_ptr file;              // file of log_to_file; nullptr = none
+  std::string process_name;           // name given to log_as
   bool is_quiet = false;
 };
 
@@ -53,7 +53,7 @@ Logging& logging() {
   return state;
 }
 
-/// A flag of a pattern that becomes `text(message, characters of the line before it)`.
+/// A pattern flag that expands to `text(message, number of characters before it in the line)`.
 template <std::string (*text)(const spdlog::details::log_msg&, std::size_t)>
 class Flag final : public spdlog::custom_flag_formatter {
  public:
@@ -65,26 +65,26 @@ class Flag final : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Flag>(); }
 };
 
-/// %N: the process's name before warnings and errors.
+/// Pattern flag %N: the process's name before warnings and errors.
 std::string name_before(const spdlog::details::log_msg& message, std::size_t) {
   const auto& name = logging().process_name;
   return message.level < spdlog::level::warn || name.empty() ? "" : name + ": ";
 }
 
-/// On a terminal a line replaces the progress bar, which is drawn again below it.
+/// On a terminal, a log line replaces the progress bar, which is then drawn again below it.
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
-/// %P: the message as it is, but for control characters.
+/// Pattern flag %P: the message without control characters.
 std::string plain(const spdlog::details::log_msg& message, std::size_t) {
   return printable({message.payload.data(), message.payload.size()});
 }
 
-/// %W: the message, on a terminal in lines of its width broken between words. What is to be typed
-/// next stays whole, to be copied.
+/// Pattern flag %W: the message, wrapped between words to the width of the terminal. Messages that
+/// begin with "next" contain commands to copy and are not wrapped.
 std::string wrapped_message(const spdlog::details::log_msg& message, std::size_t before) {
   const auto text = plain(message, before);
   if (text.starts_with("next")) return text;
-  const std::string head(before - kClearLine.size(), ' ');  // the time and the level
+  const std::string head(before - kClearLine.size(), ' ');  // time and level
   return wrapped(head + text, static_cast<std::size_t>(terminal_columns()), "    ")
       .substr(head.size());
 }
@@ -130,7 +130,7 @@ void start_logging(LogLevel level) {
   logger->set_formatter(
       log_formatter(stderr_is_terminal() ? std::string(kClearLine) + line + "%W" : line + "%P"));
   logger->set_level(level == LogLevel::verbose ? spdlog::level::debug : spdlog::level::info);
-  logger->flush_on(spdlog::level::trace);  // a process that is killed has said what it did
+  logger->flush_on(spdlog::level::trace);  // so that the log is complete if the process is killed
   spdlog::set_default_logger(std::move(logger));
 }
 

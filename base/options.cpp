@@ -17,7 +17,7 @@ namespace {
 
 using Entry = Options::Entry;
 
-/// "0 .. 1", ">= 1 px"; "" if there are no limits but the default ones.
+/// Returns "0 .. 1" or ">= 1 px"; empty if the limits are the default ones.
 std::string range_text(const Limits& limits) {
   const bool low = limits.min > Limits{}.min && limits.min != -kMostOfAnything;
   const bool high = limits.max < kMostOfAnything;
@@ -29,7 +29,7 @@ std::string range_text(const Limits& limits) {
   return text;
 }
 
-/// `why` follows the place and the name.
+/// Throws ConfigError with the value's place, the option's name and `why`.
 [[noreturn]] void refuse(const Entry& entry, const Config& value, std::string_view why) {
   throw ConfigError(fmt::format("{}: {} {}", value.origin.text(), entry.name, why));
 }
@@ -150,7 +150,7 @@ OptionHelp::Type type_of(const Options::Target& target) {
   return static_cast<OptionHelp::Type>(target.index());
 }
 
-/// 1 and 1.0 are equal, and so are a value and a list of it alone.
+/// Compares values: 1 and 1.0 are equal, and a list with one element equals that element.
 bool is_equal(const Config& a, const Config& b) {
   const auto number = [](const Config& value) -> std::optional<double> {
     if (const auto* whole = std::get_if<std::int64_t>(&value.data))
@@ -204,7 +204,7 @@ Entry& Options::add(Entry entry) {
   return entries_.emplace_back(std::move(entry));
 }
 
-/// Goes through a table and the tables in it.
+/// Reads a table and its subtables.
 class Options::Reader {
  public:
   Reader(const std::vector<Entry>& entries, std::initializer_list<std::string_view> others)
@@ -241,7 +241,7 @@ class Options::Reader {
     if (is_table(name))
       throw ConfigError(
           fmt::format("{}: {} is a table, not {}", value.origin.text(), name, value.type_name()));
-    std::vector<std::string> names;  // of this level
+    std::vector<std::string> names;  // known names at this level
     if (above.empty()) names.assign(others_.begin(), others_.end());
     for (const auto& entry : entries_)
       if (entry.name.starts_with(above)) {

@@ -1,5 +1,5 @@
-// Typed options: a struct with defaults describes itself once; reading, checking, listing and
-// printing all follow from that description.
+// Typed options. A struct with defaults describes its options once; reading, checking, listing and
+// printing use that description.
 //
 //   struct FlipOptions {
 //     double probability = 0.5;
@@ -31,31 +31,30 @@
 
 namespace millrace {
 
-/// A length of time: "30 seconds", "5 minutes", "2 hours".
+/// A length of time, written as "30 seconds", "5 minutes" or "2 hours".
 struct Duration {
   double seconds = 0;
 };
 
-/// A finite number that is not negative, and its unit without an s at its end: {500, "step"} of
-/// "500 steps".
+/// A finite non-negative number and its unit without a final s: "500 steps" is {500, "step"}.
 struct Quantity {
   double count = 0;
   std::string unit;
 };
 
-/// nullopt unless the text is a number and a word.
+/// Parses a number followed by a word; nullopt for any other text.
 std::optional<Quantity> parse_quantity(std::string_view text);
 
-/// nullopt for other units.
+/// Converts hours, minutes or seconds to seconds; nullopt for other units.
 std::optional<double> seconds_of(const Quantity& quantity);
 std::optional<Duration> parse_duration(std::string_view text);
 
-/// "5 minutes", "1 hour", "0.5 seconds": in the largest unit in which it is a whole number, else in
-/// seconds.
+/// Returns "5 minutes", "1 hour" or "0.5 seconds": the largest unit that gives a whole number,
+/// otherwise seconds.
 std::string duration_in_words(double seconds);
 
-/// The legal values of a number (each element of a list), its unit, and the fewest elements of a
-/// list. Integers without limits of their own lie within +-kMostOfAnything, so that sums and
+/// The legal range of a number (of each element of a list), its unit, and the minimum length of a
+/// list. Integers without explicit limits are limited to +-kMostOfAnything, so that sums and
 /// products of options fit 64 bits.
 struct Limits {
   double min = std::numeric_limits<double>::lowest();
@@ -64,11 +63,11 @@ struct Limits {
   std::size_t least = 0;
 };
 constexpr double kMostOfAnything = 1e9;
-/// The `max` of a seed.
+/// `Limits::max` of a seed.
 constexpr double kAnySeed = 9223372036854775807.0;
 
-/// An enum whose values have names, given by `value_names`, declared beside it, in the order 0, 1,
-/// ...
+/// An enum whose values have names. `value_names`, declared beside the enum, returns the names in
+/// the order of the values 0, 1, ...
 ///   enum class Direction { horizontal, vertical };
 ///   inline std::vector<std::string> value_names(Direction) { return {"horizontal", "vertical"}; }
 template <class E>
@@ -76,13 +75,13 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   { value_names(value) } -> std::convertible_to<std::vector<std::string>>;
 };
 
-/// The name of a value.
+/// Returns the name of a value.
 template <NamedEnum E>
 std::string value_name(E value) {
   return value_names(value).at(static_cast<std::size_t>(value));
 }
 
-/// The value of a name; nullopt for others.
+/// Returns the value with this name; nullopt if there is none.
 template <NamedEnum E>
 std::optional<E> named_value(std::string_view name) {
   const auto names = value_names(E{});
@@ -91,11 +90,12 @@ std::optional<E> named_value(std::string_view name) {
   return static_cast<E>(found - names.begin());
 }
 
-/// What an option decides, several at once: `Decides::batches | Decides::evaluation`.
+/// The results that an option affects. Values can be combined: `Decides::batches |
+/// Decides::evaluation`.
 enum class Decides : unsigned {
-  batches = 1,     // the bytes of the batches that training gets
-  evaluation = 2,  // the bytes of those that evaluation gets
-  run = 4,         // where data is, how fast it comes, what is reported
+  batches = 1,     // the bytes of training batches
+  evaluation = 2,  // the bytes of evaluation batches
+  run = 4,         // only the location of data, speed or reporting
 };
 constexpr Decides operator|(Decides a, Decides b) {
   return static_cast<Decides>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -104,21 +104,21 @@ constexpr bool includes(Decides all, Decides one) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
 }
 
-/// What an option decides about weights trained with it.
+/// The effect of an option on the weights trained with it.
 enum class OfWeights {
-  nothing,  // it may change: it concerns training or detection only
-  tensors,  // which tensors there are, and their shapes
-  meaning,  // what the same tensors compute
+  nothing,  // none; the option concerns only training or detection and may change
+  tensors,  // the names and shapes of the tensors
+  meaning,  // the computation done with the same tensors
 };
 
-/// An option that decides something about trained weights. The values in `alike` decide the same.
+/// An option that affects trained weights. The values in `alike` are equivalent.
 struct WeightOption {
   std::string name;
   OfWeights decides;
   std::vector<std::string> alike;
 };
 
-/// What a struct has described about itself. Holds references into that struct.
+/// The description of a struct's options. Holds references into that struct.
 class Options {
  public:
   using Ints = std::vector<std::int64_t>;
@@ -131,7 +131,8 @@ class Options {
     void* value;
     std::string (*name)(const void* value);
     void (*set)(void* value, const std::string& name);
-    const Choice& operator*() const { return *this; }  // as the pointers to other targets
+    // Same syntax as the pointers of other targets.
+    const Choice& operator*() const { return *this; }
   };
   using Target = std::variant<bool*, std::int64_t*, double*, Duration*, std::string*, Ints*, Reals*,
                               Strings*, Table*, Choice>;
@@ -141,26 +142,27 @@ class Options {
     Target target;
     std::string doc;
     Limits limits;
-    std::vector<std::string> choices;  // values of a string or enum, keys of a table; empty: any
+    std::vector<std::string> choices;  // values of a string or enum, keys of a table; empty = any
     Decides decided = Decides::batches;
     OfWeights of_weights = OfWeights::nothing;
     std::vector<std::string> alike;
-    std::string followed;  // see follows(); empty: no key
+    std::string followed;  // key that the option follows, see follows(); empty = none
     Config (*converted)(const Config& value) = nullptr;
 
-    /// Declares what the option decides, by default training's batches.
+    /// Sets what the option affects; the default is training batches.
     void decides(Decides what) { decided = what; }
 
-    /// Declares that trained weights depend on the option: checkpoints keep its value, and using
-    /// them with another one is an error unless the user insists. The values in `same` decide the
-    /// same.
+    /// Declares that trained weights depend on the option. Checkpoints store its value, and using
+    /// them with another value is an error unless the user insists. The values in `same` are
+    /// equivalent.
     void decides(OfWeights what, std::vector<std::string> same = {}) {
       of_weights = what;
       alike = std::move(same);
     }
 
-    /// Declares that a table without the option has the value of `key`, which is in another table:
-    /// "data.flip". `conversion` makes the option's value of the key's; nullptr: they are the same.
+    /// Declares that the option takes the value of `key`, a key of another table such as
+    /// "data.flip", if its own table does not set it. `conversion` converts the key's value;
+    /// nullptr = unchanged.
     Entry& follows(std::string key, Config (*conversion)(const Config& value) = nullptr) {
       followed = std::move(key);
       converted = conversion;
@@ -168,13 +170,13 @@ class Options {
     }
   };
 
-  /// The value of a key of another table, "data.flip".
+  /// Returns the value of a key of another table, such as "data.flip".
   using ValueOfKey = std::function<Config(const std::string& key)>;
 
-  /// Describes an option and returns its entry, which is valid until the next one is added. A
-  /// `name` with dots is a path from this table: "rpn.nms_thresh" in [model] is nms_thresh of
-  /// [model.rpn]. A Duration is written as "5 minutes", with limits in seconds; a list of one may
-  /// be written as that value alone.
+  /// Adds an option and returns its entry, which is valid until the next call. A `name` with dots
+  /// is a path from this table: "rpn.nms_thresh" in [model] is nms_thresh of [model.rpn]. A
+  /// Duration is written as "5 minutes", its limits are in seconds. A list with one element may be
+  /// written as that element.
   template <class T>
   Entry& add(std::string name, T& value, std::string doc, Limits limits = {}) {
     if constexpr (NamedEnum<T>)
@@ -182,7 +184,7 @@ class Options {
     else
       return add({std::move(name), &value, std::move(doc), std::move(limits), {}});
   }
-  /// An option that takes some of the values of its enum.
+  /// Adds an option that accepts only the values `taken` of its enum.
   template <NamedEnum E>
   Entry& add(std::string name, E& value, std::string doc, std::initializer_list<E> taken) {
     Strings names;
@@ -195,28 +197,28 @@ class Options {
 
   const std::vector<Entry>& entries() const { return entries_; }
 
-  /// Those that decide something about trained weights.
+  /// Returns the options that affect trained weights.
   std::vector<WeightOption> weight_options() const;
 
-  /// Reads every described value in the table. Throws ConfigError with file, line and column for a
-  /// key that is neither described nor in `others` (with its new name, or the nearest), a wrong
-  /// type or a value out of range.
+  /// Reads every described value from the table. Throws ConfigError with file, line and column for
+  /// a value of the wrong type or out of range, and for a key that is neither described nor in
+  /// `others` (with a suggestion of the nearest key).
   void read(const Config& table, std::initializer_list<std::string_view> others = {}) const;
 
-  /// Adds every described value that the table lacks, marked "default".
+  /// Adds every described value that the table lacks, with origin "default".
   void complete(Config& table) const;
 
-  /// Adds the values of options that follow a key and that the table lacks, or that it followed
-  /// before (see Config::follows).
+  /// Sets the values of options that follow a key, unless the table sets them itself (see
+  /// Config::follows).
   void follow(Config& table, const ValueOfKey& value_of) const;
 
-  /// Throws ConfigError if the table sets one of `keys` to another value than the described
+  /// Throws ConfigError if the table sets one of `keys` to a value other than the described
   /// (default) one: "file:4:14: milestones changes nothing with type = "cosine": ...". `why`
   /// follows "changes nothing".
   void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                      std::string_view why) const;
 
-  /// The present value of an entry.
+  /// Returns the current value of an entry.
   static Config value(const Entry& entry);
 
  private:
@@ -235,8 +237,9 @@ class Options {
   std::vector<Entry> entries_;
 };
 
-/// The defaults of a struct: `T{}`, unless it or its base has `template <class T> static T
-/// defaults_for(const Config& table)`, for those that a key of the table chooses (a named style).
+/// Returns the defaults of a struct: `T{}`, or the result of `template <class T> static T
+/// defaults_for(const Config& table)` if the struct or its base has one, for defaults that depend
+/// on a key of the table (such as a named style).
 template <class T>
 T default_options(const Config& table) {
   if constexpr (requires { T::template defaults_for<T>(table); }) {
@@ -248,7 +251,7 @@ T default_options(const Config& table) {
   }
 }
 
-/// What a struct describes. `value` must outlive it.
+/// Returns the description of a struct. `value` must outlive it.
 template <class T>
 Options described(T& value) {
   Options options;
@@ -256,10 +259,10 @@ Options described(T& value) {
   return options;
 }
 
-/// A struct of options read from a table over its defaults (see default_options); `others` are keys
-/// that someone else reads. If the struct has one, calls `check(const Config& table)`, which throws
-/// ConfigError for values that contradict each other, or `check()`, which throws
-/// std::invalid_argument.
+/// Returns a struct of options read from a table, starting from its defaults (see default_options).
+/// `others` are keys that the caller reads elsewhere. Then calls the struct's `check(const Config&
+/// table)`, which throws ConfigError for contradicting values, or `check()`, which throws
+/// std::invalid_argument, if it has one.
 template <class T>
 T read_options(const Config& table, std::initializer_list<std::string_view> others = {}) {
   T result = default_options<T>(table);
@@ -276,7 +279,7 @@ T read_options(const Config& table, std::initializer_list<std::string_view> othe
   return result;
 }
 
-/// Reads the part of a table that `T` describes; the rest is not read.
+/// Reads the keys of a table that `T` describes and ignores the rest.
 template <class T>
 T read_part(const Config& table) {
   T part;
@@ -287,7 +290,7 @@ T read_part(const Config& table) {
   return read_options<T>(own);
 }
 
-/// The options of `T` that decide something about trained weights.
+/// Returns the options of `T` that affect trained weights.
 template <class T>
 std::vector<WeightOption> weight_options() {
   T value;
@@ -301,8 +304,8 @@ void complete_options(Config& table) {
   described(value).complete(table);
 }
 
-/// Reads a section that `T` describes except `others`, and puts it, complete, into `tree`. Throws
-/// ConfigError.
+/// Reads the section `name` as a `T` (except `others`), completes it with defaults and stores it in
+/// `tree`. Throws ConfigError.
 template <class T>
 T take_section(const Config& from, const char* name, Config& tree,
                std::initializer_list<std::string_view> others = {}) {
@@ -313,7 +316,7 @@ T take_section(const Config& from, const char* name, Config& tree,
   return options;
 }
 
-/// Options::refuse_unused for the defaults of `T`.
+/// Calls Options::refuse_unused with the defaults of `T`.
 template <class T>
 void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                    std::string_view why) {
@@ -321,12 +324,12 @@ void refuse_unused(const Config& table, std::initializer_list<std::string_view> 
   described(value).refuse_unused(table, keys, why);
 }
 
-/// Writes an option into a table, following `key` ("data.flip"), unless the table has a value of
-/// its own.
+/// Sets an option that follows `key` (such as "data.flip"), unless the table has a value of its
+/// own.
 void follow(Config& table, std::string_view option, Config value, std::string key);
 
-/// Throws ConfigError unless `holds`: the place of `key` (or of the table, if that has no such
-/// key), the key, and `why`. `key` may be a path, "rpn.nms_thresh".
+/// Throws ConfigError unless `holds`. The message contains the place of `key` (or of the table, if
+/// it lacks the key), the key, and `why`. `key` may be a path such as "rpn.nms_thresh".
 void require(const Config& table, std::string_view key, bool holds, std::string_view why);
 
 }  // namespace millrace

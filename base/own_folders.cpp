@@ -15,7 +15,7 @@ std::filesystem::path own_library_folder() {
 
 std::filesystem::path own_object(std::string_view name) {
   Dl_info info{};
-  link_map* object = nullptr;  // its name is empty in a program
+  link_map* object = nullptr;  // l_name is empty for the program itself
   const int found = ::dladdr1(reinterpret_cast<const void*>(&own_object), &info,
                               reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP);
   if (found != 0 && object && object->l_name[0] != '\0') {

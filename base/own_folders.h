@@ -1,4 +1,4 @@
-// Where the installation or build tree lies that this code belongs to.
+// The location of the installation or build tree that contains this code.
 #pragma once
 
 #include <filesystem>
@@ -6,17 +6,18 @@
 
 namespace millrace {
 
-/// lib/millrace beside the program's bin/: what the program opens itself, such as plugins/.
-/// It need not exist.
+/// Returns lib/millrace beside the program's bin/, which contains files that the program opens
+/// itself, such as plugins/. The folder need not exist.
 std::filesystem::path own_library_folder();
 
-/// Where the shared object `name` is that comes with this code and is opened on first use: beside
-/// the shared object that holds this code (the Python package), or in millrace/ beside that
-/// (libmillrace_predict); in a program, in own_library_folder().
+/// Returns the path of the shared object `name`, which is installed with this code and opened on
+/// first use. It is beside the shared object that contains this code (the Python package) or in
+/// millrace/ beside that (libmillrace_predict); for a program, in own_library_folder().
 std::filesystem::path own_object(std::string_view name);
 
-/// The address of `symbol` in a shared object, which is opened and stays open. Throws Error if
-/// there is none: `problem`, whose first {} becomes the file and whose second the reason.
+/// Returns the address of `symbol` in a shared object, which is opened and stays open. On failure
+/// throws Error with `problem`, whose first {} is replaced by the file and whose second by the
+/// reason.
 void* open_symbol(const std::filesystem::path& object, const char* symbol,
                   std::string_view problem);
 

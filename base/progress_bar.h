@@ -1,24 +1,24 @@
-// A bar that shows on a terminal how far some work is.
+// A progress bar on the terminal.
 #pragma once
 
 #include <string>
 
 namespace millrace {
 
-/// "[=====>    ] ": `share` (0 .. 1) of `width` characters.
+/// Returns "[=====>    ] " for `share` (0 .. 1) with `width` characters inside the brackets.
 std::string progress_bar(double share, int width);
 
-/// Whether standard error is a terminal, where a line can be replaced (TERM=dumb: it cannot).
+/// Returns whether standard error is a terminal that can replace a line (not with TERM=dumb).
 bool stderr_is_terminal();
 
-/// Whether progress is to be shown there: it is one, and the log is not quiet.
+/// Returns whether to show progress: standard error is such a terminal and the log is not quiet.
 bool shows_progress();
 
-/// Characters that fit into a line of it; 79 if it is none.
+/// Returns the number of characters that fit into a terminal line; 79 if there is no terminal.
 int terminal_columns();
 
-/// Replaces the line that the terminal shows now; longer text is cut. Call `end_terminal_line`
-/// before the program says something else.
+/// Replaces the current terminal line; longer text is truncated. Call `end_terminal_line` before
+/// any other output.
 void show_terminal_line(std::string text);
 void end_terminal_line();
 

@@ -1,4 +1,5 @@
-// Protocol buffer messages, written without a protobuf library: TensorBoard's events, ONNX models.
+// Writes protocol buffer messages without a protobuf library, for TensorBoard events and ONNX
+// models.
 #pragma once
 
 #include <bit>
@@ -15,8 +16,8 @@ void put_little_endian(std::string& out, T value) {
   for (std::size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
 }
 
-/// A message, field by field in the order of the calls. Repeating a field's number appends to a
-/// repeated field.
+/// A message. Fields are written in the order of the calls; a second call with the same number
+/// appends to a repeated field.
 class ProtoMessage {
  public:
   ProtoMessage& number(int field, std::int64_t value) {
@@ -34,7 +35,7 @@ class ProtoMessage {
     put_little_endian(bytes_, std::bit_cast<std::uint32_t>(value));
     return *this;
   }
-  /// Strings and bytes.
+  /// Writes a string or bytes field.
   ProtoMessage& text(int field, std::string_view value) {
     key(field, 2);
     varint(value.size());
@@ -42,7 +43,7 @@ class ProtoMessage {
     return *this;
   }
   ProtoMessage& message(int field, const ProtoMessage& value) { return text(field, value.bytes_); }
-  /// A packed repeated field.
+  /// Writes a packed repeated field.
   ProtoMessage& reals(int field, std::span<const double> values) {
     std::string packed;
     for (const auto value : values) put_little_endian(packed, std::bit_cast<std::uint64_t>(value));

@@ -1,4 +1,4 @@
-// Counter-based random numbers: pure functions of their purpose, so that results depend neither on
+// Counter-based random numbers. They are pure functions of a key, so that results depend neither on
 // threads nor on the order of work.
 #pragma once
 
@@ -16,8 +16,8 @@ constexpr std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/// One stream of random numbers, named by a few integers such as (seed, epoch, index, stage).
-/// Streams with different names are independent; equal names give equal numbers on every machine.
+/// A stream of random numbers with a key of a few integers, such as (seed, epoch, index, stage).
+/// Streams with different keys are independent; equal keys give equal numbers on every machine.
 class Rng {
  public:
   using result_type = std::uint64_t;
@@ -30,20 +30,20 @@ class Rng {
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return ~result_type{0}; }
 
-  /// In [0, 1), with 53 random bits.
+  /// Returns a number in [0, 1) with 53 random bits.
   double uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
-  /// In [low, high).
+  /// Returns a number in [low, high).
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// An integer in [0, n). REQUIRES: n > 0.
+  /// Returns an integer in [0, n). REQUIRES: n > 0.
   std::uint64_t below(std::uint64_t n) {
     return static_cast<std::uint64_t>((static_cast<Wide>((*this)()) * n) >> 64);
   }
-  /// An integer in [low, high], both included.
+  /// Returns an integer in [low, high], both included.
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low) + 1));
   }
   bool chance(double probability) { return uniform() < probability; }
-  /// Mean 0, deviation 1 (Box-Muller).
+  /// Returns a normal number with mean 0 and deviation 1 (Box-Muller).
   double normal() {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * uniform());
@@ -56,8 +56,8 @@ class Rng {
   std::uint64_t counter_ = 0;
 };
 
-/// A pseudo-random permutation of 0..size-1 that needs no memory: a Feistel network of hashes,
-/// walked until it lands inside (cycle walking, Black and Rogaway 2002). O(1) from any position.
+/// A pseudo-random permutation of 0..size-1 that needs no memory: a Feistel network of hashes with
+/// cycle walking (Black and Rogaway 2002). Any position is computed in O(1).
 class Permutation {
  public:
   /// REQUIRES: size > 0.

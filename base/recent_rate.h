@@ -1,4 +1,4 @@
-// How much per second there has been lately.
+// A rate over the recent past.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,11 @@
 
 namespace millrace {
 
-/// Over the last 20 additions, until now: the rate falls while nothing comes. For one thread.
+/// Measures the rate over the last 20 additions until now, so that it falls while nothing is added.
+/// Not thread-safe.
 class RecentRate {
  public:
-  /// The first addition only begins.
+  /// The first call only starts the measurement.
   void add(double amount, Clock::time_point now = Clock::now()) {
     added_.push_back({now, amount});
     if (added_.size() > kKept + 1) added_.pop_front();

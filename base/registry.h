@@ -1,5 +1,5 @@
-// Components by name: detectors, stages, callbacks. Each registers itself with a constant in its
-// own source file, so that adding one touches nothing else.
+// Registries of components by name: detectors, stages, callbacks. Each component registers itself
+// with a constant in its own source file, so that adding one changes no other file.
 #pragma once
 
 #include <concepts>
@@ -16,62 +16,62 @@
 
 namespace millrace {
 
-/// The plug-in whose components register themselves now; empty: those of the program.
+/// The plug-in whose components are being registered; empty = the program.
 std::string& registering_plugin();
 
-/// What `trainer list` and the schema of `trainer config --schema` say of one option.
+/// The description of one option in `trainer list` and in the schema of `trainer config --schema`.
 struct OptionHelp {
-  /// What a value is written as, in the order of Options::Target. A list of one may be written as
-  /// its element alone.
+  /// The type of a value, in the order of Options::Target. A list with one element may be written
+  /// as that element.
   enum class Type { boolean, integer, number, duration, text, integers, numbers, texts, table };
   std::string name;
-  std::string value;  // the default as TOML
+  std::string value;  // default as TOML
   std::string doc;
-  std::string legal;  // range and unit, or choices; empty: anything
+  std::string legal;  // range and unit, or choices; empty = any value
   Type type = Type::text;
   Limits limits = {};
-  std::vector<std::string> choices = {};  // values of a text, keys of a table; empty: any
-  std::string follows = {};               // the key whose value it has if left out; empty: none
-  std::string text() const;               // a line of all that but the type
+  std::vector<std::string> choices = {};  // values of a text, keys of a table; empty = any
+  std::string follows = {};  // key that provides the value if the option is not set; empty = none
+  std::string text() const;  // one line with all fields but the type
 };
 std::vector<OptionHelp> option_help(const Options& options);
 
-/// The same of a struct.
+/// Returns the descriptions of the options of `T`.
 template <class T>
 std::vector<OptionHelp> help_of() {
   T value;
   return option_help(described(value));
 }
 
-/// Throws ConfigError naming the nearest of `known`.
+/// Throws ConfigError suggesting the nearest name in `known`.
 [[noreturn]] void throw_unknown(const std::string& kind, const std::string& name,
                                 const std::vector<std::string>& known, const Origin& where);
-/// Throws Error: the plug-in that registers now wants a name that `first` has.
+/// Throws Error: the plug-in being registered uses a name that the plug-in `first` has registered.
 [[noreturn]] void throw_taken(const std::string& kind, const std::string& name,
                               const std::string& first);
 
 /// The factories of one kind of component. Filled while static constants are initialised (and while
-/// plug-ins load), read only afterwards; not for concurrent writing.
+/// plug-ins are loaded), read only afterwards. Not safe for concurrent writing.
 template <class Factory>
 class Registry {
  public:
   struct Entry {
     std::string name;
     std::string doc;                        // one line
-    std::function<void(Config&)> complete;  // fills in the defaults of the component's options
+    std::function<void(Config&)> complete;  // adds the defaults of the component's options
     std::function<void(Config&, const Options::ValueOfKey&)> follow;  // see Options::follow
-    // Throws ConfigError for keys or values they refuse.
+    // Throws ConfigError for invalid keys or values.
     std::function<void(const Config&)> check;
     std::function<std::vector<OptionHelp>()> help;  // for `trainer list`
     std::function<std::vector<WeightOption>()> weight_options;
     Factory create;
-    std::string plugin;  // the shared object that brought it; empty: built in
+    std::string plugin;  // shared object that registered it; empty = built in
   };
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Adds a component with the options `T`. Returns true, for a constant. Throws Error if the name
-  /// is taken, saying by whom.
+  /// Adds a component with the options `T`. Returns true, so that it can initialise a constant.
+  /// Throws Error if the name is already registered, naming the plug-in that did so.
   template <class T>
   bool add(const std::string& name, std::string doc, Factory create) {
     const ComponentName who{kind_, name, registering_plugin()};
@@ -93,8 +93,8 @@ class Registry {
     return true;
   }
 
-  /// Throws ConfigError naming the nearest component if `name` is unknown; `where`: the place of
-  /// the name.
+  /// Returns the component `name`. If it is unknown, throws ConfigError suggesting the nearest one;
+  /// `where` is the place of the name.
   const Entry& at(const std::string& name, const Origin& where = {}) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
     throw_unknown(kind_, name, names(), where);
@@ -115,10 +115,10 @@ class Registry {
   std::map<std::string, Entry> entries_;
 };
 
-/// The `type` of a component's table. Throws ConfigError naming the kind if it is missing.
+/// Returns the `type` of a component's table. Throws ConfigError naming the kind if it is missing.
 std::string used_name(const Config& table, const std::string& kind);
 
-/// Registers a component when the program starts, or the plug-in is loaded. At namespace scope:
+/// Registers a component when the program starts or the plug-in is loaded. Use at namespace scope:
 /// MILLRACE_REGISTER(register_callback<MyCallback>("mine", "one line of doc"));
 #define MILLRACE_REGISTER(...) \
   [[maybe_unused]] static const bool MILLRACE_JOINED(registered_, __COUNTER__) = __VA_ARGS__
@@ -130,7 +130,7 @@ struct NoOptions {
   void describe(Options&) {}
 };
 
-/// The options of the component class `C`: its member type `Options`; without one, none.
+/// The options of the component class `C`: its member type `Options`, or NoOptions if it has none.
 template <class C>
 struct OptionsOfClass {
   using type = NoOptions;
@@ -143,7 +143,8 @@ struct OptionsOfClass<C> {
 template <class C>
 using OptionsOf = typename OptionsOfClass<C>::type;
 
-/// Makes a component of class `C`: C(options, context...), or C() if there is no such constructor.
+/// Creates a component of class `C` with C(options, context...), or C() if there is no such
+/// constructor.
 template <class C, class O, class... Context>
 std::unique_ptr<C> make_component(O options, const Context&... context) {
   if constexpr (std::constructible_from<C, O, const Context&...>)

@@ -1,4 +1,4 @@
-// System calls that a signal interrupts, as on network file systems.
+// System calls that may be interrupted by a signal, as on network file systems.
 #pragma once
 
 #include <cerrno>
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// The result of a system call, which is negative and sets errno if it fails; repeats the call
-/// while that is EINTR. Signal handlers may use it.
+/// Repeats a system call while it fails with EINTR and returns its result. The call must return a
+/// negative value and set errno on failure. Async-signal-safe.
 template <class Call>
 auto repeated(Call call) {
   auto result = call();
@@ -17,7 +17,7 @@ auto repeated(Call call) {
   return result;
 }
 
-/// Renames a file or folder. Returns the system's reason if it cannot.
+/// Renames a file or folder. Returns the system's error, empty on success.
 inline std::error_code rename_path(const std::filesystem::path& from,
                                    const std::filesystem::path& to) {
   if (repeated([&] { return std::rename(from.c_str(), to.c_str()); }) == 0) return {};

@@ -54,7 +54,7 @@ std::string sha256(std::string_view bytes) {
               0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::size_t done = 0;
   for (; done + kBlock <= bytes.size(); done += kBlock) take_block(state, bytes.data() + done);
-  // The rest, a one, zeros and the number of bits.
+  // Padding: the remaining bytes, a one bit, zeros and the number of bits.
   std::string rest(bytes.substr(done));
   rest += '\x80';
   while (rest.size() % kBlock != kBlock - 8) rest += '\0';

@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4), for digests that other programs check too; digest.h is faster.
+// SHA-256 (FIPS 180-4), for digests that other programs also verify. The hashes of digest.h are
+// faster.
 #pragma once
 
 #include <string>
@@ -6,7 +7,7 @@
 
 namespace millrace {
 
-/// 64 hexadecimal digits.
+/// Returns 64 hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
 }  // namespace millrace

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Optimal string alignment distance.
+/// Returns the optimal string alignment distance.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -52,7 +52,8 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 
 bool matches_wildcards(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
-  std::size_t star = std::string_view::npos, end = 0;  // the last *, and the end of what it matches
+  // Position of the last * and end of its match.
+  std::size_t star = std::string_view::npos, end = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// The end of the string that begins at `at`.
+/// Returns the end of the string that begins at `at`.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string three(3, quote);
@@ -19,7 +19,8 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
     if (quote == '"' && text[at] == '\\')
       ++at;
     else if (is_long && text.substr(at).starts_with(three))
-      return std::min(text.find_first_not_of(quote, at), at + 5);  // may end in two quotes
+      // The content may end with up to two quotes.
+      return std::min(text.find_first_not_of(quote, at), at + 5);
     else if (!is_long && (text[at] == quote || text[at] == '\n'))
       return at + 1;
   }
@@ -29,10 +30,10 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
 /// An open array or inline table.
 struct Bracket {
   bool is_table = false;
-  std::size_t levels = 0;  // that it adds, with its key
+  std::size_t levels = 0;  // levels added by the bracket and its key
 };
 
-/// Follows a document character by character.
+/// Tracks the nesting depth, character by character.
 class Depth {
  public:
   std::size_t levels() const { return header_ + inside_ + key_; }
@@ -43,7 +44,7 @@ class Depth {
       in_header_ = written_ = false;
     } else if (c == '[' && open_.empty() && in_key_ && key_ == 1 && !written_) {
       in_header_ = true;
-      header_ = 1;  // again at the second '[' of an array of tables
+      header_ = 1;  // set again at the second '[' of an array of tables
     } else if (c == '[' || c == '{') {
       open_.push_back({c == '{', key_});
       inside_ += key_;

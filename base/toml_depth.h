@@ -1,4 +1,5 @@
-// How deep a TOML document nests, checked before parsing, since the parser and its trees recurse.
+// A check of the nesting depth of a TOML document before parsing, since the parser and its trees
+// recurse.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +8,11 @@
 
 namespace millrace {
 
-/// Levels of tables and arrays that a configuration may have; real ones have four.
+/// Maximum levels of tables and arrays in a configuration; real ones have four.
 constexpr std::size_t kMostLevels = 100;
 
-/// Throws ConfigError naming the place where `toml` nests deeper than kMostLevels, by dotted keys,
-/// headers, arrays and inline tables together. Does not recurse, and leaves other errors to the
-/// parser.
+/// Throws ConfigError with the place at which `toml` nests deeper than kMostLevels, counting dotted
+/// keys, headers, arrays and inline tables. Does not recurse. Other errors are left to the parser.
 void check_depth(std::string_view toml, const std::string& source);
 
 }  // namespace millrace

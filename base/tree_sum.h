@@ -1,4 +1,4 @@
-// Sums in the order of one balanced binary tree.
+// Summation in the order of one balanced binary tree.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace millrace {
 
-/// leaf(first) + ... + leaf(first + count - 1) as one balanced tree: the sum of the first half,
-/// which is the larger, plus that of the second. So the sums of 2^k equal blocks of neighbours,
-/// added as a tree, are the sum of all to the bit, wherever each block was added. REQUIRES: count >
-/// 0.
+/// Returns leaf(first) + ... + leaf(first + count - 1), summed as a balanced tree: the sum of the
+/// first half (the larger one if `count` is odd) plus the sum of the second. The sums of 2^k equal
+/// blocks of neighbours, added by another tree_sum, are therefore bitwise equal to the sum of all,
+/// wherever each block was summed. REQUIRES: count > 0.
 template <class Leaf, class Add = std::plus<>>
 auto tree_sum(std::size_t count, const Leaf& leaf, const Add& add = {}, std::size_t first = 0)
     -> decltype(leaf(first)) {

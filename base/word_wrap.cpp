@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Where to break a line that is longer than `columns`; npos: nowhere.
+/// Returns the position of the space at which to break a line longer than `columns`; npos = none.
 std::size_t break_of(std::string_view line, std::size_t columns) {
   const auto begin = line.find_first_not_of(' ');
   if (begin == line.npos) return line.npos;
@@ -64,14 +64,14 @@ std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
   const auto second = length > 2 ? static_cast<unsigned char>(text[1]) : 0;
-  const bool is_no_character = (first == 0xE0 && second < 0xA0) ||  // too long, a surrogate
+  const bool is_no_character = (first == 0xE0 && second < 0xA0) ||  // overlong or surrogate
                                (first == 0xED && second > 0x9F) ||
                                (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
   return is_no_character ? 0 : length;
 }
 
 std::string printable(std::string_view text) {
-  constexpr std::size_t kMost = 256 * 1024;  // a table of LVIS has some 100 KiB
+  constexpr std::size_t kMost = 256 * 1024;  // a table for LVIS has about 100 KiB
   const auto kept = text.substr(0, kMost);
   auto result = without_controls(kept);
   if (kept.size() < text.size())

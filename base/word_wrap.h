@@ -1,4 +1,4 @@
-// Text that fits onto a terminal: lines, characters.
+// Text formatting for terminals.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +7,21 @@
 
 namespace millrace {
 
-/// `text` in lines of at most `columns` characters, broken between words; what is broken off begins
-/// with `indent`. A longer word stays whole, and so do the line breaks and indents of `text`.
+/// Breaks `text` into lines of at most `columns` characters, between words. Continuation lines
+/// begin with `indent`. A longer word is not broken; the line breaks and indents of `text` are
+/// kept.
 std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent);
 
-/// `text` for a terminal or a log: control characters but \n and \t become `escape` and two digits,
-/// "\x1b", since names in files of strangers may have them.
+/// Replaces control characters other than \n and \t by `escape` and two hexadecimal digits, such as
+/// "\x1b". Needed on terminals and in logs, since file names from untrusted sources may contain
+/// them.
 std::string without_controls(std::string_view text, std::string_view escape = "\\x");
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 if it is not one. Signal handlers may
-/// call it. REQUIRES: not empty.
+/// Returns the number of bytes of the UTF-8 character at the beginning of `text`; 0 if it is
+/// invalid. Async-signal-safe. REQUIRES: `text` is not empty.
 std::size_t utf8_length(std::string_view text);
 
-/// A message without control characters, cut off after 256 KiB.
+/// Returns a message without control characters, truncated to 256 KiB.
 std::string printable(std::string_view text);
 
 }  // namespace millrace

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "data/sample/" names the same folder as "data/sample".
+/// Returns the path without a final slash: "data/sample/" and "data/sample" are the same folder.
 fs::path without_slash(fs::path path) {
   path = fs::absolute(path).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
@@ -35,7 +35,7 @@ void exchange(const fs::path& a, const fs::path& b) {
         return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
       }) == 0)
     return;
-  const auto aside = with_suffix(b, ".replaced.part");  // a file system without that operation
+  const auto aside = with_suffix(b, ".replaced.part");  // for file systems without RENAME_EXCHANGE
   fs::remove_all(aside);
   move(b, aside);
   move(a, b);
@@ -52,14 +52,14 @@ PartFolder::PartFolder(fs::path folder, Existing existing)
   make_writable_folder(part_);
   if (existing_ == Existing::refuse) {
     lock_.emplace(part_);
-    refuse_existing();  // the process that held the lock may have been about to finish
+    refuse_existing();  // the previous holder of the lock may have published the folder
   }
   for (const auto& left_over : fs::directory_iterator(part_)) fs::remove_all(left_over);
 }
 
 PartFolder::~PartFolder() {
   std::error_code ignored;
-  fs::remove_all(part_, ignored);  // after an exchange, the older folder
+  fs::remove_all(part_, ignored);  // after an exchange, this is the old folder
 }
 
 void PartFolder::publish() try {

@@ -1,4 +1,5 @@
-// A folder that appears complete or not at all: filled as `<folder>.part`, renamed at the end.
+// A folder that is either complete or absent. It is filled as `<folder>.part` and renamed at the
+// end.
 #pragma once
 
 #include <filesystem>
@@ -8,28 +9,28 @@
 
 namespace millrace {
 
-/// Owns `<folder>.part` and removes what is left of it. One thread makes and publishes it; any may
-/// write into it.
+/// Owns `<folder>.part` and removes it unless it was published. One thread creates and publishes
+/// the folder; any thread may write files into it.
 class PartFolder {
  public:
-  /// What to do with a folder of that name.
+  /// The action if a folder of that name already exists.
   enum class Existing {
-    refuse,   // keep it, or what another process is making now
-    replace,  // replace it, atomically if the file system can
+    refuse,   // fail, also if another process is creating it now
+    replace,  // replace it, atomically if the file system supports that
   };
 
-  /// Makes the part and the folders above it; removes what a killed process left. Throws Error if
-  /// the part cannot be made; to `refuse`, ConfigError if the folder exists, Error if another
-  /// process makes it.
+  /// Creates the .part folder and its parents, and removes files left in it by a killed process.
+  /// Throws Error if it cannot be created. With `refuse`, throws ConfigError if the folder exists,
+  /// and Error if another process is creating it.
   PartFolder(std::filesystem::path folder, Existing existing);
   PartFolder(const PartFolder&) = delete;
   ~PartFolder();
 
-  /// Where to write.
+  /// The .part folder to write into.
   const std::filesystem::path& path() const { return part_; }
 
-  /// Gives the folder its name, on the disk too. REQUIRES: its files are there (sync_path,
-  /// sync_file_system). Throws Error.
+  /// Renames the .part folder to its final name and syncs the rename. REQUIRES: its files are on
+  /// the disk (sync_path, sync_file_system). Throws Error.
   void publish();
 
  private:
@@ -37,7 +38,7 @@ class PartFolder {
 
   const std::filesystem::path folder_, part_;
   const Existing existing_;
-  std::optional<FileLock> lock_;  // on part_
+  std::optional<FileLock> lock_;  // lock on part_
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// A folder of this user in a place where all users may write, such as /tmp or /dev/shm.
+// A folder that only this user can access, below a world-writable folder such as /tmp or /dev/shm.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,14 @@
 
 namespace millrace {
 
-/// Opens `folder`, and makes it with mode 0700 if it is missing. Returns no descriptor, with errno
-/// EPERM, if it belongs to another user or others may write into it, and with errno ENOTDIR or
-/// ELOOP if it is a file or a symbolic link. Others may not read it afterwards. Signal handlers may
-/// call it.
+/// Opens `folder` and creates it with mode 0700 if it is missing; removes access by other users.
+/// Returns an empty descriptor and sets errno on failure: EPERM if the folder belongs to another
+/// user or is writable by others, ENOTDIR or ELOOP if it is a file or a symbolic link.
+/// Async-signal-safe.
 UniqueFd open_private_folder(const char* folder);
 
-/// Makes `folder` if it is missing, and checks it as open_private_folder does. Throws Error with
-/// the reason why it is refused.
+/// Creates `folder` if it is missing and checks it like open_private_folder. Throws Error with the
+/// reason if the folder is refused.
 void make_private_folder(const std::filesystem::path& folder);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The file in which a run's folder says what the run was made with and what it took.
+// The name of the file in a run's folder that records the run's inputs and its use of resources.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 namespace millrace {
 
 inline constexpr auto kRecordFile = "record.json";
-/// What earlier versions called it.
+/// Name of the record in earlier versions.
 inline constexpr auto kFormerRecordFile = "run.json";
 
-/// The record of a run's folder; empty: there is none.
+/// Returns the record of a run's folder; empty if it has none.
 inline std::filesystem::path record_file_in(const std::filesystem::path& run) {
   std::error_code unreadable;
   for (const auto* name : {kRecordFile, kFormerRecordFile})

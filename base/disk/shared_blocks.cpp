@@ -22,14 +22,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kStride = std::size_t{1} << 16;  // bytes compared, and written, at once
-constexpr std::size_t kGlance = std::size_t{1} << 12;  // of them, which mostly show a difference
+constexpr std::size_t kStride = std::size_t{1} << 16;  // bytes compared and written at once
+// bytes compared first, which usually reveal a difference
+constexpr std::size_t kGlance = std::size_t{1} << 12;
 
 [[noreturn]] void fail(const fs::path& file) {
   throw Error(file.string() + ": cannot be written: " + std::strerror(errno));
 }
 
-/// Whether `file` holds `bytes` from `offset` on; an error of reading counts as a difference.
+/// Returns whether `file` contains `bytes` at `offset`. A read error counts as a difference.
 bool holds(const InputFile& file, std::uint64_t offset, std::string_view bytes) try {
   std::array<char, kStride> read;
   for (std::size_t done = 0; done < bytes.size();) {
@@ -54,13 +55,14 @@ void write_at(const UniqueFd& fd, std::uint64_t offset, std::string_view bytes,
   }
 }
 
-/// Makes the open file one that shares all blocks of `like`. False: it cannot, and is empty.
+/// Makes the open file share all blocks of `like`. Returns false if that fails; the file is then
+/// empty.
 bool clone(const UniqueFd& fd, const fs::path& like) {
   const UniqueFd from(::open(like.c_str(), O_RDONLY | O_CLOEXEC));
   return from && ::ioctl(fd.get(), FICLONE, from.get()) == 0;
 }
 
-/// Opens what can be read of `like`.
+/// Opens `like`; nullopt if it cannot be opened.
 std::optional<InputFile> opened(const fs::path& like) try {
   return InputFile(like);
 } catch (const Error&) {

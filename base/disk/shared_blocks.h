@@ -1,4 +1,4 @@
-// Files that share on the disk what they have in common with an earlier one.
+// Files that share disk blocks with an earlier version of the file.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace millrace {
 
-/// Writes a new file of `parts`, one after the other, and syncs it. Where the file system shares
-/// blocks (reflinks: XFS, Btrfs), those that equal `like` at the same place are shared with it:
-/// they take neither room nor writing. Elsewhere, and where `like` cannot be read, all is written.
-/// Throws Error naming the file and the system's reason.
+/// Writes a new file with the concatenated `parts` and syncs it. On file systems with reflinks
+/// (XFS, Btrfs), blocks that equal those of `like` at the same offset are shared with it and cost
+/// neither space nor writes. Otherwise, or if `like` cannot be read, all bytes are written. Throws
+/// Error naming the file and the system's reason.
 void write_sharing(const std::filesystem::path& file, std::span<const std::string_view> parts,
                    const std::filesystem::path& like);
 

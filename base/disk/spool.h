@@ -1,4 +1,4 @@
-// Bytes that memory should not hold: written to a file without a name, then mapped.
+// Large data kept out of memory: written to an anonymous temporary file, then mapped.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace millrace {
 
-/// A file without a name, which goes with its last owner.
+/// An anonymous temporary file. The system deletes it when the last owner releases it.
 class Spool {
  public:
   /// Throws Error naming the folder and the system's reason.
   explicit Spool(std::filesystem::path folder);
 
-  /// Throws Error, such as for a full disk.
+  /// Appends bytes. Throws Error, for example if the disk is full.
   void add(std::string_view bytes);
-  /// What was added so far, for as long as it is held. The kernel reads its pages when they are
-  /// touched, and takes them back where memory is short. Throws Error.
+  /// Maps the bytes added so far. The kernel reads the pages on access and can evict them when
+  /// memory is short. Throws Error.
   SharedBytes mapped() const;
 
  private:
@@ -34,28 +34,29 @@ class Spool {
   std::size_t size_ = 0;
 };
 
-/// Takes the whole pages among these bytes of a mapped file out of the process: the kernel reads
-/// them again when they are touched. For no other memory.
+/// Drops the whole pages of this part of a mapped file from memory; the kernel reads them again on
+/// access. REQUIRES: `mapped` belongs to a mapped file, since other memory would lose its contents.
 void release_pages(std::string_view mapped);
 
-/// Where arrays go that would fill memory.
+/// Settings for arrays that may be too large for memory.
 struct Spill {
-  std::filesystem::path folder;             // for spools
+  std::filesystem::path folder;             // folder of the spools
   std::size_t most = std::size_t{1} << 20;  // bytes of an array that stay in memory
 };
 
-/// An array that only grows: in memory, or in a spool once it is too large for that.
+/// An append-only array. It is kept in memory up to the limit of `Spill`, and beyond that in a
+/// spool.
 template <class T>
 requires std::is_trivially_copyable_v<T>
 class SpillingArray {
  public:
-  /// Without `spill` in memory, whatever its size.
+  /// Without `spill` the array stays in memory at any size.
   explicit SpillingArray(std::optional<Spill> spill = {}) : spill_(std::move(spill)) {}
   explicit SpillingArray(std::vector<T> values) : values_(std::move(values)) {}
 
   std::size_t size() const { return spilled_ + values_.size(); }
 
-  /// Reserves room for `count` values, or for those that may stay in memory.
+  /// Reserves memory for `count` values, at most for those that may stay in memory.
   void reserve(std::size_t count) { values_.reserve(std::min(count, most())); }
 
   void append(std::span<const T> more) {
@@ -63,7 +64,8 @@ class SpillingArray {
     if (values_.size() > most()) flush();
   }
 
-  /// All of it, for as long as this lives. Nothing may be appended after that.
+  /// Returns all values; the span is valid while this object lives. Nothing may be appended
+  /// afterwards.
   std::span<const T> values() {
     if (!spool_) return values_;
     flush();
@@ -72,7 +74,7 @@ class SpillingArray {
   }
 
  private:
-  /// Values that may wait in memory.
+  /// Number of values that may stay in memory.
   std::size_t most() const { return spill_ ? spill_->most / sizeof(T) : values_.max_size(); }
   void flush() {
     if (!spool_) spool_.emplace(spill_->folder);
@@ -82,7 +84,7 @@ class SpillingArray {
   }
 
   std::optional<Spill> spill_;
-  std::vector<T> values_;  // those that are not in the spool
+  std::vector<T> values_;  // values that are not in the spool yet
   std::optional<Spool> spool_;
   std::size_t spilled_ = 0;
   SharedBytes mapped_;

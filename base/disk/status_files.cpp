@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 constexpr std::uint64_t kMaxBytes = 1 << 20;
 constexpr std::int64_t kMaxRanks = 1 << 20;
 
-/// The 3 of "rank-3.json".
+/// Returns 3 for "rank-3.json".
 std::optional<std::int64_t> rank_of(std::string_view name) {
   constexpr std::string_view kBegin = "rank-", kEnd = ".json";
   if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// A hook that does nothing says nothing of a hang, and there are dozens a step.
+// Shorter callbacks are not recorded: there are dozens per step, and they do not explain a hang.
 constexpr std::int64_t kShortestCallbackNs = 20'000;
 
 std::atomic<const EventWatcher*> the_watcher = nullptr;
@@ -23,7 +23,7 @@ std::uint32_t this_thread() {
   return id;
 }
 
-/// Copies what fits and a 0; what is left out is marked with ~.
+/// Copies the part of the text that fits and a terminating 0. A ~ marks a truncated text.
 template <std::size_t size>
 void copy_text(std::string_view text, std::array<char, size>& to, bool keeps_end) {
   constexpr auto kMost = size - 1;
@@ -49,12 +49,12 @@ std::string_view name_of(EventKind kind) {
 }
 
 EventRing& EventRing::own() {
-  static constinit EventRing ring;  // a signal handler may be the first to ask
+  static constinit EventRing ring;  // constinit, since the first call may be in a signal handler
   return ring;
 }
 
-// Releasing stores and acquiring loads keep the order of each word and the count; no fence, which
-// ThreadSanitizer does not know.
+// Release stores and acquire loads order the words and the count. A fence is not used because
+// ThreadSanitizer does not support it.
 bool EventRing::Slot::write(const EventRecord& event, std::uint64_t turn) {
   const auto writing = 2 * turn + 1;
   auto seen = count_.load(std::memory_order_relaxed);
@@ -78,7 +78,8 @@ bool EventRing::Slot::read(EventRecord& event) const {
 }
 
 std::size_t EventRing::open(const EventRecord& event) {
-  thread_local std::size_t last = this_thread() % kMostOpen;  // mostly free, and in its cache
+  // Usually free, and in this thread's cache.
+  thread_local std::size_t last = this_thread() % kMostOpen;
   for (std::size_t tried = 0; tried < kMostOpen; ++tried) {
     const auto place = (last + tried) % kMostOpen;
     bool is_taken = false;

@@ -1,5 +1,5 @@
-// What this process has done lately: a ring of events that any thread adds to without a lock, and
-// that any thread or signal handler may read.
+// The recent events of this process, in a ring buffer. Any thread adds events without a lock; any
+// thread or signal handler may read them.
 #pragma once
 
 #include <array>
@@ -11,53 +11,56 @@
 namespace millrace {
 
 enum class EventKind : std::uint8_t {
-  stage,  // of a flow of data; its number is the sample's
-  file,   // read from a disk or over a network
-  batch,  // taken by the training thread, which waits for it in `data`
+  stage,  // a stage of a data flow processes a sample; the number is the sample's
+  file,   // a read from a disk or over the network
+  batch,  // the training thread takes a batch; the wait for it is a `data` event
   data,
-  exchange,  // with the other ranks; the n-th of its name has the same number on all of them
+  // Communication with the other ranks; the n-th event of a name has the same number on all ranks.
+  exchange,
   step,
   callback,
   checkpoint,
-  evaluation,  // a batch of one
-  other,       // the start and the end of a training
+  evaluation,  // evaluation of one batch
+  other,       // start and end of a training
 };
 
-/// "stage"
+/// Returns "stage" and so on.
 std::string_view name_of(EventKind kind);
 
-/// Plain bytes, so that a signal handler may copy and print it.
+/// One event as plain bytes, so that a signal handler may copy and print it.
 struct EventRecord {
-  std::int64_t start_ns = 0;      // of the steady clock
-  std::int64_t duration_ns = -1;  // below 0: it goes on
-  std::int64_t number = -1;       // below 0: none
+  std::int64_t start_ns = 0;      // steady clock
+  std::int64_t duration_ns = -1;  // below 0 = still running
+  std::int64_t number = -1;       // below 0 = none
   std::int64_t bytes = 0;
-  std::uint32_t thread = 0;  // as the system numbers them
+  std::uint32_t thread = 0;  // thread id of the system
   EventKind kind = EventKind::other;
-  std::array<char, 43> name{};     // "decode"; cut to fit, and ends with 0, as does
-  std::array<char, 112> detail{};  // "/data/val2017/000000000139.jpg"
+  std::array<char, 43> name{};  // such as "decode"; truncated to fit and ends with 0, like `detail`
+  std::array<char, 112> detail{};  // such as "/data/val2017/000000000139.jpg"
 };
 static_assert(sizeof(EventRecord) == 192);
 
-/// The last events that have ended, and those that go on. Names of samples and files are many: they
-/// have a ring of their own, so that they push out nothing else.
+/// The last completed events and the events still running. Sample and file events are frequent and
+/// have their own ring, so that they do not evict other events.
 class EventRing {
  public:
-  static constexpr std::size_t kKept = 1000;     // in each of the two rings
-  static constexpr std::size_t kMostOpen = 256;  // at once; those beyond are seen once they end
+  static constexpr std::size_t kKept = 1000;  // completed events in each of the two rings
+  // limit of running events; others are recorded only when they end
+  static constexpr std::size_t kMostOpen = 256;
 
-  /// Of this process.
+  /// Returns the ring of this process.
   static EventRing& own();
 
-  /// A place for an event that goes on; kMostOpen: there is none.
+  /// Returns a slot for a running event; kMostOpen if all slots are taken.
   std::size_t open(const EventRecord& event);
-  /// Gives the place back.
+  /// Releases the slot.
   void close(std::size_t place);
-  /// Adds one that has ended.
+  /// Adds a completed event.
   void add(const EventRecord& event);
 
-  /// Gets what has ended, the oldest of each ring first, then what goes on. Takes no lock and no
-  /// memory. An event that is written at this moment is left out.
+  /// Calls `see` for each completed event, the oldest of each ring first, then for each running
+  /// event. Takes no lock and allocates no memory. Skips an event that is being written at this
+  /// moment.
   template <class See>
   void each(See&& see) const {
     EventRecord event;
@@ -71,10 +74,11 @@ class EventRing {
   }
 
  private:
-  /// A record with a count that is odd while it is written.
+  /// A record with a sequence count that is odd while the record is written.
   class Slot {
    public:
-    /// Writes unless a thread that was held up still writes an older one, or a newer one is there.
+    /// Writes the event, unless a delayed thread still writes an older one or a newer one is
+    /// already stored. Returns whether it was written.
     bool write(const EventRecord& event, std::uint64_t turn);
     bool read(EventRecord& event) const;
 
@@ -98,17 +102,19 @@ class EventRing {
   std::atomic<std::uint64_t> opened_ = 0;
 };
 
-/// Sees events as they begin and end, for profilers; what `begin` returns, `end` gets.
+/// Hooks for profilers, called when an event begins and ends. `end` receives the value that `begin`
+/// returned.
 struct EventWatcher {
   std::uint64_t (*begin)(const EventRecord&) = nullptr;
   void (*end)(std::uint64_t) = nullptr;
 };
-/// From now on, in the place of any before; nullptr: none. It must live as long as the process.
+/// Sets the watcher and replaces the previous one; nullptr = none. The watcher must live until the
+/// process ends.
 void watch_events(const EventWatcher* watcher);
 
-/// An event of this process, from here to its end. Costs about 0.3 microseconds. It may end on
-/// another thread. Where a name or detail is too long, the end of a file's and the beginning of any
-/// other is kept.
+/// Records an event of this process from construction to destruction. Costs about 0.3 microseconds.
+/// May be destroyed on another thread. Truncates long texts: the name of a file event and the
+/// detail of a file or stage event keep their end, all other texts their beginning.
 class Event {
  public:
   explicit Event(EventKind kind, std::string_view name, std::string_view detail = {},

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// Collects text in a buffer of its own.
+/// Buffers text without allocating memory.
 class Writer {
  public:
   Writer(void (*put)(void*, const char*, std::size_t), void* to) : put_(put), to_(to) {}
@@ -31,7 +31,7 @@ class Writer {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     return *this << std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
   }
-  /// Nanoseconds as microseconds.
+  /// Writes nanoseconds as microseconds.
   Writer& microseconds(std::int64_t ns) {
     *this << ns / 1000 << ".";
     const auto rest = ns % 1000;
@@ -39,7 +39,7 @@ class Writer {
     if (rest < 10) *this << "0";
     return *this << rest;
   }
-  /// As a string of JSON. What is not UTF-8, as names of files may be, is replaced.
+  /// Writes a JSON string. Invalid UTF-8, possible in file names, is replaced by "?".
   Writer& quoted(std::string_view text) {
     *this << "\"";
     while (!text.empty()) {

@@ -1,4 +1,4 @@
-// The events of this process as text that people, `trainer status` and trace viewers read.
+// The events of this process as text for people, `trainer status` and trace viewers.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace millrace {
 
-/// Who has done them. Plain bytes, so that a signal handler may read it.
+/// The process that recorded the events. Plain bytes, so that a signal handler may read it.
 struct EventsOwner {
   std::int64_t rank = 0;
   std::int64_t process = 0;
-  std::string_view name;  // "rank 3 (b)"; as `host`, it must live as long as this
+  std::string_view name;  // such as "rank 3 (b)"; the text must outlive this object, as must `host`
   std::string_view host;
 };
 
-/// Writes all events of EventRing::own(): an event a line, in the object format of Chrome's traces
-/// (ui.perfetto.dev, chrome://tracing). `why` it is written stands in the first. Times are
-/// microseconds since 1970. Takes no lock and no memory, so that a signal handler may call it;
-/// `put` gets the text in pieces.
+/// Writes all events of EventRing::own(), one per line, in the object format of Chrome traces
+/// (ui.perfetto.dev, chrome://tracing). The first line contains `why`, the reason for writing.
+/// Times are microseconds since 1970. `put` receives the text in pieces. Takes no lock and
+/// allocates no memory; async-signal-safe.
 void write_events(const EventsOwner& owner, std::string_view why,
                   void (*put)(void* to, const char* text, std::size_t size), void* to);
 

@@ -30,27 +30,28 @@ constexpr std::array<Deadly, 5> kDeadly{{{SIGSEGV, "SIGSEGV"},
                                          {SIGABRT, "SIGABRT"},
                                          {SIGFPE, "SIGFPE"},
                                          {SIGILL, "SIGILL"}}};
-constexpr double kNewEnoughS = 10;  // a signal so soon after an error was sent because of it
+constexpr double kNewEnoughS = 10;  // a SIGTERM this soon after an error is a consequence of it
 
 struct Where {
   LastEventsOptions options;
   std::string file, folder;  // absolute
-  std::string name, part;    // in the folder
+  std::string name, part;    // names within the folder
   EventsOwner owner;
 };
 
-// Set before the handlers that read it are installed; kept for one that still runs.
+// Set before the handlers that read it are installed; kept after that because a handler may still
+// run.
 std::unique_ptr<Where> where;
 std::atomic<const Where*> the_place = nullptr;
 std::atomic<bool> is_being_written = false;
-std::atomic<Clock::rep> written_at = 0;  // 0: never
+std::atomic<Clock::rep> written_at = 0;  // 0 = never
 std::array<struct sigaction, kDeadly.size()> before;
 
 void write_all(int fd, const char* text, std::size_t size) {
   while (size > 0) {
     const auto written = ::write(fd, text, size);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // the disk is full, say: what is there will have to do
+    if (written <= 0) return;  // such as a full disk; the part written so far remains
     text += written;
     size -= static_cast<std::size_t>(written);
   }
@@ -63,7 +64,7 @@ void say_line(std::initializer_list<std::string_view> parts) {
   say("\n");
 }
 
-/// Opens the folder; makes it if it is missing.
+/// Opens the folder and creates it if it is missing.
 UniqueFd open_folder(const Where& place) {
   const auto* folder = place.folder.c_str();
   if (place.options.is_private) {
@@ -84,7 +85,8 @@ extern "C" void write_and_die(int signal, siginfo_t* info, void*) {
     write_last_events(kDeadly[i].name);
     ::sigaction(signal, &before[i], nullptr);
   }
-  // A faulty instruction is repeated, and faults again; what somebody sent has to be sent again.
+  // A faulting instruction is executed again and faults again, but a signal sent by a process must
+  // be raised again.
   if (info->si_code <= 0) ::raise(signal);
   errno = error;
 }

@@ -1,4 +1,4 @@
-// The events of a process that ends or hangs, in a file.
+// Writes the events of a process to a file when the process ends or hangs.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,26 @@
 
 namespace millrace {
 
-/// RUN/events/rank-0003.json, where a rank of a run keeps its last events if it sees the folder.
+/// Returns RUN/events/rank-0003.json, the file with the last events of a rank that can access the
+/// run's folder.
 std::filesystem::path events_file_in(const std::filesystem::path& run, std::int64_t rank);
 
-/// The process that the file describes, and when it is written without a request.
+/// The process that the file describes, and the conditions under which it is written.
 struct LastEventsOptions {
-  std::filesystem::path file;  // absolute; its folder is made when it is written
+  std::filesystem::path file;  // absolute; its folder is created on writing
   std::int64_t rank = 0;
   std::string name = {};  // "rank 3 (b)"
   std::string host = {};
-  bool at_sigterm = false;  // mpirun sends it to ranks when another has failed
-  bool is_private = false;  // beside others' files: a folder of this user alone is made, and each
-                            // writing is told on standard error
+  // Also write at SIGTERM, which mpirun sends to the ranks when one has failed.
+  bool at_sigterm = false;
+  // For a file outside the run's folder: creates a folder that only this user can access, and
+  // reports each writing on standard error.
+  bool is_private = false;
 };
 
-/// While one exists, `write_last_events` knows where to, and is called for a signal that kills
-/// (SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL); who handled that before gets it afterwards. One at a
-/// time.
+/// Sets the file of `write_last_events` for its lifetime, and writes it on a fatal signal (SIGSEGV,
+/// SIGBUS, SIGABRT, SIGFPE, SIGILL) before the previous handler runs. At most one object may exist
+/// at a time.
 class LastEvents {
  public:
   explicit LastEvents(LastEventsOptions options);
@@ -32,14 +35,14 @@ class LastEvents {
   LastEvents(const LastEvents&) = delete;
 };
 
-/// Writes the file anew; false without one, or while another thread writes it. Any thread, and any
-/// signal handler.
+/// Rewrites the file. Returns false if there is no LastEvents object, the file cannot be written,
+/// or another thread is writing it. Thread-safe and async-signal-safe.
 bool write_last_events(std::string_view why);
 
-/// For the handler of a signal that asks to end.
+/// Called by the handler of a signal that asks the process to stop.
 void write_last_events_at(int signal, std::string_view name);
 
-/// Where `write_last_events` writes to; empty: nowhere.
+/// Returns the file of `write_last_events`; empty = none.
 std::string last_events_file();
 
 }  // namespace millrace

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Of the thread that makes it.
+/// The signal stack of the thread that creates it.
 class SignalStack {
  public:
   SignalStack() {
@@ -29,7 +29,7 @@ class SignalStack {
   SignalStack(const SignalStack&) = delete;
 
  private:
-  static constexpr std::size_t kBytes = 64 << 10;  // the registers of a processor take up to 12 KiB
+  static constexpr std::size_t kBytes = 64 << 10;  // the processor's registers take up to 12 KiB
 
   std::unique_ptr<std::byte[]> memory_;
 };

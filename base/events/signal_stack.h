@@ -1,12 +1,12 @@
-// A stack of their own for signal handlers.
+// A separate stack for signal handlers.
 #pragma once
 
 namespace millrace {
 
-/// Gives this thread a stack for handlers with SA_ONSTACK, unless it has one; it keeps it until it
-/// ends. Handlers need one where a stack has run over, and where the stack pointer is used for
-/// something else: matrix products of oneDNN before 3.11.2 let it point into the heap, which the
-/// kernel would write a handler's frame over (oneDNN issue 4845).
+/// Gives this thread a stack for handlers with SA_ONSTACK, until the thread ends, unless it already
+/// has one. Handlers need it after a stack overflow, and when code uses the stack pointer for
+/// something else: oneDNN's matrix products before 3.11.2 let it point into the heap, where the
+/// kernel would overwrite data with the handler's frame (oneDNN issue 4845).
 void give_signal_stack();
 
 }  // namespace millrace

@@ -32,8 +32,8 @@ UniqueFd file_without_name() {
   return file;
 }
 
-/// Whether `more` sets the variable "NAME=value" too. Given two values, shells and getenv take
-/// different ones.
+/// Returns whether `more` also sets the variable "NAME=value". With two values for a variable,
+/// shells and getenv use different ones.
 bool is_set_by(const std::vector<std::string>& more, std::string_view variable) {
   const auto name = variable.substr(0, variable.find('=') + 1);
   return std::ranges::any_of(more, [&](const auto& own) { return own.starts_with(name); });

@@ -1,4 +1,4 @@
-// A shell command that runs beside this process.
+// A shell command that runs as a child process.
 #pragma once
 
 #include <sys/types.h>
@@ -10,33 +10,34 @@
 
 namespace millrace {
 
-/// For one thread. Leaves no zombie.
+/// Not thread-safe. Leaves no zombie.
 class ChildProcess {
  public:
-  /// Starts `/bin/sh -c command` in its own process group, with `more` ("NAME=value") added to the
-  /// environment and an empty standard input. Throws Error.
+  /// Starts `/bin/sh -c command` in its own process group, with an empty standard input and with
+  /// the variables `more` ("NAME=value") added to the environment. Throws Error.
   ChildProcess(const std::string& command, const std::vector<std::string>& more);
 
-  /// Ends the command.
+  /// Ends the command as end() does.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// Does not wait.
+  /// Returns at once.
   bool has_ended();
 
-  /// Sends SIGTERM to its group, a second later SIGKILL.
+  /// Sends SIGTERM to the process group and, one second later, SIGKILL. Returns when the command
+  /// has ended.
   void end();
 
-  /// "exit code 3" or "signal 15"; empty: success. REQUIRES: it has ended.
+  /// Returns "exit code 3" or "signal 15"; empty = success. REQUIRES: has_ended().
   std::string failure() const;
 
-  /// The first 64 KiB that it has written to standard output and standard error.
+  /// Returns the first 64 KiB of standard output and standard error.
   std::string output() const;
 
  private:
   pid_t id_ = -1;
-  UniqueFd output_;  // a file without a name
+  UniqueFd output_;  // anonymous temporary file
   bool ended_ = false;
   int status_ = 0;
 };

@@ -10,7 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "intel-rapl:0", not its part "intel-rapl:0:1", which it counts.
+/// Returns true for a package such as "intel-rapl:0", false for its part "intel-rapl:0:1", which is
+/// already included in the package.
 bool is_package(const std::string& name) {
   return name.find("rapl:") != name.npos && std::ranges::count(name, ':') == 1;
 }
@@ -23,7 +24,7 @@ EnergyMeter::EnergyMeter(const fs::path& root) {
     if (!is_package(entry.path().filename())) continue;
     const auto counter = entry.path() / "energy_uj";
     const auto now = number_in(counter);
-    if (!now) {  // a sum without one of them would be too low
+    if (!now) {  // a sum without one package would be too low
       packages_.clear();
       return;
     }

@@ -1,4 +1,4 @@
-// The energy that a host's processors have taken, if the system reports it.
+// The energy used by the host's processors, if the system reports it.
 #pragma once
 
 #include <filesystem>
@@ -8,20 +8,20 @@
 
 namespace millrace {
 
-/// Counts from when it was made, over all processor packages of this host and all processes: RAPL
-/// through Linux's power capping. A counter that has started anew is followed if it is looked at
-/// at least every few minutes. GPUs are not counted.
+/// Measures the energy since construction of all processor packages of this host, used by all
+/// processes, with RAPL through Linux's powercap interface. Counter overflow is handled if joules()
+/// is called at least every few minutes. GPUs are not included.
 class EnergyMeter {
  public:
   explicit EnergyMeter(const std::filesystem::path& root = "/sys/class/powercap");
 
-  /// Joules so far; nullopt if the system does not report them to this user.
+  /// Returns the joules so far; nullopt if the system does not report them to this user.
   std::optional<double> joules();
 
  private:
   struct Package {
     std::filesystem::path counter;
-    double range_uj = 0;  // after which it starts anew
+    double range_uj = 0;  // value at which the counter wraps to 0
     double last_uj = 0;
   };
 

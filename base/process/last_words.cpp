@@ -16,7 +16,7 @@ namespace {
 
 [[noreturn]] void say_what_is_uncaught() {
   const auto uncaught = std::current_exception();
-  if (!uncaught) std::abort();  // a mistake in the program: leave a core
+  if (!uncaught) std::abort();  // a bug; abort to leave a core dump
   std::string what;
   try {
     std::rethrow_exception(uncaught);

@@ -1,11 +1,11 @@
-// The last message of a process that cannot continue.
+// The error message of a process that ends with an uncaught exception.
 #pragma once
 
 namespace millrace {
 
-/// From now on an uncaught exception ends the process with its message and kFailed,
-/// and not with the signal of std::terminate alone: one of a destructor, as libtorch's memory
-/// throws when it is given back to a GPU that has met a fault. Idempotent.
+/// From now on, an uncaught exception ends the process with its message and kFailed, instead of
+/// only the signal of std::terminate. This includes exceptions of destructors, such as libtorch's
+/// when it frees memory of a GPU after a fault. Idempotent.
 void name_uncaught_exceptions();
 
 }  // namespace millrace

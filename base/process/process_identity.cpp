@@ -18,12 +18,12 @@ struct ProcessStat {
   std::int64_t start = 0;
 };
 
-/// From /proc/NUMBER/stat; nullopt if it cannot be read.
+/// Reads /proc/NUMBER/stat; nullopt if it cannot be read.
 std::optional<ProcessStat> read_stat(std::int64_t number) {
   std::ifstream file(fmt::format("/proc/{}/stat", number));
   std::string text;
   std::getline(file, text);
-  // The second field is the program's name in parentheses; the third the state, the 22nd the start.
+  // Field 2 is the program's name in parentheses, field 3 the state and field 22 the start time.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
@@ -35,7 +35,7 @@ std::optional<ProcessStat> read_stat(std::int64_t number) {
   return stat;
 }
 
-/// The kernel's number of this boot, and the space of process numbers.
+/// Returns the boot id and the PID namespace.
 std::string own_system() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -53,7 +53,7 @@ ProcessIdentity own_identity() {
 std::optional<bool> is_running(const ProcessIdentity& process) {
   if (process.system != own_system()) return std::nullopt;
   const auto stat = read_stat(process.number);
-  if (!stat) {  // none, or one of another user
+  if (!stat) {  // not running, or a process of another user
     const bool exists = ::kill(static_cast<pid_t>(process.number), 0) == 0 || errno != ESRCH;
     return exists ? std::nullopt : std::optional(false);
   }

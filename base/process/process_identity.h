@@ -1,4 +1,4 @@
-// Which process it is, among those of all machines that share a folder.
+// The identity of a process among those of all machines that share a folder.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 namespace millrace {
 
 struct ProcessIdentity {
-  std::string system;       // a host until it boots again, or a container on it
-  std::int64_t number = 0;  // the system gives the number of an ended process to others
-  std::int64_t start = 0;   // clock ticks since the boot; 0: unknown
+  std::string system;       // a host until its next reboot, or a container on it
+  std::int64_t number = 0;  // process id, which the system may reuse
+  std::int64_t start = 0;   // clock ticks since boot; 0 = unknown
 };
 
-/// Identifies this process.
+/// Returns the identity of this process.
 ProcessIdentity own_identity();
 
-/// Whether the process has not ended. nullopt if it belongs to another system, or if this one hides
-/// it.
+/// Returns whether the process is still running; nullopt if it belongs to another system or is
+/// hidden by this one.
 std::optional<bool> is_running(const ProcessIdentity& process);
 
 }  // namespace millrace

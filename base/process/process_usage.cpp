@@ -17,17 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the group at `folder` may still allocate; the file cache counts as free. nullopt = no
-/// limit.
+/// Returns the bytes that the control group at `folder` may still allocate, counting the file cache
+/// as free. nullopt = no limit.
 std::optional<double> left_in_group(const fs::path& folder, const char* limit_file,
                                     const char* used_file, const char* cache_key) {
-  const auto limit = number_in(folder / limit_file);  // "max" is no number
+  const auto limit = number_in(folder / limit_file);  // "max" does not parse as a number
   const auto used = number_in(folder / used_file);
   if (!limit || !used || *limit > 1e18) return std::nullopt;
   return std::max(0.0, *limit - *used + number_in(folder / "memory.stat", cache_key).value_or(0));
 }
 
-/// The path of this process's group in the hierarchy of a controller; "": the unified one.
+/// Returns the path of this process's control group for a controller; "" = the unified hierarchy.
 std::string group_path(const std::string& controller) {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -40,7 +40,7 @@ std::string group_path(const std::string& controller) {
   return "/";
 }
 
-/// The least of a group and all groups above it. In a container only the root may exist.
+/// Returns the minimum over a group and all its ancestors. In a container only the root may exist.
 std::optional<double> left_in_groups(const fs::path& root, const std::string& path,
                                      const char* limit_file, const char* used_file,
                                      const char* cache_key) {
@@ -52,9 +52,9 @@ std::optional<double> left_in_groups(const fs::path& root, const std::string& pa
   }
 }
 
-/// What a limit of this process (`ulimit -v`, `-d`) leaves besides what it has mapped, which
-/// /proc/self/status reports under `key`, and the stacks of threads that are still to be started:
-/// they count as a whole there, used or not. nullopt = no limit.
+/// Returns the bytes left below a limit of this process (`ulimit -v`, `-d`), after the mapped
+/// memory that /proc/self/status reports under `key` and the stacks of threads still to be started,
+/// which count in full. nullopt = no limit.
 std::optional<double> left_of(__rlimit_resource limited, const std::string& key) {
   rlimit limit{};
   const auto used = number_in("/proc/self/status", key);

@@ -1,4 +1,4 @@
-// What this process has used so far and may still use, and how old it is.
+// Resource usage, free memory and age of this process.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,26 @@
 
 namespace millrace {
 
-/// The number after `key` in a file of lines "key value"; the file's first if `key` is empty.
+/// Returns the number after `key` in a file with lines "key value", or the first number of the file
+/// if `key` is empty. nullopt if not found.
 std::optional<double> number_in(const std::filesystem::path& file, const std::string& key = {});
 
-/// User and system time of all its threads.
+/// Returns the user and system time of all threads, in seconds.
 double cpu_seconds();
 
-/// Memory resident now; 0: unknown.
+/// Returns the resident memory; 0 = unknown.
 std::int64_t rss_bytes();
 
-/// The most memory resident at any time.
+/// Returns the peak resident memory.
 std::int64_t peak_rss_bytes();
 
-/// Seconds since the process was started (before any library was loaded), to 10 ms; 0: unknown.
+/// Returns the seconds since the process was started (before any library was loaded), to 10 ms; 0 =
+/// unknown.
 double process_age();
 
-/// Bytes that can be allocated before the system swaps, kills or refuses: MemAvailable, or less if
-/// a control group (a container, a job of a cluster) or `ulimit -v` or `-d` bounds this process.
-/// nullopt if unknown.
+/// Returns the bytes that can be allocated before the system swaps, kills or refuses: MemAvailable,
+/// or less if a control group (a container, a cluster job) or `ulimit -v` or `-d` limits this
+/// process. nullopt if unknown.
 std::optional<double> free_memory();
 
 }  // namespace millrace

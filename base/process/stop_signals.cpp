@@ -15,8 +15,8 @@ namespace {
 
 std::atomic<int> noted = 0;
 std::atomic<Clock::rep> noted_at = 0;
-std::atomic<int> exit_code = 0;     // what ExitAtSignal exits with
-std::atomic<bool> is_done = false;  // the work of a process that ends at a signal
+std::atomic<int> exit_code = 0;     // exit code of ExitAtSignal
+std::atomic<bool> is_done = false;  // set by work_is_done
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<Clock::rep>::is_always_lock_free,
               "a signal handler may use them");
 // Set before the handlers that read them are installed.
@@ -70,7 +70,7 @@ void set_mask(int how) {
   ::pthread_sigmask(how, &signals, nullptr);
 }
 
-/// Unlike SIG_IGN, a handler is not inherited by child processes.
+/// Installs an empty handler. Unlike SIG_IGN, it is not inherited by child processes.
 void survive(int signal) {
   const auto action = action_of([](int) {});
   ::sigaction(signal, &action, nullptr);
@@ -117,7 +117,7 @@ std::string StopSignals::received() { return std::string(signal_name(noted)); }
 
 int StopSignals::number() { return noted; }
 
-// The handlers stay: the same signal may be on its way to this process.
+// The handlers stay installed, since this process may still receive the same signal.
 void StopSignals::note(int signal) {
   if (noted != 0) return;
   noted_at = now();

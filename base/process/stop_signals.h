@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a request to stop.
+// Handling of SIGINT, SIGTERM, SIGHUP and SIGUSR1 as requests to stop.
 #pragma once
 
 #include <array>
@@ -8,26 +8,27 @@
 
 namespace millrace {
 
-/// SIGHUP comes when the terminal is closed. SIGUSR1 is what mpirun forwards to its ranks at once,
-/// and what Slurm is told to send before a job's time is up.
+/// The signals that request a stop. The system sends SIGHUP when the terminal is closed. mpirun
+/// forwards SIGUSR1 to its ranks at once, and Slurm can be configured to send it before a job's
+/// time limit.
 inline constexpr std::array kStopSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
-/// "SIGTERM"; empty for any other signal. Safe in a signal handler.
+/// Returns "SIGTERM" and so on; empty for a signal outside kStopSignals. Async-signal-safe.
 std::string_view signal_name(int signal);
 
-/// Blocks the stop signals, also across exec: early ones wait until a handler is chosen. For the
-/// first line of main.
+/// Blocks the stop signals, also across exec, so that early signals stay pending until a handler is
+/// installed. Call it first in main.
 void hold_stop_signals();
-/// Unblocks them, and delivers those that wait.
+/// Unblocks the stop signals and delivers pending ones.
 void release_stop_signals();
 
-/// A write beyond the allowed file size (ulimit -f) then fails with an error instead of a signal.
+/// Makes a write beyond the file size limit (ulimit -f) fail with an error instead of a signal.
 void survive_file_size_limit();
-/// So does a write to a pipe or socket whose reader is gone.
+/// Makes a write to a pipe or socket without a reader fail with an error instead of a signal.
 void survive_broken_pipes();
 
-/// Handles kStopSignals with its own handler while it lives, then restores the previous ones. A
-/// SIGHUP that is ignored (nohup) stays ignored. Create and destroy on one thread, in nested order.
+/// Installs a handler for kStopSignals and restores the previous handlers on destruction. An
+/// ignored SIGHUP (nohup) stays ignored. Create and destroy objects on one thread, in nested order.
 class SignalHandling {
  public:
   SignalHandling(const SignalHandling&) = delete;
@@ -40,37 +41,38 @@ class SignalHandling {
   std::array<struct sigaction, kStopSignals.size()> before_{};
 };
 
-/// While one exists, the first signal is noted and a second one kills, except SIGHUP, which a
-/// closed terminal may send more than once. One at a time.
+/// While an object exists, the first signal is recorded and a second one kills the process, except
+/// SIGHUP, which a closing terminal may send repeatedly. At most one object may exist at a time.
 class StopSignals : public SignalHandling {
  public:
   StopSignals();
   ~StopSignals();
 
-  /// "SIGTERM"; empty: none came so far. Any thread.
+  /// Returns "SIGTERM" and so on; empty = none received. Thread-safe.
   static std::string received();
 
-  /// The same as a number; 0: none.
+  /// Returns the signal number; 0 = none received.
   static int number();
-  /// Notes a signal that another process received.
+  /// Records a signal that another process received.
   static void note(int signal);
 
-  /// Seconds since it came.
+  /// Returns the seconds since the signal was received.
   static double seconds_ago();
 
-  /// Ends the process after this timeout, with these last words on standard error, unless this
-  /// object is destroyed before: for when all is saved and what still runs may hang.
+  /// Ends the process after this timeout and writes `last_words` to standard error, unless this
+  /// object is destroyed first. For use when everything is saved and the remaining work may hang.
   static void give_up_after(unsigned seconds, int exit_code, std::string last_words);
 };
 
-/// While one exists, the first signal ends the process at once: for when nothing can be lost, and
-/// the next process clears up as after a kill. One at a time.
+/// While an object exists, the first signal ends the process at once. For use when no work can be
+/// lost and the next process cleans up as after a kill. At most one object may exist at a time.
 class ExitAtSignal : public SignalHandling {
  public:
-  /// The exit code, and what to say after the signal's name. `why` must outlive this.
+  /// Sets the exit code and the text that is printed after the signal's name. `why` must outlive
+  /// this object.
   ExitAtSignal(int exit_code, std::string_view why);
 
-  /// From now on the process exits with this code and says nothing.
+  /// From now on, a signal ends the process with this code and without a message.
   static void work_is_done(int exit_code);
 };
 

@@ -8,7 +8,7 @@
 namespace millrace::coco {
 namespace {
 
-/// What the tables of precision say of a category, all areas, the largest limit of detections.
+/// Returns the precision of a category for all areas and the largest detection limit, [T, R].
 std::vector<double> precision_of(const Evaluation& evaluation, std::size_t k) {
   const Layout layout = layout_of(evaluation);
   std::vector<double> precision;
@@ -50,7 +50,7 @@ std::vector<double> mean_precision(const std::vector<CategoryReport>& categories
   return sum;
 }
 
-/// Whether the options are those that an analysis knows the parts of.
+/// Returns whether the options are those that an analysis supports.
 bool analyzes(const EvaluateOptions& options) {
   const EvaluateOptions usual;
   return options.iou_thresholds == usual.iou_thresholds &&

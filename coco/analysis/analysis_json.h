@@ -1,4 +1,4 @@
-// An analysis of results as JSON.
+// The analysis of detections as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,8 @@
 
 namespace millrace::coco {
 
-/// Adds AP and AP50 with their intervals as "bootstrap" and a comparison as "versus", where there
-/// are any; with `analyzed` also "per_class", "errors", "operating_point", "confusion" and
+/// Adds "bootstrap" (AP and AP50 with intervals) and "versus" (the comparison) if the analysis has
+/// them. With `analyzed`, also adds "per_class", "errors", "operating_point", "confusion" and
 /// "curves".
 void add_analysis(nlohmann::ordered_json& json, const Analysis& analysis, bool analyzed);
 

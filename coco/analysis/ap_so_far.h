@@ -1,4 +1,4 @@
-// AP of the images that an evaluation has seen so far, and how far it may still move.
+// AP of the images evaluated so far, with a confidence interval.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace millrace::coco {
 
-/// AP over all thresholds of the evaluator's images and its basic 95 % interval from `draws` draws
-/// of them, by all threads of the caller's arena. Classes without an object so far do not count. -1
-/// where there is nothing to find yet, and the interval is then NaN.
+/// Returns AP over all thresholds of the evaluator's images with its basic 95 % bootstrap interval
+/// from `draws` resamples, computed on all threads of the caller's arena. Categories without
+/// objects so far do not count. The value is -1 and the interval NaN if there are no objects yet.
 Interval ap_so_far(const Evaluator& evaluator, std::size_t draws);
 
-/// "0.412 (0.394 .. 0.430)", "-" where there is nothing to find.
+/// Returns "0.412 (0.394 .. 0.430)", or "-" if there are no objects.
 std::string ap_text(const Interval& ap);
 
 }  // namespace millrace::coco

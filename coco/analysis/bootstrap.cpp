@@ -15,11 +15,11 @@
 namespace millrace::coco {
 namespace {
 
-constexpr std::uint64_t kDrawSeed = 2020;  // one for all, or results could not be compared
+constexpr std::uint64_t kDrawSeed = 2020;  // fixed, so that results can be compared
 constexpr std::uint64_t kCoinSeed = 2021;
-constexpr double kRounding = 1e-12;  // differences of AP that only rounding makes
+constexpr double kRounding = 1e-12;  // differences of AP up to this are rounding errors
 
-/// How often each of `n` images is drawn.
+/// Returns for each of `n` images how often it is drawn.
 std::vector<std::uint16_t> draw_images(std::size_t n, std::span<const std::uint32_t> among,
                                        std::uint64_t number) {
   Rng rng{kDrawSeed, number};
@@ -28,7 +28,7 @@ std::vector<std::uint16_t> draw_images(std::size_t n, std::span<const std::uint3
   return times;
 }
 
-/// For each image of the first and then of the second result whether side `a` takes it.
+/// Assigns each image of the first and then of the second result to side `a` (1) or side `b` (0).
 std::vector<std::uint16_t> toss(std::size_t images, std::uint64_t number) {
   Rng rng{kCoinSeed, number};
   std::vector<std::uint16_t> taken(2 * images);
@@ -39,7 +39,8 @@ std::vector<std::uint16_t> toss(std::size_t images, std::uint64_t number) {
   return taken;
 }
 
-/// numpy's percentile: linear between the two nearest. REQUIRES: sorted, not empty.
+/// Returns numpy's percentile, with linear interpolation. REQUIRES: `values` is sorted and not
+/// empty.
 double percentile(const std::vector<double>& values, double part) {
   const double at = part * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(at);
@@ -47,7 +48,7 @@ double percentile(const std::vector<double>& values, double part) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-/// The interval of the difference of `figure` over a and b, or of a alone if b is null.
+/// Returns the interval of `figure(a) - figure(b)`, or of `figure(a)` if b is null.
 template <class Figure>
 Interval interval(const Resamples& a, const Resamples* b, const Figure& figure) {
   const auto difference = [&](const std::vector<ApPair>& left, const std::vector<ApPair>* right) {
@@ -55,7 +56,7 @@ Interval interval(const Resamples& a, const Resamples* b, const Figure& figure) 
   };
   std::vector<double> draws;
   for (std::size_t i = 0; i < a.draws.size(); ++i) {
-    if (figure(a.draws[i]) < 0) continue;  // nothing to find: as little for b
+    if (figure(a.draws[i]) < 0) continue;  // no objects in this draw, for b as well
     draws.push_back(difference(a.draws[i], b ? &b->draws[i] : nullptr));
   }
   return basic_interval(difference(a.whole, b ? &b->whole : nullptr), std::move(draws));
@@ -102,7 +103,7 @@ Resamples resample(const WeightedAp& result, std::size_t images, std::size_t dra
 
 Spread spread(const Resamples& result) {
   Spread all = spread(result, nullptr);
-  const auto cut = [](Interval& one) {  // NaN stays
+  const auto cut = [](Interval& one) {  // keeps NaN
     one.low = std::max(one.low, 0.), one.high = std::min(one.high, 1.);
   };
   cut(all.ap), cut(all.ap50);
@@ -125,7 +126,8 @@ Comparison compare(const Plan& plan, const Matches& a, const Resamples& draws_of
   const Matches* both[] = {&a, &b};
   const WeightedAp mixed(plan, both);
   const std::size_t categories = mixed.categories();
-  // Whether AP of each category, and of all (last), differs at least as much as observed
+  // For each draw, whether the AP difference of each category, and last of all, is at least as
+  // large as the observed one.
   std::vector<std::vector<std::uint8_t>> as_far(draws);
   tbb::parallel_for(std::size_t{0}, draws, [&](std::size_t i) {
     auto taken = toss(images, i);
@@ -155,7 +157,7 @@ std::vector<std::size_t> most_different(const Comparison& comparison, std::size_
   const auto& intervals = comparison.difference.category_ap;
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < intervals.size(); ++k)
-    if (std::abs(intervals[k].value) > 0) order.push_back(k);  // not if it is NaN
+    if (std::abs(intervals[k].value) > 0) order.push_back(k);  // excludes NaN
   std::ranges::stable_sort(order, std::ranges::greater(),
                            [&](std::size_t k) { return std::abs(intervals[k].value); });
   if (order.size() > most) order.resize(most);

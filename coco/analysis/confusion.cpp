@@ -9,13 +9,13 @@
 namespace millrace::coco {
 
 OperatingPoints operating_points(const Matches& matches) {
-  std::vector<std::pair<double, bool>> items;  // score, whether it is a hit
+  std::vector<std::pair<double, bool>> items;  // score, is a true positive
   items.reserve(matches.detections.size());
   for (std::size_t i = 0; i < matches.detections.size(); ++i) {
     const auto [hit, ignored] = matches.outcome(i);
     if (!(ignored & 1)) items.emplace_back(matches.detections[i].score, (hit & 1) != 0);
   }
-  // Those of one score are taken together below: their order does not matter.
+  // Detections with equal scores form one point below, so their order does not matter.
   tbb::parallel_sort(items.begin(), items.end(), [](const auto& a, const auto& b) {
     return score_fall(a.first) < score_fall(b.first);
   });

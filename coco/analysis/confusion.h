@@ -1,4 +1,4 @@
-// What a detector gives at one threshold of score: precision, recall and the confusion matrix.
+// Precision, recall and the confusion matrix at one score threshold.
 #pragma once
 
 #include <tbb/enumerable_thread_specific.h>
@@ -10,27 +10,28 @@
 
 namespace millrace::coco {
 
-/// All categories together at IoU .5, of the detections with at least this score.
+/// Precision and recall at IoU .5 of the detections of all categories with at least this score.
 struct OperatingPoint {
   double score = 0;
   double precision = 0, recall = 0, f1 = 0;
 };
 
 struct OperatingPoints {
-  OperatingPoint best;  // the highest F1; the highest score of equals
-  // By falling score, at most 200 of equal distance in number of detections
+  OperatingPoint best;  // highest F1; at equal F1, the highest score
+  // By falling score; at most 200 points, equally spaced in the number of detections.
   std::vector<OperatingPoint> curve;
 };
 
-/// Empty curve and all zero if nothing is found or to be found.
+/// Returns the operating points; an empty curve and zeros if there are no detections or no objects.
 OperatingPoints operating_points(const Matches& matches);
 
-/// Counts of (K + 1) x (K + 1) pairs: rows are objects, columns detections; the last row and column
-/// are background. As Ultralytics' and supervision's matrices, except that pairs follow the
-/// evaluator's greedy rule: of the detections with at least `score`, best first, each takes the
-/// free object of any class that it overlaps most at IoU >= .5 (of equals one of its own class). A
-/// detection without an object counts as background, unless a crowd of its class takes it in, and
-/// so does an object without a detection. Crowds are not objects.
+/// A confusion matrix of (K + 1) x (K + 1) counts: rows are objects, columns are detections, the
+/// last row and column are background. Follows the matrices of Ultralytics and supervision, but
+/// matches with the evaluator's greedy rule: detections with at least `score`, best first, each
+/// take the free object of any category with the largest IoU >= .5 (at equal IoU, one of the
+/// detection's own category). A detection without an object counts as background unless it is
+/// covered by a crowd of its category; an object without a detection counts as background. Crowds
+/// are not objects.
 struct ConfusionMatrix {
   std::size_t categories = 0;
   double score = 0;
@@ -41,31 +42,31 @@ struct ConfusionMatrix {
   }
 };
 
-/// Objects of one category that were taken for another.
+/// The number of objects of one category that were detected as another.
 struct ConfusedPair {
   std::size_t truth, found;  // positions of categories
   std::int64_t count;
   double share;  // share of the objects
 };
 
-/// The most frequent, up to `most`; of equals the largest share first.
+/// Returns up to `most` pairs, the most frequent first; at equal counts, the largest share first.
 std::vector<ConfusedPair> confused_pairs(const ConfusionMatrix& matrix, std::size_t most);
 
-/// Takes in image by image, from any thread.
+/// Builds a confusion matrix image by image. `add` is thread-safe.
 class Confusion {
  public:
-  /// Borrows the matches.
+  /// `matches` must outlive this object.
   Confusion(const Matches& matches, double score);
 
   void add(const ImagePairs& pairs);
-  /// After all images.
+  /// Returns the matrix; call after all images are added.
   ConfusionMatrix matrix() const;
 
  private:
   const Matches& matches_;
   std::size_t categories_;
   double score_;
-  tbb::enumerable_thread_specific<std::vector<std::int64_t>> counts_;  // to be summed
+  tbb::enumerable_thread_specific<std::vector<std::int64_t>> counts_;  // one partial sum per thread
 };
 
 }  // namespace millrace::coco

@@ -11,24 +11,24 @@
 namespace millrace::coco {
 namespace {
 
-/// What a detection is in the list of a category.
+/// The role of a detection in the list of a category.
 enum class Role : std::uint8_t {
   hit,
-  mendable,  // wrong; a hit once its error is mended
-  wrong,     // wrong; gone once its error is mended
-  guest,     // not in the list; a hit in it once its class is mended
+  mendable,  // wrong; becomes a hit when its error is fixed
+  wrong,     // wrong; removed when its error is fixed
+  guest,  // a detection of another category; becomes a hit in this list when its category is fixed
 };
 
 struct Point {
-  std::uint64_t fall;          // as `score_fall`
-  std::uint32_t image, match;  // order ties
+  std::uint64_t fall;          // key of score_fall
+  std::uint32_t image, match;  // tie breakers
   Role role;
-  ErrorKind kind;  // what a detection is that hits nothing
+  ErrorKind kind;  // kind of error; unused for hits
 };
 
 enum class Answer { right, wrong, absent };
 
-/// AP50 of points by falling score where `answer` says what each is.
+/// Returns AP50 of points ordered by falling score. `answer` classifies each point.
 template <class Answers>
 double ap50(const std::vector<Point>& points, std::int64_t objects, const Answers& answer) {
   if (objects == 0) return 0;
@@ -50,12 +50,12 @@ Answer as_it_is(const Point& point) {
   return point.role == Role::hit ? Answer::right : Answer::wrong;
 }
 
-/// Objects of a category that count.
+/// Numbers of objects of a category that count.
 struct ObjectCounts {
   std::int64_t all = 0, found = 0, missed = 0;
 };
 
-/// Fills in AP50 and what each kind costs.
+/// Fills in AP50 and the cost of each kind of error.
 void fill_costs(const std::vector<Point>& points, const ObjectCounts& objects, ErrorCosts& costs) {
   const double now = costs.ap50 = ap50(points, objects.all, as_it_is);
   const auto gain = [&](std::int64_t count, const auto& answer) {
@@ -67,7 +67,8 @@ void fill_costs(const std::vector<Point>& points, const ObjectCounts& objects, E
     const auto kind = static_cast<ErrorKind>(e);
     costs.cost[e] = gain(objects.all, [&](const Point& point) {
       if (point.role == Role::hit || point.kind != kind) return as_it_is(point);
-      // One with a wrong class leaves this list for that of its object, where it is a guest.
+      // A detection with a wrong category moves from this list to that of its object, where it is a
+      // guest.
       const bool here = point.role == Role::guest ||
                         (point.role == Role::mendable && kind == ErrorKind::location);
       return here ? Answer::right : Answer::absent;
@@ -79,7 +80,7 @@ void fill_costs(const std::vector<Point>& points, const ObjectCounts& objects, E
   costs.false_negatives = gain(objects.found, as_it_is);
 }
 
-/// The sum of counts, and the means over the categories that have something to find.
+/// Returns the sums of the counts and the means of the costs over the categories with objects.
 ErrorCosts of_all(const std::vector<ErrorCosts>& categories) {
   ErrorCosts all;
   double count = 0;
@@ -94,8 +95,8 @@ ErrorCosts of_all(const std::vector<ErrorCosts>& categories) {
   }
   if (count == 0) return all;
   for (double* figure : {&all.ap50, &all.false_positives, &all.false_negatives}) *figure /= count;
-  // Without a wrong detection, precision moves between the 101 recalls and may fall: that counts as
-  // no gain, as in TIDE
+  // Precision is sampled at 101 recalls, so a fix can lower AP slightly. That counts as no gain, as
+  // in TIDE.
   for (double& cost : all.cost) cost = std::max(cost / count, 0.);
   return all;
 }
@@ -157,7 +158,7 @@ ErrorKinds::Verdict ErrorKinds::verdict(const ImagePairs& pairs, std::size_t f,
   const auto error = [&](ErrorKind kind, std::size_t o) {
     Verdict result{static_cast<std::uint8_t>(kind), kNothing};
     if (o == none || taken[o] || claimed[o]) return result;
-    claimed[o] = true;  // by the best score: later ones can no longer find it
+    claimed[o] = true;  // claimed by the highest score; later detections cannot have this object
     result.mended = pairs.objects[o].category;
     return result;
   };

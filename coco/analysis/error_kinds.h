@@ -1,4 +1,4 @@
-// What kind of error costs how much AP: the error types of TIDE (Bolya, Foley, Hays, Hoffman:
+// The AP lost to each kind of error, with the error types of TIDE (Bolya, Foley, Hays, Hoffman:
 // "TIDE: A General Toolbox for Identifying Object Detection Errors", ECCV 2020, arXiv 2008.08115).
 #pragma once
 
@@ -12,75 +12,77 @@
 
 namespace millrace::coco {
 
-/// What is wrong at IoU .5. A detection's is location if that fits, else the first of class,
-/// duplicate and background that fits, else both.
+/// The kind of an error at IoU .5. A wrong detection is `location` if its condition holds,
+/// otherwise the first of `category`, `duplicate` and `background` whose condition holds, otherwise
+/// `both`.
 enum class ErrorKind : std::uint8_t {
-  category,    // IoU of at least .5 with an object of another class
-  location,    // IoU of .1 to .5 with the object of its class that it overlaps most
-  both,        // wrong class and location: near an object of another class
-  duplicate,   // IoU of at least .5 with an object of its class that a better score has found
+  category,    // IoU of at least .5 with an object of another category
+  location,    // IoU of .1 to .5 with the object of its category that it overlaps most
+  both,        // wrong category and location: near an object of another category
+  duplicate,   // IoU of at least .5 with an object of its category that a higher score has taken
   background,  // IoU of at most .1 with every object
-  missed,      // an object that is not found, and that no mended class or location would find
+  missed,      // an object not found, and not found either when categories or locations are fixed
 };
 inline constexpr std::size_t kErrorKinds = 6;
 inline constexpr std::array<std::string_view, kErrorKinds> kErrorNames = {
     "class", "location", "both", "duplicate", "background", "missed"};
 
-/// Errors of one category, or of all.
+/// The errors of one category, or of all.
 struct ErrorCosts {
-  double ap50 = -1;  // as the evaluator has it; -1 and no costs where there is nothing to find
-  /// AP50 gained if one kind alone is mended: a wrong class or location becomes a hit (the best
-  /// score of those that compete), other wrong detections go, and a missed object no longer counts.
+  double ap50 = -1;  // as computed by the evaluator; -1, and costs 0, if there are no objects
+  /// AP50 gained by fixing only this kind of error: a wrong category or location becomes a hit (the
+  /// highest score if several compete for an object), other wrong detections are removed, and a
+  /// missed object no longer counts.
   std::array<double, kErrorKinds> cost{};
-  /// The same if no detection is wrong, and if every object is found.
+  /// AP50 gained if every wrong detection is removed, and if every missed object is found.
   double false_positives = 0, false_negatives = 0;
   std::array<std::int64_t, kErrorKinds> count{};
 };
 
-/// The kind that costs most; nullopt if none costs anything.
+/// Returns the kind with the highest cost; nullopt if all costs are 0.
 std::optional<ErrorKind> dearest(const ErrorCosts& errors);
 
-/// Detections that count neither as right nor as wrong are not errors.
+/// The errors of all categories. Ignored detections are not errors.
 struct ErrorReport {
-  ErrorCosts all;  // costs: the mean over the categories that have something to find, at least 0
+  ErrorCosts all;  // costs are means over the categories with objects, at least 0
   std::vector<ErrorCosts> categories;  // (K)
 };
 
-/// What became of each detection and each object at IoU .5, detections of all scores counted.
+/// The outcome of each detection and each object at IoU .5, at any score.
 struct Verdicts {
   static constexpr std::uint8_t kHit = kErrorKinds, kIgnored = kErrorKinds + 1;
-  /// As the Detections given: an ErrorKind, kHit, or kIgnored for what does not count.
+  /// Indexed like the evaluated Detections: an ErrorKind, kHit or kIgnored.
   std::vector<std::uint8_t> detections;
-  /// As Dataset::annotations: the score of the detection that finds it; NaN: none does; -1: it does
-  /// not count, as crowds.
+  /// Indexed like Dataset::annotations: the score of the detection that finds the object; NaN if
+  /// none does, -1 if the object does not count, such as a crowd.
   std::vector<double> found_at;
 };
 
-/// Collects errors image by image, from any thread.
+/// Collects errors image by image. `add` is thread-safe.
 class ErrorKinds {
  public:
-  /// Borrows the matches.
+  /// `matches` must outlive this object.
   ErrorKinds(const Dataset& truth, const Matches& matches);
 
   void add(const ImagePairs& pairs);
-  /// After all images.
+  /// Returns the errors of all images; call after all images are added.
   ErrorReport report() const;
-  /// The verdicts of all images, for `detections` given.
+  /// Returns the verdicts of all images. `detections` is the number of evaluated detections.
   Verdicts verdicts(std::size_t detections) const;
 
  private:
-  /// A detection's error, or one of these.
+  /// A verdict is an ErrorKind or one of these.
   enum : std::uint8_t { kHit = kErrorKinds, kIgnored };
   static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
   struct Verdict {
     std::uint8_t what = kIgnored;
-    std::uint32_t mended = kNothing;  // the category that it is a hit of once its error is mended
+    std::uint32_t mended = kNothing;  // category in which it becomes a hit when its error is fixed
   };
   enum class Fate : std::uint8_t { does_not_count, found, mendable, missed };
   struct Object {
     std::uint32_t category = 0;
     Fate fate = Fate::does_not_count;
-    double found_at = 0;  // if it is found
+    double found_at = 0;  // score, if found
   };
 
   Verdict verdict(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,

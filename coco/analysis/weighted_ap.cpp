@@ -38,8 +38,8 @@ WeightedAp::WeightedAp(const Plan& plan, std::span<const Matches* const> results
         ++objects.back().count;
       }
   struct Item {
-    std::uint64_t fall;   // as `score_fall`
-    std::uint32_t image;  // in the weights
+    std::uint64_t fall;   // key of score_fall
+    std::uint32_t image;  // position in the weights
     std::uint32_t rank;
     Outcome outcome;
   };
@@ -54,7 +54,7 @@ WeightedAp::WeightedAp(const Plan& plan, std::span<const Matches* const> results
       }
     }
     std::ranges::sort(items, {}, [&](const Item& one) {
-      // Ties by image as in pycocotools, whichever result the image is taken from
+      // Equal scores are ordered by image as in pycocotools, from either result.
       return std::tuple(one.fall, one.image % images, one.image, one.rank);
     });
     List& list = lists_[k];

@@ -1,4 +1,4 @@
-// AP with images that count several times or not at all, for resampling over images.
+// AP with a weight per image, for resampling over images.
 #pragma once
 
 #include <cstdint>
@@ -9,43 +9,43 @@
 
 namespace millrace::coco {
 
-/// AP over all thresholds and at IoU .5; -1 if there is nothing to find.
+/// AP over all IoU thresholds and at IoU .5; -1 if there are no objects.
 struct ApPair {
   double ap = -1, ap50 = -1;
 };
 
-/// The mean over the categories that have something to find.
+/// Returns the mean over the categories with objects.
 ApPair mean(std::span<const ApPair> categories);
 
-/// Matched results, sorted once, to be scored under many weights of their images: with weight 2 as
-/// if an image were in the data set twice. Const after the constructor, so any thread may measure.
+/// Matched results, sorted once and scored under many image weights. Weight 2 counts an image as if
+/// it were in the data set twice. Immutable, so thread-safe.
 class WeightedAp {
  public:
-  /// Results over one data set. With results a and b of n images, weight i is that of an image in
-  /// a, weight n + i of the same image in b. Both are scored as one list, so that weights which
-  /// take each image from either a or b score the mixture. REQUIRES: one result or more.
+  /// Takes one or more results over the same data set. For results a and b of n images, weight i
+  /// applies to image i in a, and weight n + i to image i in b. All results are scored as one list,
+  /// so that weights which take each image from either a or b score the mixture.
   WeightedAp(const Plan& plan, std::span<const Matches* const> results);
 
   std::size_t categories() const { return lists_.size(); }
 
-  /// AP of each category, all areas, all matched detections. REQUIRES: a weight per image and
-  /// result.
+  /// Computes AP of each category over all areas and all matched detections. REQUIRES: one weight
+  /// per image and result.
   void measure(std::span<const std::uint16_t> weights, std::span<ApPair> categories) const;
 
  private:
-  /// A detection that is a hit or does not count, at some threshold; bit t is for threshold t.
+  /// A detection that is a hit or ignored at some threshold; bit t stands for threshold t.
   struct Event {
-    std::uint32_t position;  // in `images`
+    std::uint32_t position;  // position in `images`
     std::uint16_t hit, ignored;
   };
   struct Objects {
     std::uint32_t image, count;
   };
-  /// A category.
+  /// The detections and objects of a category.
   struct List {
     std::vector<std::uint32_t> images;  // image of each detection, by falling score
-    std::vector<Event> events;          // among them; the others are wrong at every threshold
-    std::vector<Objects> objects;       // that count, of the images that have some
+    std::vector<Event> events;          // the other detections are wrong at every threshold
+    std::vector<Objects> objects;       // counted objects per image, for images with any
   };
 
   static ApPair measure(const List& list, std::span<const std::uint16_t> weights);

@@ -30,14 +30,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSuffix = ".annotations";  // after a digest
-constexpr std::string_view kSeen = ".seen";           // after that
+constexpr std::string_view kSuffix = ".annotations";  // follows the digest in a file name
+constexpr std::string_view kSeen = ".seen";           // follows kSuffix
 constexpr std::size_t kDigits = 32;
-constexpr auto kKept = std::chrono::days(90);     // after its last use
-constexpr auto kWriting = std::chrono::hours(1);  // more than a writer takes
-constexpr auto kTick = std::chrono::seconds(2);   // of the coarsest clock of a file system
+constexpr auto kKept = std::chrono::days(90);     // time since its last use
+constexpr auto kWriting = std::chrono::hours(1);  // longer than writing takes
+constexpr auto kTick = std::chrono::seconds(2);   // resolution of the coarsest file system clock
 
-/// The digest of the digests `block(offset, size)`, computed by all threads of the caller's arena.
+/// Returns the digest of all block digests `block(offset, size)`, computed on all threads of the
+/// caller's arena.
 template <typename F>
 WideDigest digest_of_blocks(std::uint64_t size, F block) {
   constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
@@ -48,15 +49,16 @@ WideDigest digest_of_blocks(std::uint64_t size, F block) {
   return wide_digest(digests.data(), digests.size() * sizeof(WideDigest));
 }
 
-/// Tells whether a file is the one that it was, without reading it.
+/// Identifies the state of a file without reading it.
 struct FileStamp {
   std::uint64_t device = 0, node = 0, size = 0;
-  std::int64_t written = 0;  // ns since 1970; programs may set it
-  std::int64_t changed = 0;  // the same of bytes, times and names; no program can set it
+  std::int64_t written = 0;  // mtime, ns since 1970; programs may set it
+  // Ctime, ns since 1970; changes with bytes, times and names, and programs cannot set it.
+  std::int64_t changed = 0;
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-/// nullopt if the file does not exist.
+/// Returns the stamp of a file; nullopt if it does not exist.
 std::optional<FileStamp> stamp_of(const fs::path& file) {
   struct stat about {};
   if (::stat(file.c_str(), &about) != 0) return {};
@@ -65,7 +67,7 @@ std::optional<FileStamp> stamp_of(const fs::path& file) {
                    ns(about.st_mtim), ns(about.st_ctim)};
 }
 
-/// What tells one JSON text from another.
+/// The identity of a JSON text.
 struct Key {
   WideDigest digest;
   std::uint64_t size = 0;
@@ -90,23 +92,23 @@ std::string_view as_text(const T* data, std::size_t count) {
   return {reinterpret_cast<const char*>(data), count * sizeof(T)};
 }
 
-/// The first bytes of a cache; the arrays of the data set follow, in the order of `each_array`,
-/// each aligned without a gap. Only the checksum protects the arrays: offsets in range would not be
-/// enough, since the program relies on everything that the reader checks (ascending ids, runs that
-/// fill their image). It is no defence against somebody who can write to the folder.
+/// The beginning of a cache file. The arrays of the data set follow in the order of `each_array`,
+/// aligned and without gaps. The checksum is the only protection of the arrays, since the program
+/// relies on everything that the JSON reader checks (such as ascending ids and runs that fill their
+/// image). It does not protect against someone who can write to the folder.
 struct Header {
   std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
   std::uint32_t byte_order = 0x01020304;
-  // Raise with any change of these structs or of what the reader accepts
+  // Increment when these structs or the rules of the reader change.
   std::uint32_t version = 4;
   std::array<std::uint32_t, 4> sizes = {sizeof(Header), sizeof(Image), sizeof(Annotation),
                                         sizeof(Category)};
   Key key;
-  std::array<std::uint64_t, 9> lengths = {};  // of the arrays
+  std::array<std::uint64_t, 9> lengths = {};  // lengths of the arrays
 
-  WideDigest checksum;  // covers the arrays and the members above
+  WideDigest checksum;  // over the arrays and the members above
 
-  /// What the checksum of these arrays has to be. `done` gets each block after that.
+  /// Returns the checksum for these arrays. `done` receives each block after it was hashed.
   template <typename F>
   WideDigest sum(const Dataset& data, F done) const {
     std::vector<WideDigest> digests;
@@ -131,8 +133,8 @@ static_assert(std::has_unique_object_representations_v<Header> && sizeof(Header)
                   std::has_unique_object_representations_v<Category> && sizeof(Annotation) == 96,
               "no padding that a digest would read, and arrays after the header are aligned");
 
-/// The data set of a cache file, whose bytes are read and checked unless they are `known`. Throws
-/// Error saying why it cannot be used.
+/// Opens the data set of a cache file. Reads and verifies all bytes unless they are `known` to be
+/// valid. Throws Error with the reason if the cache cannot be used.
 std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key, bool known) {
   const auto mapped = map_file(file);
   const Header expected;
@@ -164,7 +166,7 @@ std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key, bool k
   return data;
 }
 
-/// The folder of caches, and whether the user named it.
+/// The folder of caches. `named` is true if the user chose it.
 struct Folder {
   fs::path path;
   bool named = false;
@@ -175,7 +177,7 @@ std::string environment(const char* name) {
   return set ? set : "";
 }
 
-/// nullopt if no cache is wanted or the user has no such folder.
+/// Returns the folder of caches; nullopt if caching is off or no folder is known.
 std::optional<Folder> cache_folder() {
   if (const auto named = environment("MILLRACE_CACHE"); named == "off")
     return {};
@@ -188,19 +190,19 @@ std::optional<Folder> cache_folder() {
   return {};
 }
 
-/// A large file and its cache, which were read and found sound once. They are not read again while
-/// they are the same files.
+/// A record that a large file and its cache were read and verified once. They are not verified
+/// again while both are unchanged.
 struct Sighting {
   FileStamp json;
   Key key;
   FileStamp cache;
 
-  /// Where it is kept.
+  /// Returns the file of the record.
   static fs::path file(const fs::path& folder, const FileStamp& json) {
     const auto name = wide_digest(&json, sizeof(json));
     return folder / (hex(name.high) + hex(name.low).append(kSuffix).append(kSeen));
   }
-  /// Setting the time of the last use is no change.
+  /// Ignores ctime, since recording the last use changes it.
   static std::optional<FileStamp> stamp_of_cache(const fs::path& file) {
     auto stamp = stamp_of(file);
     if (stamp) stamp->changed = 0;
@@ -208,7 +210,7 @@ struct Sighting {
   }
 };
 
-/// The sighting of a file as it is now; nullopt if not recorded.
+/// Returns the record for a file in its current state; nullopt if not recorded.
 std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& json) {
   const auto file = Sighting::file(folder, json);
   std::error_code none;
@@ -219,12 +221,13 @@ std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& j
     if (bytes.size() != sizeof(one)) return {};
     std::memcpy(&one, bytes.data(), sizeof(one));
     if (one.json == json) return one;
-  } catch (const Error&) {  // removed meanwhile
+  } catch (const Error&) {  // removed by another process
   }
   return {};
 }
 
-/// nullopt if the file changed so recently that a clock of two seconds could hide the next change.
+/// Returns the stamp of a file; nullopt if it changed so recently that the next change could get
+/// the same time on a clock with a resolution of two seconds.
 std::optional<FileStamp> settled_stamp_of(const fs::path& file) {
   const auto stamp = stamp_of(file);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -235,16 +238,18 @@ std::optional<FileStamp> settled_stamp_of(const fs::path& file) {
 struct Cache {
   Folder folder;
   Key key;
-  std::optional<FileStamp> json = {};  // of a large file, before its key was taken
+  std::optional<FileStamp> json = {};  // stamp of a large file, taken before its key
   fs::path file = folder.path / key.name();
 
-  /// nullptr if there is none that can be used; a warning says why.
+  /// Returns the cached data set. Returns nullptr if there is none, or with a warning if it is
+  /// unusable.
   std::shared_ptr<const Dataset> load(const std::string& source, bool known = false) const {
     std::error_code unknown;  // reported by `can_store`
     if (!fs::exists(file, unknown)) return nullptr;
     try {
       auto data = open_cache(file, key, known);
-      fs::last_write_time(file, fs::file_time_type::clock::now(), unknown);  // used; see kKept
+      // Marks the last use; see kKept.
+      fs::last_write_time(file, fs::file_time_type::clock::now(), unknown);
       keep_sighting();
       data->source = source;
       return data;
@@ -255,7 +260,8 @@ struct Cache {
     }
   }
 
-  /// If the folder cannot be used, throws ConfigError, or warns and returns false.
+  /// Returns whether the folder is writable. If not, warns, or throws ConfigError if the user named
+  /// the folder.
   bool can_store() const {
     try {
       make_writable_folder(folder.path);
@@ -270,7 +276,7 @@ struct Cache {
     }
   }
 
-  /// Writes the cache, unless the file has changed since its key was taken; warns if that fails.
+  /// Writes the cache, unless the file changed after its key was computed. Warns on failure.
   void store(const Dataset& data) const {
     try {
       if (!(key_of(InputFile(data.source)) == key)) return;
@@ -299,7 +305,7 @@ struct Cache {
     const Sighting one{*json, key, *cache};
     try {
       replace_file(Sighting::file(folder.path, *json), {{as_text(&one, 1)}});
-    } catch (const Error&) {  // the next start reads all
+    } catch (const Error&) {  // the next start verifies everything
     }
   }
 
@@ -312,29 +318,29 @@ struct Cache {
           problem.what());
   }
 
-  /// Removes what a killed writer left and caches unused for long.
+  /// Removes files left by a killed writer, and caches unused for kKept.
   void remove_forgotten() const {
     const auto now = fs::file_time_type::clock::now();
     for (const auto& entry : fs::directory_iterator(folder.path)) {
       const auto name = entry.path().filename().string();
       const auto digits = name.find_first_not_of("0123456789abcdef");
       if (digits != kDigits || name.compare(digits, kSuffix.size(), kSuffix) != 0)
-        continue;            // not ours
-      std::error_code gone;  // another process removed it
+        continue;            // not a cache file
+      std::error_code gone;  // removed by another process
       const auto unused = now - fs::last_write_time(entry, gone);
       if (!gone && unused > (name.ends_with(".part") ? kWriting : kKept)) fs::remove(entry, gone);
     }
   }
 };
 
-/// Threads that write caches; the end of the program waits for them.
+/// Threads that write caches. The program waits for them at its end.
 struct Writers {
   std::mutex mutex;
   std::vector<std::jthread> threads;
 };
 
 Writers& writers() {
-  static const auto logger = spdlog::default_logger();  // outlives the threads
+  static const auto logger = spdlog::default_logger();  // must outlive the threads
   static Writers all;
   return all;
 }
@@ -360,7 +366,7 @@ std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json,
   auto data = read_dataset(json, folder->path);
   const std::lock_guard lock(writers().mutex);
   writers().threads.emplace_back([=] {
-    // One core: the others are for training
+    // One core, to leave the other cores to training.
     tbb::task_arena(1).execute([&] { cache.store(*data); });
   });
   return data;

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kImages = "images", kAnnotations = "annotations",
                            kCategories = "categories";
 
-constexpr std::int64_t kMostPixels = std::int64_t{1} << 20;  // a side; OpenCV opens no larger ones
+// Maximum side; OpenCV does not open larger images.
+constexpr std::int64_t kMostPixels = std::int64_t{1} << 20;
 
 std::int32_t side(JsonReader& json, std::string_view field) {
   json.next();
@@ -31,7 +32,7 @@ std::int32_t side(JsonReader& json, std::string_view field) {
   return static_cast<std::int32_t>(pixels);
 }
 
-/// LVIS's lists of categories; null is none.
+/// Reads one of LVIS's category lists; null is an empty list.
 std::vector<std::int64_t> category_list(JsonReader& json) {
   std::vector<std::int64_t> ids;
   if (!json.take_null()) json.each([&] { ids.push_back(json.integer()); });
@@ -58,14 +59,15 @@ void read_image(JsonReader& json, Records& records) {
       optional("not_exhaustive_category_ids", [&] { not_exhaustive = category_list(json); }));
   if (!has_name) {
     if (!url) throw Wrong{at, "'file_name' is missing"};
-    one.file_name = records.add_text(url->substr(url->rfind('/') + 1));  // as LVIS 1.0 has it
+    // LVIS 1.0 has no file_name.
+    one.file_name = records.add_text(url->substr(url->rfind('/') + 1));
   }
   one.category_lists = records.category_lists.size();
   for (const auto& list : {negatives, not_exhaustive})
     records.category_lists.insert(records.category_lists.end(), list.begin(), list.end());
   one.negatives = static_cast<std::uint32_t>(negatives.size());
   one.not_exhaustive = static_cast<std::uint32_t>(not_exhaustive.size());
-  if (std::int64_t{one.width} * one.height > UINT32_MAX)  // run lengths could not count them
+  if (std::int64_t{one.width} * one.height > UINT32_MAX)  // run lengths are 32-bit
     throw Wrong{at, fmt::format("{} x {} pixels are too many; an image has less than 2^32",
                                 one.width, one.height)};
   records.images.push_back(one);
@@ -89,7 +91,7 @@ struct RecordPart {
   Records records = {};
 
   void clear() { records.clear(); }
-  /// A record that cannot be read leaves nothing.
+  /// Reads a record. A record that cannot be read leaves no traces.
   void read(JsonReader& json) {
     std::array<std::size_t, 9> sizes;
     std::size_t k = 0;
@@ -104,11 +106,11 @@ struct RecordPart {
   }
 };
 
-/// The sections of a file.
+/// The three sections of a file.
 struct Sections {
   RecordPart images{read_image}, annotations{read_annotation}, categories{read_category};
 
-  /// `on_list(name)` must read each list but that of categories.
+  /// Reads the sections. `on_list(name)` must read every list except the categories.
   template <typename F>
   void read(JsonReader& json, F on_list) {
     json.fields(required(kImages, [&] { on_list(kImages); }),
@@ -121,7 +123,7 @@ struct Sections {
   }
 };
 
-/// Reads the sections in the order of the file; `begins` gets the byte of each annotation.
+/// Reads the sections in file order. `begins` receives the byte offset of each annotation.
 GatheredRecords read_in_order(const JsonText& file, std::vector<std::size_t>& begins,
                               const std::function<void(const RecordFault&)>& on_fault = {}) {
   Sections all;
@@ -160,11 +162,11 @@ struct List {
   std::uint64_t first, last = 0;  // bytes of its brackets
 };
 
-/// The first list from a byte on that has one of these names.
+/// Finds the first list at or after byte `from` with one of these names.
 std::optional<List> find_list(const InputFile& file, std::uint64_t from,
                               std::span<const std::string_view> names) {
   constexpr std::size_t kTail = 64;           // room for the name, a colon and white space
-  std::size_t window = std::size_t{1} << 12;  // searched at a time; lists mostly begin soon
+  std::size_t window = std::size_t{1} << 12;  // bytes searched at once; lists usually begin early
   for (std::uint64_t begin = from; begin < file.size(); begin += window - kTail) {
     if (begin != from) window = std::size_t{1} << 18;
     const std::string text = text_at(file, begin, window);
@@ -185,14 +187,14 @@ std::optional<List> find_list(const InputFile& file, std::uint64_t from,
   return {};
 }
 
-/// Reads what is not in these lists; false if they were not the file's own. `faults` as in
-/// `read_pieces`.
+/// Reads the file without the contents of these lists. Returns false if they are not the file's
+/// sections. `faults` as in `read_pieces`.
 bool read_rest(const InputFile& file, std::span<const List> lists, Sections& rest,
                std::vector<RecordFault>* faults) {
   std::size_t found = 0;
   try {
     std::string bytes;
-    std::map<std::string_view, std::size_t> brackets;  // in these bytes
+    std::map<std::string_view, std::size_t> brackets;  // positions in `bytes`
     std::uint64_t from = 0;
     for (const List& list : lists) {
       bytes += text_at(file, from, list.first + 1 - from);
@@ -213,7 +215,7 @@ bool read_rest(const InputFile& file, std::span<const List> lists, Sections& res
         if (bracket == brackets.end()) return Sections::read_list(json, name, rest.images);
         json.next();
         const bool is_own = json.offset(json.at()) == bracket->second;
-        json.each([&] { throw Error("another list"); });  // that was read in pieces
+        json.each([&] { throw Error("another list"); });  // was read in pieces
         if (!is_own) throw Error("another list");
         ++found;
       });
@@ -249,7 +251,7 @@ void tell_first_fault(const InputFile& file, const std::string& source,
 bool is_worth_pieces(const fs::path& file) {
   std::error_code no_size;
   const auto size = fs::file_size(file, no_size);
-  constexpr std::uint64_t kLeast = 2 << 20;  // from here a second thread gains
+  constexpr std::uint64_t kLeast = 2 << 20;  // bytes from which a second thread pays off
   return !no_size && size >= kLeast;
 }
 
@@ -298,7 +300,7 @@ std::shared_ptr<const Dataset> read_dataset(const fs::path& json, const fs::path
     try {
       if (auto records = read_pieces(file, kPieceBytes, spill))
         return assemble(std::move(*records), json.string());
-    } catch (const Contradiction& problem) {  // reported below, with its place in the file
+    } catch (const Contradiction& problem) {  // reported below with its place in the file
       if (file.size() > kMostText)
         throw Error(fmt::format("{}: {}", json.string(), problem.what()));
     }

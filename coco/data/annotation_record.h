@@ -6,7 +6,7 @@
 
 namespace millrace::coco {
 
-/// Appends the object that begins there to the records. Throws Wrong.
+/// Reads the JSON object at the reader's position and appends it to the records. Throws Wrong.
 void read_annotation(JsonReader& json, Records& records);
 
 }  // namespace millrace::coco

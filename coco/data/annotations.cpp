@@ -6,7 +6,7 @@
 namespace millrace::coco {
 namespace {
 
-/// Position of the record with this id among records that ascend by id, or -1.
+/// Returns the position of the record with this id in records sorted by id, or -1.
 template <typename Record>
 std::ptrdiff_t find_id(std::span<const Record> records, std::int64_t id) {
   const auto at = std::ranges::lower_bound(records, id, {}, &Record::id);
@@ -25,7 +25,8 @@ Box clipped_box(const Annotation& object, const Image& image) {
 }
 
 bool has_pixels(const Annotation& object, const Image& image) {
-  constexpr double kLeast = 1 - 1e-6;  // pixels; x + width - x is not exactly width
+  // Pixels; tolerance because x + width - x is not exactly width.
+  constexpr double kLeast = 1 - 1e-6;
   const auto inside = [](double begin, double length, std::int32_t side) {
     return std::min(begin + length, static_cast<double>(side)) - std::max(begin, 0.0);
   };

@@ -1,4 +1,4 @@
-// The box around a shape, as exact as its points.
+// The bounding box of a shape in exact coordinates.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Bounds {
   }
 };
 
-/// REQUIRES: polygons or a mask.
+/// Returns the bounds of a shape. REQUIRES: polygons or a mask.
 inline Bounds bounds_of(const Segmentation& shape) {
   if (const auto* mask = std::get_if<Rle>(&shape)) {
     const Box box = bounding_box(*mask);

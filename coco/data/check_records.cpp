@@ -29,7 +29,7 @@ constexpr FindingKind kShape{
 constexpr FindingKind kRuns{"mask-unreadable", error,
                             "run lengths that are damaged or do not fill their mask", kLeftOut};
 
-/// By Clash.
+/// Indexed by Clash.
 constexpr FindingKind kClashes[] = {
     {"image-id-twice", error, "images with an id that another has", kStops},
     {"category-id-twice", error, "categories with an id that another has", kStops},
@@ -63,7 +63,7 @@ FindingExample example_of(const Contradiction& problem) {
   if (!problem.annotation) return example;
   example.annotation = problem.id;
   example.image = problem.image_id;
-  // Positions count only the records that could be read.
+  // Omitted for a duplicate annotation id, since positions count only readable records.
   if (problem.clash != Clash::annotation_twice) example.what = problem.why;
   return example;
 }

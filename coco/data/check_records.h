@@ -1,4 +1,4 @@
-// An annotation file read for its faults.
+// Reads an annotation file and reports its faults.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace millrace::coco {
 
-/// As `read_dataset`, but reports each record that breaks its rules and leaves it out. nullptr, and
-/// a finding with the byte, if the file as a whole cannot be read.
+/// Reads a data set like `read_dataset`, but reports each invalid record to `findings` and leaves
+/// it out. If the file as a whole cannot be read, returns nullptr and adds a finding with the byte.
 std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json, Findings& findings);
 
 }  // namespace millrace::coco

@@ -11,7 +11,7 @@
 namespace millrace::coco {
 namespace {
 
-/// As JSON has it.
+/// Returns the text as a JSON string.
 std::string quoted_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false,
                                    nlohmann::json::error_handler_t::replace);
@@ -31,9 +31,9 @@ void put_list(std::string& out, const Range& values) {
 
 void put_shape(std::string& out, const Segmentation& shape, bool crowd) {
   if (const auto* mask = std::get_if<Rle>(&shape)) {
-    out +=
-        fmt::format(",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask->height, mask->width);
-    // Crowds as COCO has them, which some tools expect
+    fmt::format_to(std::back_inserter(out),
+                   ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask->height, mask->width);
+    // Crowds as plain counts like in COCO's files, which some tools expect.
     if (crowd)
       put_list(out, mask->counts);
     else

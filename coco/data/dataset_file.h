@@ -7,9 +7,9 @@
 
 namespace millrace::coco {
 
-/// Writes the JSON of a data set atomically, a record a line: images, annotations and categories
-/// with what a Dataset keeps of them. Numbers, polygons, masks and keypoints read back as the same
-/// bits. Throws Error.
+/// Writes a data set as JSON, atomically, one record per line: images, annotations and categories
+/// with the fields that a Dataset stores. Numbers, polygons, masks and keypoints read back bitwise
+/// equal. Throws Error.
 void write_dataset(const std::filesystem::path& json, const Dataset& data);
 
 }  // namespace millrace::coco

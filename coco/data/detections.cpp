@@ -19,7 +19,7 @@ void put(std::string& bytes, const std::vector<T>& values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), count * sizeof(T));
 }
 
-/// Takes from the front what `put` has appended.
+/// Removes from the front of `bytes` an array that `put` appended.
 template <class T>
 std::vector<T> take(std::string_view& bytes) {
   std::uint64_t count = 0;

@@ -1,4 +1,4 @@
-// What a detector found in images: flat arrays, masks as COCO's compressed counts.
+// The detections of a data set in flat arrays, with masks as COCO's compressed counts.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 
 namespace millrace::coco {
 
-/// x y width height, pixels.
+/// x, y, width, height in pixels.
 using Xywh = std::array<double, 4>;
 
-/// One detection as a detector hands it over: one or more of a box, a mask and keypoints.
+/// One detection with at least one of box, mask and keypoints.
 struct Detection {
   std::int64_t image_id = 0;
   std::int64_t category_id = 0;
   std::optional<Xywh> bbox;
   double score = 0;
-  Rle mask;                       // empty counts: none
-  std::vector<double> keypoints;  // x y v of each, pixels; empty: none
+  Rle mask;                       // empty counts = none
+  std::vector<double> keypoints;  // x, y, v per keypoint in pixels; empty = none
 };
 
-/// Detections in the order in which they were added. Const, any thread may read.
+/// Detections in the order in which they were added. Const access is thread-safe.
 class Detections {
  public:
   static constexpr std::uint32_t kNoMask = std::numeric_limits<std::uint32_t>::max();
@@ -44,56 +44,60 @@ class Detections {
     double area = 0;               // pixels, for AreaFrom::given
     std::uint32_t mask = kNoMask;  // position among the masks
     bool has_bbox = false;
-    std::uint32_t keypoints = kNoKeypoints;  // position among the sets of keypoints
+    std::uint32_t keypoints = kNoKeypoints;  // position among the keypoint sets
   };
 
   struct Mask {
-    std::uint64_t first = 0;  // byte where its counts begin
-    std::uint32_t bytes = 0;  // length of its counts
+    std::uint64_t first = 0;  // position of the first byte of its counts
+    std::uint32_t bytes = 0;  // number of bytes of its counts
     MaskExtent extent;
   };
 
   Detections() = default;
   explicit Detections(std::span<const Detection> all);
-  /// Those with a box alone.
+  /// Detections with only boxes.
   explicit Detections(std::vector<Record> boxes) : records_(std::move(boxes)) {}
 
   std::size_t size() const { return records_.size(); }
   bool empty() const { return records_.empty(); }
   const Record& operator[](std::size_t i) const { return records_[i]; }
 
-  /// The mask of a record that has one.
+  /// Returns the mask of a record. REQUIRES: the record has one.
   const Mask& mask_of(const Record& one) const { return masks_[one.mask]; }
   std::string_view counts(const Mask& mask) const {
     return std::string_view(counts_.data() + mask.first, mask.bytes);
   }
-  /// The mask of detection `i`, decoded; no counts if it has none.
+  /// Returns the decoded mask of detection `i`; empty counts if it has none.
   Rle mask(std::size_t i) const;
-  /// The same for one that has a mask, into memory that is reused.
+  /// Decodes the mask of detection `i` into reused memory. REQUIRES: the detection has a mask.
   void decode(std::size_t i, Rle& runs) const;
 
-  /// x y v of each keypoint of a record; empty if it has none.
+  /// Returns x, y, v of each keypoint of a record; empty if it has none.
   std::span<const double> keypoints_of(const Record& one) const {
     if (one.keypoints == kNoKeypoints) return {};
     const std::uint64_t begin = one.keypoints == 0 ? 0 : keypoint_ends_[one.keypoints - 1];
     return std::span(keypoints_).subspan(begin, keypoint_ends_[one.keypoints] - begin);
   }
 
-  /// Appends others, in their order; the first call reserves room for about `times` as many.
+  /// Appends detections in their order. The first call reserves memory for about `times` such
+  /// appends.
   void append(const Detections& others, std::size_t times = 1);
-  /// All of them for `append_partial` on machines of the same byte order.
+  /// Returns all detections as bytes for `append_partial` on machines of the same byte order.
   std::string partial() const;
-  /// Appends what `partial` gave. Throws Error if it is broken, and then appends nothing.
+  /// Appends the detections of `partial`. Throws Error and appends nothing if the bytes are
+  /// invalid.
   void append_partial(std::string_view partial);
-  /// Sorts by the image's id; those of an image stay in their order.
+  /// Sorts by image id, keeping the order within an image.
   void sort_by_image();
-  /// Keeps the memory.
+  /// Removes all detections but keeps the memory.
   void clear();
-  /// Throws Error for one with neither box nor mask nor keypoints, or keypoints that are not x y v.
+  /// Adds a detection. Throws Error if it has no box, mask or keypoints, or if keypoints are not
+  /// triples.
   void add(const Detection& one);
-  /// One without a mask, with keypoints x y v or none.
+  /// Adds a detection without a mask, with keypoints x, y, v or none.
   void add(const Record& one, std::span<const double> keypoints = {});
-  /// One with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
+  /// Adds a detection with a mask as compressed counts. Throws Error like `decode_counts` and then
+  /// adds nothing.
   void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width,
            std::span<const double> keypoints = {});
 
@@ -102,19 +106,20 @@ class Detections {
   std::vector<Mask> masks_;
   std::vector<char> counts_;
   std::vector<double> keypoints_;
-  std::vector<std::uint64_t> keypoint_ends_;  // of each set; it begins at the last one's
+  // End of each keypoint set; it begins at the previous end.
+  std::vector<std::uint64_t> keypoint_ends_;
 };
 
 /// Reads a results file: an array of detections, each with a box, a mask or keypoints. Polygons,
-/// which pycocotools takes beside boxes, become masks of their image's size in `images`; without
-/// `images`, or for an unknown image, they are an error. Throws Error as `read_dataset`.
+/// which pycocotools also accepts, are converted to masks with the size of their image in `images`;
+/// without `images`, or for an unknown image, they are an error. Throws Error like `read_dataset`.
 Detections read_detections(const std::filesystem::path& json, const Dataset* images = nullptr);
 
-/// One detection as a results file has it, `{"image_id":1,...}`: numbers so that reading gives the
-/// same values back. Throws Error for values that JSON does not have.
+/// Returns one detection as in a results file, `{"image_id":1,...}`. Numbers read back bitwise
+/// equal. Throws Error for values that JSON cannot represent.
 std::string result_text(const Detections& detections, std::size_t i);
 
-/// Writes a results file, atomically: numbers so that reading gives the same values back.
+/// Writes a results file atomically. Numbers read back bitwise equal.
 void write_detections(const std::filesystem::path& json, const Detections& detections);
 
 }  // namespace millrace::coco

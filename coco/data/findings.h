@@ -1,4 +1,4 @@
-// What is wrong with a data set: kinds of faults, each counted and shown by its first few examples.
+// Findings about a data set: each kind of fault with its count and its first examples.
 #pragma once
 
 #include <cstddef>
@@ -11,47 +11,47 @@
 
 namespace millrace::coco {
 
-/// error: training would stop, skip something or learn something wrong. warning: training goes on,
-/// but scores or results may not be what one expects. note: good to know.
+/// error: training would stop, skip data or learn something wrong. warning: training works, but
+/// scores or results may be unexpected. note: information only.
 enum class Severity { error, warning, note };
 
-/// All texts are literals.
+/// A kind of finding. All texts are string literals.
 struct FindingKind {
-  std::string_view name;  // stable, for scripts: "box-outside"
+  std::string_view name;  // stable name for scripts, such as "box-outside"
   Severity severity;
-  std::string_view what;    // "boxes that reach beyond their image"
-  std::string_view effect;  // what happens then
+  std::string_view what;    // such as "boxes that reach beyond their image"
+  std::string_view effect;  // consequence for training
 };
 
-/// Where a fault is. What is unknown or irrelevant is empty.
+/// The place of a fault. Members that are unknown or irrelevant are empty.
 struct FindingExample {
   std::optional<std::int64_t> annotation = {}, image = {}, category = {};  // ids
   std::string file = {}, what = {};
 
-  /// "annotation 12, image 3 (a.jpg): the box reaches 9 pixels beyond it"
+  /// Returns "annotation 12, image 3 (a.jpg): the box reaches 9 pixels beyond it".
   std::string text() const;
 };
 
-/// The findings of one kind.
+/// All findings of one kind.
 struct Finding {
   FindingKind kind;
   std::size_t count = 0;
   std::vector<FindingExample> examples;  // the first few
 };
 
-/// The findings of a data set, or of a part of it: those of parts, appended in order, equal those
-/// of the whole, so they do not depend on the number of threads. Not thread-safe.
+/// The findings of a data set or a part of it. Appending the findings of the parts in order gives
+/// those of the whole, so that results do not depend on the number of threads. Not thread-safe.
 class Findings {
  public:
-  /// Keeps up to `max_examples` of each kind.
+  /// Keeps up to `max_examples` examples of each kind.
   explicit Findings(std::size_t max_examples) : max_examples_(max_examples) {}
 
   void add(const FindingKind& kind, FindingExample example);
   void append(const Findings& others);
-  /// Without any, for a part.
+  /// Returns an empty object with the same limit, for a part of the data set.
   Findings none() const { return Findings(max_examples_); }
 
-  /// Errors first; within a severity by name.
+  /// Returns the findings, errors first, then by name.
   std::vector<Finding> sorted() const;
 
  private:

@@ -17,7 +17,7 @@ constexpr std::string_view kUnexpected = "not JSON of the expected form: ";
 constexpr const char* kObjectBegins = "an object, '{', must begin here";
 constexpr const char* kArrayBegins = "an array of objects, '[', must begin here";
 
-/// The first byte that is not UTF-8, or the size of the text.
+/// Returns the position of the first byte that is not UTF-8, or the size of the text.
 std::size_t first_fault_of_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -28,7 +28,7 @@ std::size_t first_fault_of_utf8(std::string_view text) {
   return at;
 }
 
-/// Throws Error unless the first bytes of a file are of the expected form: see `open_json`.
+/// Throws Error unless a file begins as `open_json` requires.
 void expect_opening(std::string_view head, std::string_view source, char opening) {
   const auto refuse = [&](std::size_t byte, std::string_view why) {
     throw Error(fmt::format("{}: byte {}: {}{}", source, byte, kUnexpected, why));
@@ -38,7 +38,7 @@ void expect_opening(std::string_view head, std::string_view source, char opening
   if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
     refuse(0, "UTF-16; save the file as UTF-8");
   const auto first = head.find_first_not_of(kSpace);
-  if (first == head.npos) return;  // the reader says that there is nothing, or that it ends
+  if (first == head.npos) return;  // the reader reports an empty or truncated file
   const bool object = opening == '{';
   if (head[first] != opening) refuse(first, object ? kObjectBegins : kArrayBegins);
   const auto second = head.find_first_not_of(kSpace, first + 1);
@@ -64,7 +64,7 @@ std::int64_t JsonReader::unusual_integer() {
       fault == std::errc() && end == at)
     return exact;
   at_ = begin;
-  constexpr double kExact = 9007199254740992.;  // 2^53: up to here doubles are exact
+  constexpr double kExact = 9007199254740992.;  // 2^53, up to which doubles are exact integers
   if (real != std::floor(real) || std::abs(real) > kExact) wrong("an integer below 2^63");
   at_ = at;
   return static_cast<std::int64_t>(real);

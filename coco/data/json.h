@@ -1,5 +1,5 @@
-// Reading large JSON files record by record in one pass, with errors that say where. Not for
-// several threads.
+// A reader for large JSON files, record by record in one pass, with errors that contain the place.
+// Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -20,36 +20,35 @@
 
 namespace millrace::coco {
 
-/// A value at a place in the text that is not what its field needs. Reading may go on after its
-/// record.
+/// Thrown for a value that its field does not accept. Reading can continue after its record.
 struct Wrong {
   const char* at;
   std::string why;
-  std::string_view field = {};  // the innermost field that is wrong; empty: the one being read
+  std::string_view field = {};  // innermost wrong field; empty = the field being read
 };
 
-/// The text is not JSON from this place on, or a record is wrong and must not be. `JsonText` makes
-/// it an Error with file, line and byte.
+/// Thrown if the text is not JSON from this place on, or for a wrong record that is not tolerated.
+/// `JsonText` converts it to an Error with file, line and byte.
 struct Broken : Error {
   Broken(const char* place, const std::string& why) : Error(why), at(place) {}
   const char* at;
 };
 
-/// A record that cannot be read, for a caller that continues after it.
+/// A report on an unreadable record, for a caller that continues with the next record.
 struct RecordFault {
   std::string_view section;
-  std::size_t index = 0;           // in the section
-  std::optional<std::int64_t> id;  // if it can be read
+  std::size_t index = 0;           // position in the section
+  std::optional<std::int64_t> id;  // nullopt if not readable
   std::size_t byte = 0;            // offset of the fault in the text
-  std::string_view field;          // the innermost field that is wrong; empty: the record itself
+  std::string_view field;          // innermost wrong field; empty = the record itself
   std::string why;
 };
 
-/// "annotations[3] (id 7)".
+/// Returns "annotations[3] (id 7)".
 std::string record_name(std::string_view section, std::size_t index,
                         std::optional<std::int64_t> id = {});
 
-/// What to do with one field of an object. The name is a literal.
+/// A field of an object and the function that reads it. The name is a string literal.
 template <typename F>
 struct Field {
   std::string_view name;
@@ -66,21 +65,21 @@ Field<F> optional(std::string_view name, F read) {
   return {name, false, std::move(read)};
 }
 
-/// A place in a text. Members skip white space and move past what they read. Values that are not
-/// what they are asked for throw Wrong naming the field; text that is not JSON throws Broken. Of
-/// values that are skipped only the ends are looked for.
+/// A position in a text. Members skip white space and move past what they read. A value of a wrong
+/// type throws Wrong with the field's name; text that is not JSON throws Broken. Skipped values are
+/// only scanned for their ends, not verified.
 class JsonReader {
  public:
-  static constexpr std::size_t kPadding = 32;  // bytes after the text, which must be 0
+  static constexpr std::size_t kPadding = 32;  // number of zero bytes required after the text
 
   JsonReader(const char* begin, const char* end) : begin_(begin), at_(begin), end_(end) {}
 
-  /// From now on a record that is wrong is reported to `on_fault` and left out instead of thrown.
+  /// From now on, reports wrong records to `on_fault` and leaves them out instead of throwing.
   void tolerate(std::function<void(RecordFault)> on_fault) { on_fault_ = std::move(on_fault); }
 
   const char* at() const { return at_; }
   std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - begin_); }
-  /// The next character that is not white space; 0 at the end.
+  /// Returns the next character that is not white space; 0 at the end.
   char next() {
     skip_space(at_);
     return *at_;
@@ -95,20 +94,20 @@ class JsonReader {
 
   std::int64_t integer() {
     skip_space(at_);
-    const char* at = at_;  // a variable of its own, here and below, can stay in a register
+    const char* at = at_;  // a local copy, here and below, can stay in a register
     const bool negative = *at == '-';
     const char* const first = at += negative;
     std::uint64_t value = 0;
     for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<unsigned>(*at - '0');
     const auto count = at - first;
-    constexpr auto kSafe = 18;  // digits, below 2^63
+    constexpr auto kSafe = 18;  // digits that always fit below 2^63
     if (count == 0 || count > kSafe || (*first == '0' && count > 1) || *at == '.' ||
         (*at | ' ') == 'e')
       return unusual_integer();
     at_ = at;
     return negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
   }
-  /// A finite number.
+  /// Reads a finite number.
   double number() {
     skip_space(at_);
     const char* at = at_;
@@ -117,30 +116,30 @@ class JsonReader {
     at_ = at;
     return value;
   }
-  /// true, false or a number: COCO writes 0 and 1.
+  /// Reads true, false or a number (COCO uses 0 and 1).
   bool flag() {
     const char first = next();
     if (first == 't' && take_word("true")) return true;
     if (first == 'f' && take_word("false")) return false;
     return number() != 0;
   }
-  /// Valid until the next text.
+  /// Reads a string. The result is valid until the next string is read.
   std::string_view text() {
     if (next() != '"') wrong("a string");
     const char* const begin = at_;
     skip_plain();
     return *at_ == '"' ? std::string_view{begin + 1, at_++} : unusual_text(begin);
   }
-  /// The same, or nullopt for a value of another kind, which is skipped.
+  /// Reads a string; skips a value of another type and returns nullopt.
   std::optional<std::string_view> text_if_any() {
     if (next() == '"') return text();
     skip();
     return {};
   }
-  /// A text that holds run lengths, which mostly have no escapes but of backslashes. Not checked.
+  /// Reads a string of run lengths, in which usually only backslashes are escaped. Not verified.
   std::string_view counts();
 
-  /// Calls `item()`, which reads it, for each item of an array.
+  /// Reads an array. Calls `item()` for each item, which must read it.
   template <class F>
   void each(F item) {
     begin_array();
@@ -149,11 +148,12 @@ class JsonReader {
     while (take(','));
     expect(']');
   }
-  /// Appends an array of finite numbers. False at the first item that is none.
+  /// Appends an array of finite numbers. Returns false at the first item that is not a finite
+  /// number.
   bool numbers(std::vector<double>& to) {
     return each_number([&](double value) { to.push_back(value); });
   }
-  /// An array of exactly as many numbers as `out` holds, or false for an empty one.
+  /// Reads an array of exactly `out.size()` numbers. Returns false for an empty array.
   bool numbers_if_any(std::span<double> out) {
     std::size_t count = 0;
     skip_space(at_);
@@ -167,8 +167,8 @@ class JsonReader {
     return count > 0;
   }
 
-  /// Hands each field of an object to its reader, in any order, and skips other fields. Throws
-  /// Wrong if a required one is missing.
+  /// Reads an object. Calls the reader of each known field, in any order, and skips other fields.
+  /// Throws Wrong if a required field is missing.
   template <typename... Fs>
   void fields(Field<Fs>... known) {
     const auto outer = field_;
@@ -203,8 +203,8 @@ class JsonReader {
     (check(known), ...);
   }
 
-  /// Reads the objects of the array `section`, each with `on_record()`. Errors get section, index
-  /// and id.
+  /// Reads the array `section` of objects, calling `on_record()` for each. Errors contain the
+  /// section, the index and the id.
   template <typename F>
   void list(std::string_view section, F on_record) {
     begin_array();
@@ -212,7 +212,7 @@ class JsonReader {
     records(section, on_record);
     expect(']');
   }
-  /// The same for objects in a row, with commas between them. Returns how many there are.
+  /// Reads comma-separated objects without brackets like `list`. Returns their number.
   template <typename F>
   std::size_t records(std::string_view section, F on_record) {
     std::size_t index = 0;
@@ -233,11 +233,11 @@ class JsonReader {
   /// Skips a value.
   void skip();
 
-  /// Throws Wrong: "'field' is not `what`".
+  /// Throws Wrong with "'field' is not `what`".
   [[noreturn]] void wrong(std::string_view what) const;
 
  private:
-  void skip_plain() {  // of a text
+  void skip_plain() {  // the plain characters of a string
     const char* at = at_;
     do ++at;
     while (*at >= ' ' && *at < '\x7f' && *at != '"' && *at != '\\');
@@ -263,7 +263,7 @@ class JsonReader {
   void begin_array() {
     if (!take('[')) wrong("an array");
   }
-  /// Hands each number of an array to `use`. False at the first item that is none.
+  /// Calls `use` for each number of an array. Returns false at the first item that is not a number.
   template <class F>
   bool each_number(F use) {
     begin_array();
@@ -293,40 +293,42 @@ class JsonReader {
   void skip_unusual_text(const char* begin);
   [[noreturn]] void wrong_count(const char* at, std::size_t count, std::size_t needed) const;
   [[noreturn]] static void missing_field(const char* at, std::string_view name);
-  /// Throws Broken, about the end of the text if that is the place.
+  /// Throws Broken; at the end of the text, reports a truncated file.
   [[noreturn]] void fail(const char* at, const std::string& why) const;
-  /// The same for text that is not JSON.
+  /// Throws Broken for text that is not JSON.
   [[noreturn]] void broken(const char* at, std::string_view why) const;
   [[noreturn]] void missing(char c) const;
   [[noreturn]] void no_record(std::string_view section, std::size_t index) const;
-  /// Reports a record that begins there and moves past it, or throws Broken.
+  /// Reports the record that begins at `begin` and moves past it, or throws Broken.
   void report(const Wrong& wrong, std::string_view section, std::size_t index, const char* begin);
 
   const char* begin_;
   const char* at_;
   const char* end_;
-  const char* field_ = "";  // the innermost that is being read; one word, stored for each field
-  std::string spare_;       // an unescaped text
+  // Innermost field being read; a single pointer, since it is stored for each field.
+  const char* field_ = "";
+  std::string spare_;  // storage of an unescaped string
   std::function<void(RecordFault)> on_fault_;
 };
 
-/// The longest text that is read in order, in bytes: it is held in memory.
+/// Maximum bytes of a text that is read in order, since it is held in memory.
 inline constexpr std::uint64_t kMostText = UINT32_MAX;
 
-/// A JSON file to be read in parts. Its first bytes must be UTF-8 and `opening`, the brace of an
-/// object or the bracket of an array of objects: else throws Error before a large file is read.
+/// Opens a JSON file to be read in pieces. The file must begin with UTF-8 text and `opening`, the
+/// brace of an object or the bracket of an array of objects. Otherwise throws Error before a large
+/// file is read.
 InputFile open_json(const std::filesystem::path& file, char opening);
 
-/// The text of such a file or pipe. Throws Error.
+/// Returns the text of such a file or pipe. Throws Error.
 std::string read_json(const std::filesystem::path& file, char opening);
 
-/// A document and its text.
+/// A JSON document and its text.
 class JsonText {
  public:
   JsonText(std::string text, std::string source);
 
-  /// Reads the document, which begins with `opening`, with `body(JsonReader&)`. Throws Error:
-  /// "file: line 3, byte 120: why".
+  /// Reads the document, which must begin with `opening`, by calling `body(JsonReader&)`. Throws
+  /// Error as "file: line 3, byte 120: why".
   template <typename F>
   void read(char opening, F body) const {
     try {
@@ -341,7 +343,7 @@ class JsonText {
     }
   }
 
-  /// Throws such an Error.
+  /// Throws an Error with the line of this byte.
   [[noreturn]] void fail(std::size_t byte, const std::string& why) const;
 
  private:
@@ -349,7 +351,7 @@ class JsonText {
   [[noreturn]] void refuse(const char* at, const std::string& why) const;
 
   std::size_t size_;
-  std::string text_, source_;  // with padding
+  std::string text_, source_;  // text_ includes the padding
 };
 
 }  // namespace millrace::coco

@@ -5,7 +5,7 @@
 namespace millrace::coco {
 namespace {
 
-/// The first gap between records: after "}", with a comma, before "{".
+/// Returns the first gap between two records: after "}", with a comma, before "{".
 std::optional<ByteRange> find_gap(std::string_view text) {
   for (std::size_t brace = 0; (brace = text.find('}', brace)) != text.npos; ++brace) {
     const std::size_t comma = skip_space(text, brace + 1);
@@ -29,8 +29,9 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
 }
 
 std::vector<ByteRange> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes) {
-  constexpr std::size_t kLongest = std::size_t{1} << 18;  // searched; longer than most records
-  constexpr std::size_t kLargest = std::size_t{1} << 26;  // a piece, in memory
+  // Bytes searched; longer than most records.
+  constexpr std::size_t kLongest = std::size_t{1} << 18;
+  constexpr std::size_t kLargest = std::size_t{1} << 26;  // maximum bytes of a piece in memory
   std::vector<ByteRange> pieces;
   for (std::uint64_t from = begin + piece_bytes; from < file.size(); from += piece_bytes) {
     std::optional<ByteRange> gap;

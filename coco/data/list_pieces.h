@@ -1,4 +1,4 @@
-// A long list of records in a JSON file, read in pieces by all threads of the caller's arena.
+// Reads a long list of records in a JSON file in pieces, on all threads of the caller's arena.
 #pragma once
 
 #include <tbb/parallel_pipeline.h>
@@ -25,22 +25,23 @@ struct ByteRange {
   std::uint64_t begin, end;
 };
 
-/// Cuts what follows `begin` between records, about every `piece_bytes`. Where records begin is a
-/// guess ("}, {"). Empty if pieces would be too large.
+/// Cuts the file from `begin` on between records, about every `piece_bytes`. The boundaries of
+/// records are a guess ("}, {"). Empty if a piece would be too large.
 std::vector<ByteRange> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes);
 
-/// Up to `count` bytes from `begin` on.
+/// Returns up to `count` bytes from `begin` on.
 std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t count);
 
-/// Position of the next character that is not white space.
+/// Returns the position of the next character that is not white space.
 std::size_t skip_space(std::string_view text, std::size_t at);
 
-/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()` and
-/// `read(JsonReader&)`, which may throw Wrong.
+/// Reads pieces one after another, reusing its memory. A `Part` stores the records and has
+/// `clear()` and `read(JsonReader&)`, which may throw Wrong.
 template <typename Part>
 class ListPiece {
  public:
-  /// A tolerant one reads on after a record that is wrong; else the piece is not whole.
+  /// With `tolerant`, reading continues after a wrong record; otherwise the piece is then not
+  /// whole.
   ListPiece(const InputFile& file, std::string_view section, Part new_part, bool tolerant)
       : part(std::move(new_part)), file_(file), section_(section), tolerant_(tolerant) {}
 
@@ -69,10 +70,10 @@ class ListPiece {
   }
 
   Part part;
-  bool whole = false;                 // it could be read
-  std::optional<std::uint64_t> last;  // byte of the ']' if the list ended in it
+  bool whole = false;                 // true if the piece could be read
+  std::optional<std::uint64_t> last;  // byte of the ']' if the list ends in this piece
   std::size_t records = 0;
-  std::vector<RecordFault> faults;  // counted from the first record of the piece
+  std::vector<RecordFault> faults;  // indices count from the first record of the piece
 
  private:
   const InputFile& file_;
@@ -81,11 +82,11 @@ class ListPiece {
   std::vector<char> bytes_;
 };
 
-/// Reads the list `section` whose '[' is at byte `first`. Each piece goes to a `Part` of its own,
-/// and these to `append(Part&, pieces)` in the order of the file, one at a time. Returns the byte
-/// of the closing ']'; nullopt if a guess failed or anything is wrong. No guess is trusted: only a
-/// piece that is a list of whole records proves that the next one begins at a record. With `faults`
-/// records that cannot be read are left out and reported there.
+/// Reads the list `section` whose '[' is at byte `first`. Each piece is read into its own `Part`;
+/// `append(Part&, pieces)` is called for the parts in file order, one at a time. Returns the byte
+/// of the closing ']'; nullopt if a guessed boundary or a record is wrong. Guesses are verified:
+/// only a piece that contains whole records proves that the next piece begins at a record. With
+/// `faults`, unreadable records are left out and reported there.
 template <typename Part, typename Append>
 std::optional<std::uint64_t> read_list(const InputFile& file, std::string_view section,
                                        std::uint64_t first, std::size_t piece_bytes,
@@ -93,7 +94,7 @@ std::optional<std::uint64_t> read_list(const InputFile& file, std::string_view s
                                        std::vector<RecordFault>* faults = nullptr) {
   const auto ranges = cut(file, first + 1, piece_bytes);
   if (ranges.empty()) return {};
-  // One slot per token; the slots of the oldest tokens become free first.
+  // One slot per token; the oldest tokens release their slots first.
   const auto tokens = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency()) + 1;
   std::deque<ListPiece<Part>> slots;
   for (std::size_t i = 0; i < tokens; ++i)

@@ -1,4 +1,4 @@
-// Numbers in JSON text, several characters at once.
+// Parses numbers in JSON text, eight characters at a time.
 #pragma once
 
 #include <bit>
@@ -13,12 +13,13 @@ namespace millrace::coco {
 
 class PlainNumber {
  public:
-  /// Reads a finite number, correctly rounded, and moves `at` past it; false where there is none.
-  /// REQUIRES: eight bytes after the text, which are not digits.
+  /// Reads a finite number, correctly rounded, and moves `at` past it. Returns false if there is
+  /// none. REQUIRES: at least eight readable bytes after the text, which are not digits.
   [[gnu::always_inline]] static bool read(const char*& at, double& to) {
     const bool negative = *at == '-';
     at += negative;
-    // Most have, with what follows them, eight characters or less: digits, and perhaps a point
+    // Most numbers including the next character have up to eight characters: digits and at most one
+    // point.
     const std::uint64_t next = eight(at), other = others(next);
     const std::uint64_t after_point = other & (other - 1);
     if (other == 0) return any_number(at, negative, to);
@@ -35,7 +36,7 @@ class PlainNumber {
     const unsigned count = bytes_below(after_point) - 1, decimals = count - point;
     if (point == 0 || decimals == 0 || (*at == '0' && point > 1)) return false;
     if ((at[count + 1] | ' ') == 'e') return any_number(at, negative, to);
-    const std::uint64_t whole = (std::uint64_t{1} << (8 * point)) - 1;  // the point goes
+    const std::uint64_t whole = (std::uint64_t{1} << (8 * point)) - 1;  // removes the point
     const auto value = value_of((next & whole) | (next >> 8 & ~whole), count);
     at += count + 1;
     to = rounded(value, decimals, negative);
@@ -43,23 +44,24 @@ class PlainNumber {
   }
 
  private:
-  // Eight characters at once, the first in the lowest byte
+  // Eight characters in one word, the first in the lowest byte.
   static constexpr std::uint64_t kOnes = 0x0101010101010101;
   static constexpr unsigned kBytes = 8;
-  /// The characters less '0': digits are 0 to 9.
+  /// Returns the characters minus '0', so that digits are 0 to 9.
   static std::uint64_t eight(const char* at) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, at, kBytes);
     if constexpr (std::endian::native == std::endian::big) bytes = __builtin_bswap64(bytes);
     return bytes ^ (kOnes * '0');
   }
-  /// The highest bit of each that is not a digit.
+  /// Sets the highest bit of each byte that is not a digit.
   static std::uint64_t others(std::uint64_t eight) {
     return (((eight & (kOnes * 0x7f)) + kOnes * (0x80 - 10)) | eight) & (kOnes * 0x80);
   }
-  /// The number that the first 1 to 8 digits make.
+  /// Returns the number formed by the first 1 to 8 digits.
   static std::uint64_t value_of(std::uint64_t eight, unsigned digits) {
-    eight <<= 8 * (kBytes - digits);  // zeros in front; then neighbours join: to 2 digits, 4, 8
+    // Zeros in front; then neighbours are combined to 2, 4 and 8 digits.
+    eight <<= 8 * (kBytes - digits);
     eight = (eight * (10 << 8 | 1)) >> 8 & 0x00ff00ff00ff00ff;
     eight = (eight * (100 << 16 | 1)) >> 16 & 0x0000ffff0000ffff;
     return (eight * (10000ULL << 32 | 1)) >> 32;
@@ -70,8 +72,8 @@ class PlainNumber {
 
   static constexpr std::uint64_t kTenTo[] = {1,      10,      100,      1000,     10000,
                                              100000, 1000000, 10000000, 100000000};
-  /// Appends the digits at a place to `value`. How many they are; of more than 19 the value is
-  /// wrong.
+  /// Appends the digits at `at` to `value` and returns their number. For more than 19 digits the
+  /// value is wrong.
   static std::size_t digits(const char*& at, std::uint64_t& value) {
     const char* begin = at;
     for (unsigned count = kBytes; count == kBytes; at += count) {
@@ -86,7 +88,7 @@ class PlainNumber {
                                        1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
   static double rounded(std::uint64_t value, std::size_t decimals, bool negative) {
-    // One rounding, that of the quotient of two exact numbers
+    // A single rounding, that of the quotient of two exact numbers.
     const double read = static_cast<double>(value) / kPowers[decimals];
     return negative ? -read : read;
   }
@@ -106,7 +108,7 @@ class PlainNumber {
     to = rounded(value, decimals, negative);
     return true;
   }
-  /// One of many digits, or with an exponent at `at`.
+  /// Reads a number with many digits, or with an exponent at `at`.
   [[gnu::noinline]] static bool long_number(const char* first, const char*& at, bool negative,
                                             double& to) {
     bool is_below_one = *first == '0';

@@ -14,7 +14,7 @@ constexpr std::uint32_t kNowhere = UINT32_MAX;
 
 using Tell = std::function<void(const Contradiction&)>;
 
-/// Sorts by id; of records that share one the first stays.
+/// Sorts records by id. Of records with equal ids, keeps the first and reports the others.
 template <typename Record>
 void order_by_id(std::vector<Record>& records, Clash clash, std::string_view noun,
                  const Tell& tell) {
@@ -26,7 +26,7 @@ void order_by_id(std::vector<Record>& records, Clash clash, std::string_view nou
   records.erase(std::unique(records.begin(), records.end(), same), records.end());
 }
 
-/// Sets the owner of annotations with the id of an earlier one to kNowhere.
+/// Reports annotations with the id of an earlier one and sets their owner to kNowhere.
 void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_t>& owners,
                const Tell& tell) {
   std::vector<std::int64_t> ids;
@@ -51,7 +51,7 @@ void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_
   }
 }
 
-/// Why an annotation does not fit its image or category; nullopt if it does.
+/// Returns why an annotation does not fit its image or category; nullopt if it does.
 std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, const Image* image,
                                                       const Dataset& data) {
   if (!image) return {{Clash::no_image, fmt::format("there is no image with id {}", one.image_id)}};
@@ -67,7 +67,7 @@ std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, con
   return {};
 }
 
-/// The position of each annotation's image; kNowhere for one that does not fit.
+/// Returns the position of each annotation's image; kNowhere for an annotation that does not fit.
 std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
   const auto& all = data.annotations;
   std::vector<std::uint32_t> owners(all.size());
@@ -86,7 +86,8 @@ std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
   return owners;
 }
 
-/// The annotations by image, those of an image in their order; sets the images' ranges.
+/// Returns the annotations grouped by image, in file order within an image, and sets the images'
+/// ranges.
 SpillingArray<Annotation> grouped(const std::vector<std::uint32_t>& owners,
                                   GatheredRecords& records) {
   auto& images = records.images;
@@ -96,7 +97,7 @@ SpillingArray<Annotation> grouped(const std::vector<std::uint32_t>& owners,
     if (owner != kNowhere) ++images[owner].count, ++kept;
   std::uint32_t first = 0;
   for (Image& image : images) image.first = std::exchange(first, first + image.count);
-  if (kept == owners.size() && std::ranges::is_sorted(owners))  // the file groups them
+  if (kept == owners.size() && std::ranges::is_sorted(owners))  // already grouped in the file
     return std::move(records.annotations);
 
   std::vector<std::uint32_t> next, order(kept);

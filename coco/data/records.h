@@ -1,4 +1,4 @@
-// What a data set is made of, gathered record by record. Not for several threads.
+// The records of a data set while it is being built. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace millrace::coco {
 
-/// Calls `use` with one array after the other of data sets, the same of each.
+/// Calls `use` for each array of a data set, passing that array of each of `sets`.
 template <typename F, typename... Sets>
 void each_array(F use, Sets&... sets) {
   use(sets.images...);
@@ -31,7 +31,7 @@ void each_array(F use, Sets&... sets) {
   use(sets.names...);
 }
 
-/// The growing arrays of a Dataset; references count from the beginning of these.
+/// The growing arrays of a Dataset; references are positions in these arrays.
 struct Records {
   std::vector<Image> images;
   std::vector<Annotation> annotations;
@@ -46,18 +46,18 @@ struct Records {
   void add_image(std::int64_t id, std::string_view file_name, std::int32_t width,
                  std::int32_t height);
   void add_category(std::int64_t id, std::string_view name);
-  /// Its image and category may be added later.
+  /// Adds an annotation. Its image and category may be added later.
   void add(Annotation one, const Segmentation& shape = {},
            std::span<const double> its_keypoints = {});
   ShapeRef add_mask(const Rle& mask);
   TextRef add_text(std::string_view text);
-  /// Keeps the memory.
+  /// Removes all records but keeps the memory.
   void clear() {
     each_array([](auto& array) { array.clear(); }, *this);
   }
 };
 
-/// Records that come part by part. What grows with annotations may lie in files.
+/// Records gathered part by part. The arrays that grow with the annotations may be stored in files.
 struct GatheredRecords {
   std::vector<Image> images;
   SpillingArray<Annotation> annotations;
@@ -70,13 +70,13 @@ struct GatheredRecords {
   std::vector<char> names;
   std::optional<Spill> spill;
 
-  /// Without `where` in memory.
+  /// With `where`, large arrays are stored in files; otherwise in memory.
   explicit GatheredRecords(const std::optional<Spill>& where = {});
   explicit GatheredRecords(Records records);
 
-  /// Reserves room for `parts` parts like this and a few more, as growing arrays are copied.
+  /// Reserves memory for `parts` parts of this size plus a margin, since growing arrays are copied.
   void reserve(const Records& part, std::size_t parts);
-  /// Appends a part, whose references then count from the beginning of these.
+  /// Appends a part and adjusts its references to these arrays.
   void append(Records& part);
 };
 
@@ -89,7 +89,7 @@ enum class Clash {
   mask_size
 };
 
-/// A record that contradicts another. The message names it.
+/// A conflict of a record with another record. The message names the record.
 struct Contradiction : Error {
   Contradiction(Clash which, std::int64_t of, const std::string& message)
       : Error(message), clash(which), id(of) {}
@@ -97,16 +97,16 @@ struct Contradiction : Error {
 
   Clash clash;
   std::int64_t id;
-  // An annotation's members:
-  std::optional<std::size_t> annotation;  // its position in the records
+  // Set for annotations:
+  std::optional<std::size_t> annotation;  // position in the records
   std::int64_t image_id = 0;
   std::string why;
 };
 
 /// Sorts the records and checks them against each other, on all threads of the caller's arena.
 /// Throws Contradiction for a duplicate id, an annotation of an unknown image or category, or a
-/// mask of another size than its image. With `on_contradiction`, calls it for each instead and
-/// leaves the record (of two with one id the later) out.
+/// mask whose size differs from its image. With `on_contradiction`, calls it for each conflict
+/// instead and leaves the record out (of two records with equal ids, the later one).
 std::shared_ptr<const Dataset> assemble(
     GatheredRecords records, std::string source,
     const std::function<void(const Contradiction&)>& on_contradiction = {});

@@ -1,4 +1,4 @@
-// Results files: an array of detections.
+// Reads and writes results files, which are arrays of detections.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ class DetectionReader {
   }
 
  private:
-  /// Makes polygons a mask of their image's size, which they do not have.
+  /// Converts polygons to a mask with the size of their image.
   void rasterize(std::int64_t image_id) {
     const Image* image = images_ ? images_->find_image(image_id) : nullptr;
     if (!image)
@@ -65,7 +65,7 @@ class DetectionReader {
   std::vector<double> keypoints_;
 };
 
-/// Appends a number that reads back as the same bits.
+/// Appends a number that reads back bitwise equal.
 void put(std::string& out, double value, std::size_t index, std::string_view field) {
   if (!std::isfinite(value))
     throw Error(
@@ -77,7 +77,8 @@ void put(std::string& out, double value, std::size_t index, std::string_view fie
 
 std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t piece_bytes,
                                              const Dataset* images) {
-  constexpr std::size_t kHead = 4096;  // bytes searched for a bracket, or compared with white space
+  // Bytes searched for the bracket, or checked for trailing white space.
+  constexpr std::size_t kHead = 4096;
   const std::string head = text_at(file, 0, kHead);
   const std::size_t first = skip_space(head, 0);
   if (head.substr(first, 1) != "[") return {};

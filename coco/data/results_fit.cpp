@@ -9,7 +9,7 @@
 namespace millrace::coco {
 namespace {
 
-/// Whether a detection may be of this image.
+/// Returns whether a detection can belong to this image.
 bool fits(const Detections& found, const Detections::Record& one, const Image& image) {
   if (image.width == 0 || image.height == 0) return true;  // not recorded
   const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
@@ -28,7 +28,7 @@ void require_fit(const Detections& found, const Dataset& truth, const std::strin
   constexpr auto kAdvice =
       "`trainer predict --gt FILE` and `trainer eval --out FILE` give detections the ids of FILE";
   std::size_t unknown = 0;
-  std::map<std::int64_t, bool> fitting;  // known images, by id
+  std::map<std::int64_t, bool> fitting;  // by id of known images
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto& one = found[i];
     if (const auto* image = truth.find_image(one.image_id))

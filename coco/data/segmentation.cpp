@@ -51,7 +51,7 @@ Rle from_runs(const std::vector<std::int64_t>& runs, std::uint32_t height, std::
   return mask;
 }
 
-/// Run lengths as they are written.
+/// Run lengths as written in the file.
 struct RleFields {
   std::uint32_t height = 0, width = 0;
   const char* counts_at = nullptr;
@@ -166,7 +166,7 @@ double shape_area(const Segmentation& shape) {
 
 double shape_area(const ShapeRef& shape, const Records& records) {
   double sum = 0;
-  if (shape.kind == ShapeKind::mask) {  // every second run is inside
+  if (shape.kind == ShapeKind::mask) {  // every second run is inside the mask
     for (std::size_t i = 3; i < shape.count; i += 2) sum += records.runs[shape.first + i];
     return sum;
   }

@@ -1,4 +1,4 @@
-// A part of a data set.
+// Subsets of a data set.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@
 
 namespace millrace::coco {
 
-/// The images at these positions with their annotations, all with the ids that they have.
-/// `categories`: the id of each category that stays, and the one that its objects get, which must
-/// stay too: objects of others are left out, and a category with another's id joins that.
+/// Returns the images at these positions with their annotations, with unchanged ids. `categories`
+/// maps the id of each category to keep to the id that its objects get. That id must itself be kept
+/// (mapped to itself). Objects of other categories are left out; a category mapped to another one
+/// is merged into it.
 std::shared_ptr<const Dataset> subset(const Dataset& data, std::span<const std::size_t> images,
                                       const std::map<std::int64_t, std::int64_t>& categories);
 

@@ -16,14 +16,14 @@
 namespace millrace::coco {
 namespace {
 
-constexpr int kReadableSide = 480;     // pixels: pictures with a shorter side are enlarged,
-constexpr int kLongestSide = 1920;     // ... but none to a longer side than this
-constexpr int kMostOfJpeg = 65500;     // pixels a side that libjpeg writes
+constexpr int kReadableSide = 480;     // pixels: images with a shorter side below this are enlarged
+constexpr int kLongestSide = 1920;     // pixels: maximum longer side of an enlarged image
+constexpr int kMostOfJpeg = 65500;     // pixels: maximum side that libjpeg writes
 constexpr double kOpacity = 0.33;      // opacity of masks
 constexpr double kTextOpacity = 0.85;  // opacity of the plates behind text
-const cv::Vec3b kGround(32, 32, 32);   // between pictures
+const cv::Vec3b kGround(32, 32, 32);   // background between pictures
 
-/// Sizes that grow with the picture, in pixels.
+/// Sizes in pixels that grow with the picture.
 struct Style {
   explicit Style(cv::Size picture) {
     const double unit = std::max(1.0, std::min(picture.width, picture.height) / 600.0);
@@ -32,18 +32,19 @@ struct Style {
     margin = std::max(2, static_cast<int>(std::lround(3 * unit)));
   }
 
-  int line;         // width of boxes and of masks' edges
-  int text_height;  // height of capitals
-  int margin;       // around text on its plate
+  int line;         // line width of boxes and mask outlines
+  int text_height;  // height of capital letters
+  int margin;       // margin around text on its plate
 };
 
-/// Black or white, whichever is easier to read on `ground` (Rec. 709 luma).
+/// Returns black or white, whichever has more contrast to `ground` (Rec. 709 luma).
 cv::Vec3b contrasting(cv::Vec3b ground) {
   const double luma = 0.2126 * ground[0] + 0.7152 * ground[1] + 0.0722 * ground[2];
   return luma > 120 ? cv::Vec3b(0, 0, 0) : cv::Vec3b(255, 255, 255);
 }
 
-/// Text as coverage 0..255: OpenCV's stroke fonts, smoothed by drawing four times as large.
+/// Renders text as coverage 0..255 with OpenCV's stroke fonts, antialiased by drawing it four times
+/// as large.
 cv::Mat1b render(const std::string& text, int height) {
   constexpr int over = 4;
   constexpr int font = cv::FONT_HERSHEY_DUPLEX;
@@ -58,7 +59,7 @@ cv::Mat1b render(const std::string& text, int height) {
   return small;
 }
 
-/// A colour laid over the picture where `coverage` says, at `opacity`.
+/// Blends a colour into the picture with `coverage` times `opacity` as its alpha.
 void blend(cv::Mat3b picture, const cv::Mat1b& coverage, cv::Vec3b colour, double opacity) {
   for (int y = 0; y < picture.rows; ++y)
     for (int x = 0; x < picture.cols; ++x) {
@@ -90,7 +91,8 @@ struct Plate {
   }
 };
 
-/// Where a plate beside a box hides the fewest pixels of those in `taken`, which it joins.
+/// Returns the position of a plate near a box that covers the fewest pixels of the plates in
+/// `taken`, and adds the plate to `taken`.
 cv::Point place(cv::Size picture, cv::Size plate, const cv::Rect& box,
                 std::vector<cv::Rect>& taken) {
   const int w = plate.width, h = plate.height;
@@ -132,7 +134,7 @@ void draw_mask(cv::Mat3b& picture, const Rle& mask, cv::Vec3b colour, const Styl
   cv::drawContours(picture, outlines, -1, cv::Scalar(colour), style.line, cv::LINE_AA);
 }
 
-/// Crowds get dashes: they are regions, not objects.
+/// Draws a box, dashed for a crowd.
 void draw_box(cv::Mat3b& picture, const cv::Rect& box, bool dashed, cv::Vec3b colour,
               const Style& style) {
   if (!dashed) return cv::rectangle(picture, box, cv::Scalar(colour), style.line);
@@ -159,12 +161,12 @@ std::string caption(const Overlay& object, std::span<const std::string> names) {
 }  // namespace
 
 cv::Vec3b label_colour(int label) {
-  // Hues a golden angle apart never meet; value and saturation vary too
+  // Hues at golden angles never coincide; value and saturation vary as well.
   const double hue = std::fmod(0.55 + 0.6180339887498949 * label, 1.0) * 6;
   const double value = label % 3 == 1 ? 0.80 : 1.0, saturation = label % 2 == 1 ? 0.70 : 0.90;
   cv::Vec3b colour;
   for (int c = 0; c < 3; ++c) {
-    // Hue to red, green, blue: each is a shifted trapezoid
+    // Converts the hue to red, green and blue, each a shifted trapezoid.
     const double k = std::fmod(5 - 2 * c + hue, 6.0);
     const double share = 1 - saturation * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
     colour[c] = cv::saturate_cast<std::uint8_t>(255 * value * share);
@@ -185,7 +187,7 @@ cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
     return cv::Rect(cv::Point(low), cv::Point(high)) & cv::Rect(cv::Point(), picture.size());
   };
 
-  std::vector<const Overlay*> order;  // the larger first, so that the smaller stay visible
+  std::vector<const Overlay*> order;  // larger objects first, so that smaller ones stay visible
   for (const Overlay& object : objects) order.push_back(&object);
   std::ranges::stable_sort(order, std::ranges::greater(),
                            [](const Overlay* object) { return object->box.area(); });

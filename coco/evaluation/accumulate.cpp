@@ -14,20 +14,20 @@
 namespace millrace::coco {
 namespace {
 
-/// A detection's place by falling score; of equals, by position.
+/// The sort key of a detection: falling score, then position.
 struct Place {
   std::uint64_t fall;
   std::uint32_t detection;
 };
 
-/// Sorts places that ascend by position. `spare` is memory of the same size.
+/// Sorts places that are ordered by position. `spare` is memory of the same size.
 void sort_places(std::span<Place> places, std::span<Place> spare) {
-  constexpr std::size_t kFew = 256;  // where comparing is as fast as counting
+  constexpr std::size_t kFew = 256;  // size below which a comparison sort is as fast
   if (places.size() < kFew) {
     std::ranges::stable_sort(places, {}, &Place::fall);
     return;
   }
-  // By digits, the last one first, without those that are the same everywhere
+  // Radix sort, last digit first, skipping digits with equal values everywhere.
   constexpr unsigned kDigitBits = 11;
   constexpr std::size_t kDigits = (64 + kDigitBits - 1) / kDigitBits, kValues = 1U << kDigitBits;
   const auto digit = [](const Place& place, std::size_t i) {
@@ -47,7 +47,7 @@ void sort_places(std::span<Place> places, std::span<Place> spare) {
   if (from.data() != places.data()) std::ranges::copy(from, places.begin());
 }
 
-/// Turns matches into the tables of precision and recall.
+/// Computes the tables of precision and recall from matches.
 class Accumulator {
  public:
   Accumulator(const Matches& matches, Evaluation& out)
@@ -66,7 +66,7 @@ class Accumulator {
   }
 
   void run() {
-    // The largest categories first, so that no thread is left alone with one
+    // Largest categories first, so that no thread is left with a large one at the end.
     std::vector<std::size_t> categories(layout_.categories);
     std::iota(categories.begin(), categories.end(), std::size_t{0});
     std::ranges::stable_sort(categories, std::greater(),
@@ -84,7 +84,8 @@ class Accumulator {
   }
 
  private:
-  /// Precision over recall of a category's detections, best first, for one threshold and limit.
+  /// Precision over recall of a category's detections, best first, for one IoU threshold and one
+  /// detection limit.
   struct Curve {
     Curve(std::span<double> precision, std::span<double> of_hits)
         : envelope(precision), best(precision), scores(of_hits) {}
@@ -97,13 +98,13 @@ class Accumulator {
 
     PrecisionEnvelope envelope;
     std::span<double> best;
-    std::span<double> scores;  // score of the hit that reaches each recall
-    std::size_t scored = 0;    // recalls that are reached
+    std::span<double> scores;  // score of the hit that reaches each recall threshold
+    std::size_t scored = 0;    // number of recall thresholds reached
     std::uint64_t right = 0;
-    std::uint64_t wrong = 0;  // besides those that are wrong at every threshold
+    std::uint64_t wrong = 0;  // excluding detections that are wrong at every threshold
   };
 
-  /// Those of a category (A, M, T), in memory that is used again.
+  /// The curves of a category, [A, M, T], in reused memory.
   class Curves {
    public:
     void reset(std::size_t count, std::size_t recalls) {
@@ -120,9 +121,9 @@ class Accumulator {
     std::vector<Curve> curves_;
   };
 
-  /// A thread's memory, used for one category after the other.
+  /// The memory of a thread, reused for each of its categories.
   struct Worker {
-    std::vector<Place> order;  // the category's, by falling score
+    std::vector<Place> order;  // detections of the category by falling score
     std::vector<Place> spare;
     Curves curves;
     std::vector<Curve*> columns;  // see `write`
@@ -138,7 +139,7 @@ class Accumulator {
     sort_places(worker.order, worker.spare);
   }
 
-  /// Goes through a category's detections, best first.
+  /// Adds a category's detections to the curves, best first.
   void follow(std::size_t k, Worker& worker) const {
     const auto& order = worker.order;
     Curves& curves = worker.curves;
@@ -146,9 +147,10 @@ class Accumulator {
     std::vector<RecallPoints> points;
     for (const std::int64_t truths : truths_of(k))
       points.emplace_back(static_cast<std::uint64_t>(std::max<std::int64_t>(truths, 1)), recalls_);
-    // (A, words, M) wrong at every threshold of a word, by the least limit that they are within
+    // [A, words, M] Number of detections that are wrong at every threshold of a word, by the
+    // smallest limit that includes them.
     std::vector<std::uint64_t> wrong(areas * words * limits, 0);
-    constexpr std::size_t kAhead = 8;  // detections to prefetch: in memory they are not by score
+    constexpr std::size_t kAhead = 8;  // detections to prefetch, since they are not stored by score
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i + kAhead < order.size()) {
         const std::size_t next = order[i + kAhead].detection;
@@ -157,7 +159,7 @@ class Accumulator {
       }
       const std::size_t at = order[i].detection;
       const Scored& one = matches_.detections[at];
-      std::size_t least = limits;  // the least limit that it is within
+      std::size_t least = limits;  // index of the smallest limit that includes the detection
       while (least > 0 && one.rank < out_.max_detections[least - 1]) --least;
       if (least == limits) continue;
       const Outcome* outcome = &matches_.outcomes[at * extent_.outcomes()];
@@ -165,7 +167,7 @@ class Accumulator {
         for (std::size_t w = 0; w < words; ++w, ++outcome) {
           const unsigned every = extent_.every(w), counted = every & ~unsigned{outcome->ignored};
           std::uint64_t* const wrong_here = wrong.data() + (a * words + w) * limits;
-          if (outcome->hit == 0 && (counted == 0 || counted == every)) {  // as most are
+          if (outcome->hit == 0 && (counted == 0 || counted == every)) {  // the usual case
             wrong_here[least] += counted != 0;
             continue;
           }
@@ -186,12 +188,12 @@ class Accumulator {
     }
   }
 
-  /// Fills the rows of a category and threshold, in the order in which they lie in memory.
+  /// Fills the table rows of a category and threshold in memory order.
   void write(std::size_t k, std::size_t t, Worker& worker) {
     const bool any = !worker.order.empty();
     const double best = any ? matches_.detections[worker.order[0].detection].score : 0;
     const auto truths = truths_of(k);
-    std::vector<Curve*>& curves = worker.columns;  // (A, M); nullptr: nothing to find
+    std::vector<Curve*>& curves = worker.columns;  // [A, M]; nullptr if there are no objects
     curves.clear();
     for (std::size_t a = 0; a < layout_.areas; ++a)
       for (std::size_t m = 0; m < layout_.limits; ++m) {
@@ -201,7 +203,7 @@ class Accumulator {
         }
         Curve& curve = worker.curves[(a * layout_.limits + m) * extent_.thresholds + t];
         curve.envelope.finish();
-        curve.scores[0] = best;  // recall 0 is reached by the first detection, whatever it hit
+        curve.scores[0] = best;  // the first detection reaches recall 0, whatever it hit
         out_.recall[layout_.at(t, k, a, m)] =
             static_cast<double>(curve.right) / static_cast<double>(truths[a]);
         if (!in_order_) curve.scored = std::max<std::size_t>(curve.scored, any);
@@ -214,7 +216,7 @@ class Accumulator {
       for (std::size_t i = 0; i < curves.size(); ++i) {
         if (!curves[i]) continue;
         Curve& curve = *curves[i];
-        // pycocotools ends at the first recall, in the order given, that is not reached
+        // Pycocotools stops at the first recall threshold, in the given order, that is not reached.
         if (!in_order_ && position >= curve.scored) curve.scored = 0;
         const bool ended = !in_order_ && curve.scored == 0;
         precision[i] = ended ? 0 : curve.best[position];
@@ -232,7 +234,7 @@ class Accumulator {
   Extent extent_;
   Layout layout_;
   Recalls recalls_;
-  bool in_order_;  // the recalls, as they are given
+  bool in_order_;  // true if the recall thresholds are ascending
 };
 
 }  // namespace
@@ -249,7 +251,7 @@ Evaluation accumulate(const Plan& plan, const Matches& matches) {
   result.area_ranges = options.area_ranges;
   result.unknown_images = matches.unknown_images;
   result.unknown_categories = matches.unknown_categories;
-  // Joined categories have the id -1, as in pycocotools
+  // Joined categories have the id -1, as in pycocotools.
   result.category_ids =
       options.class_agnostic ? std::vector<std::int64_t>{-1} : plan.category.ids();
   for (const std::int64_t id : result.category_ids) {

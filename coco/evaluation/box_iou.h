@@ -1,12 +1,13 @@
-// IoU of two boxes as COCO computes it.
+// The IoU of two boxes as COCO computes it.
 #pragma once
 
 #include <algorithm>
 
 namespace millrace::coco {
 
-/// Of a detection's box and an object's, x y width height; with a crowd the union is the
-/// detection's area. COCO's bbIou: the order of the sums is part of it.
+/// Returns the IoU of a detection's and an object's box, each x, y, width, height. With a crowd,
+/// the union is the detection's area. Bitwise equal to COCO's bbIou, including the order of the
+/// sums.
 inline double box_iou(const double* d, const double* g, bool crowd) {
   const double width = std::min(d[2] + d[0], g[2] + g[0]) - std::max(d[0], g[0]);
   if (width <= 0) return 0;

@@ -26,7 +26,7 @@ void BoxSweep::begin(Objects objects) {
 }
 
 std::span<const std::uint32_t> BoxSweep::beside(const Xywh& box) const {
-  const double left = box[0], right = box[2] + box[0];  // as box_iou sums them
+  const double left = box[0], right = box[2] + box[0];  // summed as in box_iou
   if (!finite_ || !std::isfinite(left) || !std::isfinite(right)) return by_left_;
   const auto begin = std::ranges::upper_bound(farthest_, left) - farthest_.begin();
   const auto end = std::ranges::lower_bound(left_, right) - left_.begin();

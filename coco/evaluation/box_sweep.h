@@ -1,4 +1,4 @@
-// Which of many boxes one may overlap, without looking at all of them.
+// Finds the boxes that may overlap a given box without comparing all of them.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace millrace::coco {
 
-/// The boxes of objects by their left edges. Reuses its memory.
+/// The boxes of objects sorted by their left edges. Reuses its memory.
 class BoxSweep {
  public:
   void begin(Objects objects);
 
-  /// Positions of the objects, in any order, without most of those that share no columns with a
-  /// box: an overlap with one that is missing is 0. All of them where an edge is not finite.
+  /// Returns positions of objects that may overlap `box`, in any order. The objects left out share
+  /// no columns with it, so their IoU is 0. Returns all objects if an edge is not finite.
   std::span<const std::uint32_t> beside(const Xywh& box) const;
 
  private:
-  bool finite_ = true;  // all edges
+  bool finite_ = true;  // true if all edges are finite
   std::vector<std::uint32_t> by_left_;
-  std::vector<double> left_;      // ascending
-  std::vector<double> farthest_;  // right edge among those up to here
+  std::vector<double> left_;      // left edges, ascending
+  std::vector<double> farthest_;  // largest right edge up to each position
 };
 
 }  // namespace millrace::coco

@@ -14,7 +14,7 @@
 namespace millrace::coco {
 namespace {
 
-/// Writes a cell's arrays.
+/// Writes the arrays of a cell.
 class CellWriter {
  public:
   CellWriter(const Plan& plan, const Detections& all, std::size_t image, MatchDetails& out)
@@ -50,7 +50,7 @@ class CellWriter {
   }
 
  private:
-  /// For each range of areas the objects that count, then the others.
+  /// For each area range, writes the objects that count, then the others.
   void order_objects(Objects objects) {
     places_.resize(plan_.extent.areas * objects.size());
     for (std::size_t a = 0, at = 0; a < plan_.extent.areas; ++a) {
@@ -94,7 +94,7 @@ class CellWriter {
   std::size_t image_;
   MatchDetails& out_;
   MatchDetails::Cell cell_;
-  std::vector<std::uint32_t> places_;  // (A, G) of objects in their order
+  std::vector<std::uint32_t> places_;  // [A, G] position of each object in object_order
   std::vector<Outcome> outcomes_;
 };
 
@@ -131,7 +131,7 @@ DetailedMatcher::~DetailedMatcher() = default;
 
 MatchDetails DetailedMatcher::details(std::size_t image) const {
   MatchDetails details;
-  // No overlap is too small to be told
+  // Computes every overlap exactly, however small.
   ImageMatcher matcher(*plan_, -std::numeric_limits<double>::infinity());
   CellWriter writer(*plan_, detections_, image, details);
   matcher.each_category(plan_->truth.images[image], detections_, by_image_->of(image),

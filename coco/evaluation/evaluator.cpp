@@ -14,14 +14,14 @@
 namespace millrace::coco {
 namespace {
 
-/// The beginning of a partial result; the digest covers everything after it.
+/// The beginning of a partial result. The digest covers all bytes after it.
 struct PartialHeader {
   char name[8] = {'m', 'r', 'e', 'v', 'a', 'l', '2', '\0'};
   std::uint64_t digest = 0;
   std::uint64_t setting = 0;
 };
 
-/// Before the detections of each image.
+/// Precedes the detections of each image.
 struct ImageHeader {
   std::uint32_t image = 0, unknown_categories = 0;
   std::uint64_t detections = 0;
@@ -32,7 +32,7 @@ void put(std::string& out, const T& value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Takes a value from the front of `bytes`; false if they are too few.
+/// Removes a value from the front of `bytes`. Returns false if there are too few bytes.
 template <typename T>
 bool take(std::string_view& bytes, T& value) {
   if (bytes.size() < sizeof value) return false;

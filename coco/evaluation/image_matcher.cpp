@@ -28,7 +28,7 @@ double area_of(const Detections& all, std::uint32_t index, AreaFrom from) {
 
 }  // namespace
 
-/// The detections of an image with the best scores, as many as the limit.
+/// Returns the detections of an image with the best scores, up to the limit.
 Indices ImageMatcher::best_of(const Detections& all, Indices given) {
   const std::size_t limit = plan_.options.max_detections.back();
   if (given.size() <= limit) return given;
@@ -67,7 +67,7 @@ std::uint32_t ImageMatcher::list(const Image& image, const Detections& all, Indi
   }
   const std::size_t categories = plan_.category.ids().size();
   if (plan_.options.class_agnostic || categories > 256 + 8 * listed_.size()) {
-    // Where categories are joined, equal scores still go by category.
+    // With joined categories, equal scores are ordered by category.
     const bool joined = plan_.options.class_agnostic;
     std::ranges::sort(listed_, {}, [joined](const Candidate& c) {
       return std::tuple(joined ? 0 : c.category, c.fall, c.category, c.index);
@@ -97,7 +97,7 @@ void ImageMatcher::list(const Image& image) {
   for (const Annotation& object : plan_.truth.objects(image))
     if (const int k = plan_.category(object.category_id); k >= 0 && plan_.has_area(object.area))
       all_objects_.emplace_back(k, &object);
-  std::ranges::sort(all_objects_);  // those of a category in the order of the file
+  std::ranges::sort(all_objects_);  // objects of a category stay in file order
 }
 
 void ImageMatcher::measure(const Image& image, const Detections& all) {
@@ -105,7 +105,7 @@ void ImageMatcher::measure(const Image& image, const Detections& all) {
   near_ends_.clear();
   overlaps_.clear();
   if (found_.empty() || objects_.empty()) return;
-  constexpr std::size_t kMany = 64;  // objects; with fewer sorting them does not pay
+  constexpr std::size_t kMany = 64;  // number of objects from which sorting pays off
   const bool sweeps = plan_.options.iou == IouType::box && !keeps_overlaps_ && plan_.least > 0 &&
                       objects_.size() >= kMany;
   if (sweeps)
@@ -118,7 +118,8 @@ void ImageMatcher::measure(const Image& image, const Detections& all) {
     for (const Annotation* object : objects_) counts_.push_back(plan_.counts(*object, a));
 }
 
-/// Fills `near_` by way of `overlaps_`, which holds those of some detections at a time.
+/// Fills `near_` from the overlaps of all pairs, computed for a limited number of detections at
+/// once.
 void ImageMatcher::measure_pairs(const Image& image, const Detections& all) {
   constexpr std::size_t kPairs = std::size_t{1} << 22;  // 32 MiB
   const std::size_t together =
@@ -141,7 +142,7 @@ void ImageMatcher::measure_pairs(const Image& image, const Detections& all) {
   }
 }
 
-/// Fills `near_` without measuring the overlaps that are 0: no threshold is reached by one.
+/// Fills `near_` without measuring overlaps that are certainly 0, since 0 reaches no threshold.
 void ImageMatcher::sweep(const Detections& all) {
   sweep_.begin(objects_);
   for (const std::uint32_t d : found_) {
@@ -155,7 +156,7 @@ void ImageMatcher::sweep(const Detections& all) {
   }
 }
 
-/// Takes what the next detections overlap enough from `overlaps_`.
+/// Adds the objects that the next detections overlap enough to `near_`.
 void ImageMatcher::add_near(std::size_t found) {
   const double* overlap = overlaps_.data();
   for (std::size_t d = 0; d < found; ++d) {

@@ -1,4 +1,4 @@
-// Matching of one image after the other. Not for several threads: it reuses its memory.
+// Matches images one after another. Not thread-safe, since it reuses its memory.
 #pragma once
 
 #include <cstdint>
@@ -10,57 +10,60 @@
 
 namespace millrace::coco {
 
-/// Room for the detections of an image that count, and for their outcomes.
+/// Memory for the counted detections of an image and their outcomes.
 struct MatchRoom {
-  std::span<Scored> detections;  // as many as are given
-  std::span<Outcome> outcomes;   // Extent::outcomes() of each
+  std::span<Scored> detections;  // one per given detection
+  std::span<Outcome> outcomes;   // Extent::outcomes() per detection
 };
 
 class ImageMatcher {
  public:
-  /// Borrows the plan.
+  /// `plan` must outlive this object.
   explicit ImageMatcher(const Plan& plan) : plan_(plan), least_(plan.least) {}
-  /// One that keeps all overlaps. Those of masks and keypoints below `least` may become 0.
+  /// Creates a matcher that stores all overlaps. Overlaps of masks and keypoints below `least` may
+  /// become 0.
   ImageMatcher(const Plan& plan, double least)
       : plan_(plan), least_(least), keeps_overlaps_(true) {}
 
-  /// As `match_image`, but fills the front of `out`, which then ends where the matches do.
+  /// Matches an image like `match_image`, but writes to the front of `out` and shrinks it to the
+  /// matches.
   std::uint32_t match(const Image& image, const Detections& all, Indices given, MatchRoom& out);
 
-  /// Calls `body(k)` for each category of the image, ascending, that has detections or objects;
-  /// once with 0 where categories are joined. Returns the detections of unknown categories.
+  /// Calls `body(k)` for each category of the image with detections or objects, in ascending order;
+  /// once with 0 if categories are joined. Returns the number of detections of unknown categories.
   template <class Body>
   std::uint32_t each_category(const Image& image, const Detections& all, Indices given,
                               const Body& body);
 
-  // Of the category:
-  Indices found() const { return found_; }      // (D) by falling score, those within the limit
-  Objects objects() const { return objects_; }  // (G) in the order of the file
-  std::span<const double> overlaps() const { return overlaps_; }  // (D, G) if they are kept
+  // The current category:
+  Indices found() const { return found_; }      // [D] by falling score, within the limit
+  Objects objects() const { return objects_; }  // [G] in file order
+  std::span<const double> overlaps() const { return overlaps_; }  // [D, G] if overlaps are stored
 
-  /// Whether an object of the category counts in a range of areas.
+  /// Returns whether an object of the category counts in an area range.
   bool counts(std::size_t area, std::size_t object) const {
     return counts_[area * objects_.size() + object] != 0;
   }
 
-  /// Measures overlaps, then matches greedily, best score first: a detection takes the free object
-  /// that it overlaps most, the later one of equal overlaps; one that does not count only where no
-  /// other fits. Crowds can be taken again. Adds to `out`, which begins as zeros, and calls
-  /// `take(area, word, bits, d, g)` for each object that is taken at the thresholds `bits`.
+  /// Measures overlaps, then matches greedily by falling score. A detection takes the free object
+  /// with the largest overlap, the later one at equal overlaps; it takes an object that does not
+  /// count only if no other fits. Crowds can be taken repeatedly. Adds the outcomes to `out`, which
+  /// must be zero, and calls `take(area, word, bits, d, g)` for each object taken at the thresholds
+  /// `bits`.
   template <class Take>
   void match(const Image& image, const Detections& all, std::span<Outcome> out, const Take& take);
 
  private:
   struct Candidate {
-    std::uint64_t fall;             // key of its score (score_fall)
-    std::uint32_t category, index;  // position, among the detections
+    std::uint64_t fall;             // sort key of its score (score_fall)
+    std::uint32_t category, index;  // position of the category, and among the detections
   };
-  using Object = std::pair<std::uint32_t, const Annotation*>;  // category first
-  /// An object that a detection overlaps enough for some threshold.
+  using Object = std::pair<std::uint32_t, const Annotation*>;  // category and object
+  /// An object that a detection overlaps enough for at least one threshold.
   struct Near {
     double overlap;
     std::uint32_t object;
-    ThresholdBits reached;  // of the word that is being matched
+    ThresholdBits reached;  // thresholds reached in the current word
   };
 
   void list(const Image& image);
@@ -78,18 +81,18 @@ class ImageMatcher {
   double least_;
   bool keeps_overlaps_ = false;
   BoxSweep sweep_;
-  std::vector<Candidate> candidates_, listed_;  // the image's, by category and falling score
-  std::vector<std::uint32_t> places_;           // (K + 1)
-  std::vector<std::uint32_t> best_;             // the image's, where it has a limit
-  std::vector<std::uint8_t> evaluated_;         // (K) whether the image evaluates a category
-  std::vector<Object> all_objects_;             // the image's, by category
+  std::vector<Candidate> candidates_, listed_;  // of the image, by category and falling score
+  std::vector<std::uint32_t> places_;           // [K + 1]
+  std::vector<std::uint32_t> best_;             // of the image, if it has a limit
+  std::vector<std::uint8_t> evaluated_;  // [K] true if the category is evaluated in the image
+  std::vector<Object> all_objects_;      // of the image, by category
   std::vector<std::uint32_t> found_;
   std::vector<const Annotation*> objects_;
   std::vector<double> overlaps_;
-  std::vector<Near> near_;              // of each detection, those to be taken first in front
-  std::vector<std::size_t> near_ends_;  // (D)
-  std::vector<std::uint8_t> counts_;    // (A, G)
-  std::vector<ThresholdBits> taken_;    // (A, G)
+  std::vector<Near> near_;              // per detection, in the order of preference
+  std::vector<std::size_t> near_ends_;  // [D]
+  std::vector<std::uint8_t> counts_;    // [A, G]
+  std::vector<ThresholdBits> taken_;    // [A, G]
 };
 
 template <class Body>
@@ -142,7 +145,7 @@ void ImageMatcher::match(const Image& image, const Detections& all, std::span<Ou
             left &= ~bits;
             const auto now = static_cast<ThresholdBits>(bits);
             taken_[g] |= now;
-            // pycocotools stores the id and tests it for truth: an object with id 0 is never hit.
+            // Pycocotools tests the stored id for truth, so an object with id 0 is never hit.
             if (object.id != 0) outcome.hit |= now;
             if (!counting) outcome.ignored |= now;
             take(a, w, now, d, near.object);

@@ -25,12 +25,12 @@ DetectionsByImage::DetectionsByImage(const Dataset& truth, const Detections& all
   if (all.size() > UINT32_MAX)
     throw Error(fmt::format("{} detections are too many: 4294967295 are the limit", all.size()));
   constexpr std::uint32_t kNoImage = UINT32_MAX;
-  std::vector<std::int64_t> ids;  // close together, for the search
+  std::vector<std::int64_t> ids;  // a contiguous copy for the search
   ids.reserve(truth.images.size());
   for (const Image& image : truth.images) ids.push_back(image.id);
   std::vector<std::uint32_t> owners(all.size());
   std::atomic<std::int64_t> of_no_image = 0;
-  std::atomic<bool> grouped = true;  // no image before that of the detection before
+  std::atomic<bool> grouped = true;  // the detections are ordered by image
   const auto owner_of = [&](std::size_t i) {
     const auto at = std::ranges::lower_bound(ids, all[i].image_id);
     return at != ids.end() && *at == all[i].image_id ? static_cast<std::uint32_t>(at - ids.begin())
@@ -53,7 +53,7 @@ DetectionsByImage::DetectionsByImage(const Dataset& truth, const Detections& all
   unknown = of_no_image;
   std::partial_sum(first.begin(), first.end(), first.begin());
   indices.resize(first.back());
-  if (grouped) {  // those of unknown images come last
+  if (grouped) {  // detections of unknown images are last
     std::iota(indices.begin(), indices.end(), 0U);
     return;
   }

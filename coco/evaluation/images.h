@@ -1,4 +1,4 @@
-// Which images are evaluated, and which detections are of them.
+// The images to evaluate, and the detections of each image.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace millrace::coco {
 
-/// Whether each image is among the ids; all are for no ids.
+/// Returns for each image whether its id is in `ids`; true for all images if `ids` is empty.
 std::vector<bool> chosen_images(const Dataset& truth, std::span<const std::int64_t> ids);
 
-/// The detections of each image, in their order.
+/// The detections of each image, in their original order.
 struct DetectionsByImage {
   /// Throws Error for more than 4294967295 detections.
   DetectionsByImage(const Dataset& truth, const Detections& all);
@@ -21,7 +21,7 @@ struct DetectionsByImage {
     return std::span(indices).subspan(first[image], first[image + 1] - first[image]);
   }
 
-  std::vector<std::uint32_t> first;    // (images + 1) in `indices`
+  std::vector<std::uint32_t> first;    // [images + 1] offsets in `indices`
   std::vector<std::uint32_t> indices;  // positions of detections
   std::int64_t unknown = 0;            // detections of unknown images
 };

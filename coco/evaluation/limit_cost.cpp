@@ -10,7 +10,7 @@
 namespace millrace::coco {
 namespace {
 
-/// The objects that an evaluation counts.
+/// The objects that count in an evaluation.
 class CountedObjects {
  public:
   CountedObjects(const Dataset& truth, const EvaluateOptions& options)
@@ -30,10 +30,10 @@ class CountedObjects {
  private:
   const Dataset& truth_;
   const EvaluateOptions& options_;
-  std::vector<std::int64_t> ids_;  // empty: all
+  std::vector<std::int64_t> ids_;  // empty = all
 };
 
-/// The most objects that one limit counts together.
+/// Returns the maximum number of objects to which one detection limit applies.
 std::size_t most_together(const std::vector<const Annotation*>& objects, bool by_class) {
   if (!by_class) return objects.size();
   std::map<std::int64_t, std::size_t> counts;

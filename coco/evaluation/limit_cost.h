@@ -1,4 +1,4 @@
-// What the limit of detections takes from perfect answers.
+// The AP that the detection limit costs even perfect detections.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,20 @@
 namespace millrace::coco {
 
 struct LimitCost {
-  std::uint32_t limit = 0;  // of AP: detections of an image and class; LVIS: of an image
+  std::uint32_t limit = 0;  // limit of AP: detections per image and class; LVIS: per image
   bool by_class = true;
-  std::size_t images = 0, beyond = 0;  // evaluated images, and those with more objects than that
-  double best_ap = 1;                  // of perfect answers
+  // Evaluated images, and images with more objects than the limit.
+  std::size_t images = 0, beyond = 0;
+  double best_ap = 1;  // AP of perfect detections
 };
 
-/// For the objects that `options` evaluates, crowds left out, by their boxes. `image_ids` restricts
-/// the evaluation; empty: all images. Throws as `evaluate`.
+/// Computes the cost for the boxes of the objects that `options` evaluates, without crowds.
+/// `image_ids` restricts the evaluation; empty = all images. Throws like `evaluate`.
 LimitCost limit_cost(const Dataset& truth, EvaluateOptions options,
                      std::span<const std::int64_t> image_ids = {});
 
-/// "7 of 9 images have more than 100 objects of a class: the best possible AP is 0.66"; empty if no
-/// image has.
+/// Returns "7 of 9 images have more than 100 objects of a class: the best possible AP is 0.66";
+/// empty if no image exceeds the limit.
 std::string text(const LimitCost& cost);
 
 }  // namespace millrace::coco

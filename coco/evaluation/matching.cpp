@@ -44,14 +44,14 @@ namespace {
 /// Fills `by_category` and `first`.
 void list_by_category(Matches& matches) {
   const std::size_t all = matches.detections.size(), categories = matches.extent.categories;
-  // Blocks are listed side by side, each at its places in the categories
+  // Blocks of detections are listed in parallel, each at its offsets in the categories.
   constexpr std::size_t kMostBlocks = 64, kLeast = 4096;
   const std::size_t blocks = std::clamp<std::size_t>(all / kLeast, 1, kMostBlocks);
   const auto each_of_block = [&](std::size_t b, const auto& body) {
     for (std::size_t i = all * b / blocks; i < all * (b + 1) / blocks; ++i)
       body(i, matches.detections[i].category);
   };
-  std::vector<std::size_t> next(blocks * categories, 0);  // numbers, then places
+  std::vector<std::size_t> next(blocks * categories, 0);  // counts, then offsets
   tbb::parallel_for(std::size_t{0}, blocks, [&](std::size_t b) {
     each_of_block(b, [&](std::size_t, std::uint32_t k) { ++next[b * categories + k]; });
   });
@@ -68,7 +68,7 @@ void list_by_category(Matches& matches) {
   });
 }
 
-/// Moves the matches of images to the front, where rooms were not filled.
+/// Moves the matches of all images to the front, closing gaps of unused memory.
 void close_gaps(std::span<const MatchRoom> images, Matches& matches) {
   std::size_t count = 0;
   for (const MatchRoom& image : images) {
@@ -88,7 +88,7 @@ void close_gaps(std::span<const MatchRoom> images, Matches& matches) {
 
 Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
   Matches matches(extent);
-  std::vector<std::size_t> first = {0};  // detection of each image
+  std::vector<std::size_t> first = {0};  // offset of each image's detections
   for (const ImageMatches& image : images) first.push_back(first.back() + image.detections.size());
   matches.detections.resize(first.back());
   matches.outcomes.resize(first.back() * extent.outcomes());
@@ -105,7 +105,7 @@ Matches match(const Plan& plan, const Detections& detections,
   const Dataset& truth = plan.truth;
   const auto chosen = chosen_images(truth, image_ids);
   const DetectionsByImage by_image(truth, detections);
-  /// A thread's.
+  /// The state of a thread.
   struct Worker {
     explicit Worker(const Plan& plan)
         : matcher(plan), truths(plan.extent.categories * plan.extent.areas, 0) {}

@@ -1,4 +1,4 @@
-// Sums in numpy's order.
+// Summation in numpy's order.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace millrace::coco {
 
-/// numpy's sum, to the bit: pairwise, with eight accumulators in blocks of up to 128.
+/// Returns numpy's sum, bitwise equal: pairwise, with eight accumulators in blocks of up to 128.
 inline double numpy_sum(std::span<const double> values) {
   const std::size_t n = values.size();
   if (n < 8) return std::accumulate(values.begin(), values.end(), -0.0);

@@ -16,15 +16,15 @@
 namespace millrace::coco {
 namespace {
 
-/// pycocotools' mask of a result that has only a box.
+/// Returns the mask that pycocotools uses for a detection with only a box.
 Rle filled_box(const Xywh& box, std::uint32_t height, std::uint32_t width) {
   const double x1 = box[0], y1 = box[1], x2 = x1 + box[2], y2 = y1 + box[3];
   const Polygon outline = {x1, y1, x1, y2, x2, y2, x2, y1};
   return from_polygons({&outline, 1}, height, width);
 }
 
-/// How alike keypoints are to those of an object: pycocotools' computeOks; the order of the
-/// operations is part of it. Reuses its memory.
+/// OKS as pycocotools' computeOks computes it, including the order of operations. Reuses its
+/// memory.
 class Similarity {
  public:
   explicit Similarity(const Plan& plan) : plan_(plan) {}
@@ -41,7 +41,7 @@ class Similarity {
     for (Point& point : visible_) point.scale = 1 / (2 * plan_.variances[point.index] * area_);
   }
 
-  /// Below `least` it may be 0.
+  /// Returns the OKS; may return 0 if it is below `least`.
   double with(std::span<const double> found, double least) {
     const auto count = static_cast<double>(visible_.size());
     if (most(found) < least * count) return 0;
@@ -56,10 +56,11 @@ class Similarity {
   struct Point {
     std::size_t index;
     double x, y;
-    double scale = 0;  // from squared distances to exponents, up to rounding
+    double scale = 0;  // factor from squared distances to exponents, up to rounding
   };
 
-  /// From a keypoint of the object; if none is visible, from the box of three times its size.
+  /// Returns the squared distance from a keypoint of the object or, if none is visible, from its
+  /// box enlarged three times.
   double squared_distance(std::span<const double> found, const Point& point) const {
     const double x = found[3 * point.index], y = found[3 * point.index + 1];
     double dx = x - point.x, dy = y - point.y;
@@ -71,7 +72,7 @@ class Similarity {
     return dx * dx + dy * dy;
   }
 
-  /// More than the sum of all terms, without an exponential function.
+  /// Returns an upper bound of the sum of all terms without computing exponentials.
   double most(std::span<const double> found) const {
     double sum = 0;
     for (const Point& point : visible_) {
@@ -84,7 +85,7 @@ class Similarity {
   const Plan& plan_;
   const Annotation* object_ = nullptr;
   double area_ = 0;
-  bool any_ = false;  // visible ones
+  bool any_ = false;  // true if any keypoint is visible
   std::vector<Point> visible_;
   std::vector<double> terms_;
 };
@@ -140,7 +141,7 @@ void box_overlaps(const Plan& plan, const Detections& all, Indices found, Object
 
 namespace {
 
-/// The boundary of a mask, made when first asked for.
+/// The boundary of a mask, computed on first use.
 class LazyBoundary {
  public:
   void forget() { made_ = false; }
@@ -149,7 +150,7 @@ class LazyBoundary {
     runs_ = boundary(mask);
     extent_ = extent_of(runs_);
   }
-  /// Of two that are made; below `least` it may be 0.
+  /// Returns the IoU of two computed boundaries; may return 0 if it is below `least`.
   double iou_with(const LazyBoundary& truth, double least) const {
     return iou(extent_, truth.extent_, /*crowd=*/false, least,
                [&] { return shared_pixels(runs_, truth.runs_); });
@@ -179,7 +180,7 @@ void mask_overlaps(const Plan& plan, const Detections& all, Indices found, Objec
   const bool of_boundaries = plan.options.iou == IouType::boundary;
   std::vector<LazyBoundary> boundaries(of_boundaries ? objects.size() : 0);
   LazyBoundary own;
-  Rle runs;  // a detection's, decoded when first asked for
+  Rle runs;  // the detection's mask, decoded on first use
   for (const std::uint32_t d : found) {
     const bool has_mask = all[d].mask != Detections::kNoMask;
     if (!has_mask) runs = filled_box(measured_box(all, all[d]), height, width);

@@ -13,7 +13,7 @@ void expect_numbers(const std::vector<double>& values, const std::string& name) 
     throw std::invalid_argument(name + ": one or more numbers are needed, none of them NaN");
 }
 
-/// The options with limits in ascending order. Throws std::invalid_argument as `evaluate`.
+/// Returns the options with ascending limits. Throws std::invalid_argument like `evaluate`.
 EvaluateOptions checked(EvaluateOptions options) {
   auto& limits = options.max_detections;
   std::ranges::sort(limits);
@@ -68,7 +68,8 @@ Plan::Plan(const Dataset& data, EvaluateOptions given)
     : truth(data), options(checked(std::move(given))), category(data, options) {
   extent = {options.iou_thresholds.size(), options.area_ranges.size(),
             options.class_agnostic ? 1 : category.ids().size()};
-  constexpr double kMost = 1 - 1e-10;  // as pycocotools: the same shape always reaches it
+  // As in pycocotools, so that identical shapes reach any threshold.
+  constexpr double kMost = 1 - 1e-10;
   for (const double threshold : options.iou_thresholds)
     levels.push_back(std::min(threshold, kMost));
   least = std::ranges::min(levels);

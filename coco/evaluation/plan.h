@@ -1,4 +1,4 @@
-// What an evaluation asks for, checked and put in order for one data set.
+// The verified options of an evaluation, prepared for one data set.
 #pragma once
 
 #include <algorithm>
@@ -13,25 +13,25 @@
 
 namespace millrace::coco {
 
-/// A bit for each of up to 16 thresholds of IoU.
+/// One bit per threshold, for up to 16 IoU thresholds.
 using ThresholdBits = std::uint16_t;
 inline constexpr std::size_t kWordBits = 16;
 
-/// Positions of the categories that are evaluated.
+/// The positions of the evaluated categories.
 class Categories {
  public:
   Categories(const Dataset& truth, const EvaluateOptions& options);
 
   const std::vector<std::int64_t>& ids() const { return ids_; }
 
-  /// -1: it is not evaluated.
+  /// Returns the position of a category id; -1 = not evaluated.
   int operator()(std::int64_t id) const {
     if (id < 0 || id >= kSmall) return search(id);
     return static_cast<std::size_t>(id) < small_.size() ? small_[static_cast<std::size_t>(id)] : -1;
   }
 
  private:
-  static constexpr std::int64_t kSmall = 4096;  // ids below are found without a search
+  static constexpr std::int64_t kSmall = 4096;  // ids below this are found without a search
   int search(std::int64_t id) const;
 
   std::vector<std::int64_t> ids_;
@@ -39,15 +39,16 @@ class Categories {
   std::vector<std::pair<std::int64_t, int>> sorted_;  // id, position
 };
 
-/// The sizes of an evaluation's tables, and what words of threshold bits a detection has: a word
-/// for 16 thresholds, one range of areas after the other.
+/// The sizes of an evaluation's tables, and the layout of the outcomes of a detection: one word per
+/// 16 thresholds, one area range after another.
 struct Extent {
   std::size_t thresholds = 0, areas = 0;
-  std::size_t categories = 0;  // 1 where they are joined
+  std::size_t categories = 0;  // 1 if they are joined
 
-  std::size_t words() const { return (thresholds + kWordBits - 1) / kWordBits; }  // of an area
+  // Words per area range.
+  std::size_t words() const { return (thresholds + kWordBits - 1) / kWordBits; }
   std::size_t outcomes() const { return areas * words(); }
-  /// The bits of thresholds in a word of an area.
+  /// Returns the bits of all thresholds in a word.
   ThresholdBits every(std::size_t word) const {
     const std::size_t left = thresholds - word * kWordBits;
     return static_cast<ThresholdBits>(left >= kWordBits ? 0xffff : (1U << left) - 1);
@@ -55,18 +56,18 @@ struct Extent {
 };
 
 struct Plan {
-  /// Borrows the data set. Throws std::invalid_argument as `evaluate`.
+  /// `data` must outlive this object. Throws std::invalid_argument like `evaluate`.
   Plan(const Dataset& data, EvaluateOptions given);
 
-  /// Whether an object or detection of this area is looked at.
+  /// Returns whether objects and detections of this area are evaluated.
   bool has_area(double area) const {
     return !options.federated || (area > 0 && area < std::numeric_limits<double>::infinity());
   }
 
-  /// Whether an object can be taken many times.
+  /// Returns whether an object can be taken repeatedly.
   bool crowd(const Annotation& object) const { return object.crowd && !options.federated; }
 
-  /// Whether evaluation asks for an object: it is ignored elsewhere.
+  /// Returns whether an object counts in an area range; otherwise it is ignored there.
   bool counts(const Annotation& object, std::size_t area) const {
     const bool ignored = options.federated ? object.ignored || !has_area(object.area)
                                            : object.crowd || (options.iou == IouType::keypoints &&
@@ -74,7 +75,7 @@ struct Plan {
     return !ignored && options.area_ranges[area].has(object.area);
   }
 
-  /// The thresholds that an overlap reaches, among those of a word.
+  /// Returns the thresholds of a word that an overlap reaches.
   ThresholdBits reached(double overlap, std::size_t word) const {
     unsigned bits = 0;
     const std::size_t begin = word * kWordBits, end = std::min(levels.size(), begin + kWordBits);
@@ -84,12 +85,12 @@ struct Plan {
   }
 
   const Dataset& truth;
-  EvaluateOptions options;  // limits ascending
+  EvaluateOptions options;  // with ascending limits
   Categories category;
   Extent extent;
-  std::vector<double> levels;     // (T) thresholds as overlaps are held against them
-  double least = 0;               // the lowest of them
-  std::vector<double> variances;  // of keypoints
+  std::vector<double> levels;     // [T] thresholds compared with overlaps
+  double least = 0;               // lowest of the levels
+  std::vector<double> variances;  // squared double sigmas of the keypoints
 };
 
 }  // namespace millrace::coco

@@ -1,4 +1,4 @@
-// Precision over recall as in COCO: the best precision from each threshold of recall on.
+// COCO's interpolated precision: the best precision at or above each recall threshold.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace millrace::coco {
 
-/// Thresholds of recall in order: ascending, each once. The first is 0 and stands for all up to 0.
+/// The sorted unique recall thresholds. The first is 0 and stands for all thresholds <= 0.
 class Recalls {
  public:
   explicit Recalls(std::span<const double> given = kRecallThresholds) : values_{0} {
@@ -29,7 +29,7 @@ class Recalls {
 
   std::span<const double> values() const { return values_; }
   std::size_t size() const { return values_.size(); }
-  /// Where the r-th given one is.
+  /// Returns the position of the r-th given threshold.
   std::size_t position(std::size_t r) const { return positions_[r]; }
 
  private:
@@ -37,15 +37,17 @@ class Recalls {
   std::vector<std::size_t> positions_;
 };
 
-/// The fewest hits that reach each recall of `objects`. Recall 0 takes one.
+/// The minimum number of hits that reaches each recall threshold for `objects` objects. Recall 0
+/// needs one hit.
 class RecallPoints {
  public:
   /// REQUIRES: objects > 0.
   RecallPoints(std::uint64_t objects, const Recalls& recalls) {
-    constexpr double kExact = 9e15;  // numbers of hits that double counts
+    constexpr double kExact = 9e15;  // integers up to this are exact in double
     const auto all = static_cast<double>(objects);
     for (const double recall : recalls.values()) {
-      double hits = std::max(1., std::ceil(recall * all));  // up to rounding
+      // May be wrong by rounding; corrected below.
+      double hits = std::max(1., std::ceil(recall * all));
       if (hits > kExact) {
         needed_.push_back(std::numeric_limits<std::uint64_t>::max());
         continue;
@@ -63,14 +65,15 @@ class RecallPoints {
   std::vector<std::uint64_t> needed_;
 };
 
-/// Precision at the recalls of one category and threshold, from its hits by falling score.
+/// Interpolated precision of one category and threshold, computed from its hits by falling score.
 class PrecisionEnvelope {
  public:
-  /// Keeps in `best`, which begins as zeros, a number for each recall: the best precision among
-  /// the hits that reach this recall and not the next.
+  /// Writes to `best`, which must be zero, one value per recall threshold: the best precision among
+  /// the hits that reach this threshold but not the next.
   explicit PrecisionEnvelope(std::span<double> best) : best_(best) {}
 
-  /// Adds a hit, the `hits`-th of `counted` detections. Returns the last recall reached.
+  /// Adds a hit: the `hits`-th one, among the first `counted` detections. Returns the position of
+  /// the last recall threshold reached.
   std::size_t hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
     while (reached_ + 1 < points.size() && hits >= points[reached_ + 1]) ++reached_;
     constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
@@ -79,14 +82,14 @@ class PrecisionEnvelope {
     return reached_;
   }
 
-  /// Ends it: from now on the memory holds the best precision from each recall on; 0 at recalls
-  /// that no hit reaches.
+  /// Completes the envelope: `best` then contains the best precision at or above each recall
+  /// threshold, 0 at thresholds that no hit reaches.
   void finish() {
     for (std::size_t r = best_.size() - 1; r > 0; --r)
       best_[r - 1] = std::max(best_[r - 1], best_[r]);
   }
 
-  /// Ends it. The mean of the above, as summed from the last recall on.
+  /// Completes the envelope and returns its mean, summed from the last recall threshold on.
   double average() {
     finish();
     return std::accumulate(best_.rbegin(), best_.rend(), 0.0) / static_cast<double>(best_.size());

@@ -15,18 +15,18 @@
 namespace millrace::coco {
 namespace {
 
-/// One of the figures; `limit` is a number of detections.
+/// The definition of one metric. `limit` is a number of detections.
 struct Figure {
   std::string name;
   bool precision;
-  std::optional<double> threshold;  // none: all
-  std::string_view area;            // the name of a range
+  std::optional<double> threshold;  // nullopt = all
+  std::string_view area;            // name of an area range
   std::uint32_t limit;
-  char frequency = 0;  // only categories of this; 0: all
+  char frequency = 0;  // restricts the metric to categories of this frequency; 0 = all
 };
 
 std::vector<Figure> figures_of_keypoints() {
-  constexpr std::uint32_t kLimit = 20;  // whatever the limits are
+  constexpr std::uint32_t kLimit = 20;  // pycocotools uses 20 for any limits
   std::vector<Figure> figures;
   for (const bool precision : {true, false})
     for (const auto& [name, threshold, area] : {std::tuple("", std::optional<double>(), "all"),
@@ -60,7 +60,7 @@ std::vector<Figure> figures(const Evaluation& e) {
   if (e.iou == IouType::keypoints) return figures_of_keypoints();
   const std::uint32_t most = e.of_largest ? limits.back() : limit(2);
   const std::uint32_t usual =
-      e.of_largest || limits.size() < 3 ? most : 100;  // pycocotools asks for 100
+      e.of_largest || limits.size() < 3 ? most : 100;  // pycocotools uses 100
   std::vector<Figure> figures = {{"", true, {}, "all", usual},     {"", true, .5, "all", most},
                                  {"", true, .75, "all", most},     {"", true, {}, "small", most},
                                  {"", true, {}, "medium", most},   {"", true, {}, "large", most},
@@ -71,11 +71,11 @@ std::vector<Figure> figures(const Evaluation& e) {
   return figures;
 }
 
-/// The mean over the categories `first` to `last`, with the thresholds, recalls and limits of this
-/// number, in this order; -1 if there is nothing to average.
+/// Returns a metric as the mean over the categories `first` to `last` and the thresholds, recalls
+/// and limits of its definition, summed in this order; -1 if there is no value.
 double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::size_t last) {
   const Layout layout = layout_of(e);
-  std::vector<std::size_t> columns;  // areas and limits
+  std::vector<std::size_t> columns;  // offsets of areas and limits
   for (std::size_t a = 0; a < layout.areas; ++a)
     for (std::size_t m = 0; m < layout.limits; ++m)
       if (e.area_ranges[a].name == figure.area && e.max_detections[m] == figure.limit)
@@ -96,7 +96,7 @@ double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::s
   return values.empty() ? -1 : numpy_sum(values) / static_cast<double>(values.size());
 }
 
-/// The figures of categories `first` to `last`.
+/// Returns all metrics of the categories `first` to `last`.
 std::vector<double> stats_of(const Evaluation& e, std::size_t first, std::size_t last) {
   const std::vector<Figure> all = figures(e);
   std::vector<double> stats(all.size());
@@ -105,7 +105,7 @@ std::vector<double> stats_of(const Evaluation& e, std::size_t first, std::size_t
   return stats;
 }
 
-/// As pycocotools and boundary-iou-api call it.
+/// Returns the name used by pycocotools and boundary-iou-api.
 const char* name_of(IouType iou) {
   switch (iou) {
     case IouType::box:
@@ -162,7 +162,7 @@ std::string table(const Evaluation& evaluation, IouType iou) {
                                       evaluation.iou_thresholds.back());
   std::size_t i = 0;
   for (const Figure& figure : figures(evaluation)) {
-    // lvis-api names areas by their first letters
+    // lvis-api abbreviates areas to their first letter.
     const auto area =
         figure.area == "all" || !evaluation.federated ? figure.area : figure.area.substr(0, 1);
     const std::string categories =

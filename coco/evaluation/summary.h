@@ -1,4 +1,4 @@
-// The second half of the evaluation: from matches to tables of precision and recall, and figures.
+// The second half of the evaluation: tables of precision and recall, and metrics, from matches.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,16 @@
 
 namespace millrace::coco {
 
-/// Positions in the tables of an Evaluation.
+/// Offsets in the tables of an Evaluation.
 struct Layout {
   std::size_t recalls, categories, areas, limits;
 
-  /// In `recall`: threshold, category, area, limit.
+  /// Returns the offset in `recall`, for threshold, category, area and limit.
   std::size_t at(std::size_t t, std::size_t k, std::size_t a, std::size_t m) const {
     return ((t * categories + k) * areas + a) * limits + m;
   }
-  /// In `precision` and `scores`: threshold, recall, category, area, limit.
+  /// Returns the offset in `precision` and `scores`, for threshold, recall, category, area and
+  /// limit.
   std::size_t at(std::size_t t, std::size_t r, std::size_t k, std::size_t a, std::size_t m) const {
     return at(t * recalls + r, k, a, m);
   }
@@ -23,11 +24,11 @@ struct Layout {
 
 Layout layout_of(const Evaluation& evaluation);
 
-/// Tables and figures of matches, by the calling thread's arena. The same bits for any number of
-/// threads.
+/// Computes tables and metrics from matches, in the calling thread's arena. Bitwise equal for any
+/// number of threads.
 Evaluation accumulate(const Plan& plan, const Matches& matches);
 
-/// The twelve figures of one category alone.
+/// Returns the metrics of one category.
 std::vector<double> category_stats(const Evaluation& evaluation, std::size_t category);
 
 /// Fills `stats`, `stat_names` and `category_ap` from `precision` and `recall`.

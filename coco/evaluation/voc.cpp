@@ -16,7 +16,7 @@ namespace {
 struct Curve {
   std::vector<double> recall, precision;
 
-  /// The best precision from each detection on.
+  /// Replaces each precision by the maximum from that detection on.
   void envelop() {
     for (std::size_t i = precision.size(); i-- > 1;)
       precision[i - 1] = std::max(precision[i - 1], precision[i]);
@@ -42,7 +42,7 @@ double mean_of_eleven(const Curve& curve) {
   return sum;
 }
 
-/// The detections of a category by falling score.
+/// Returns the detections of a category by falling score.
 std::vector<std::uint32_t> ranked(const Detections& all, std::int64_t category) {
   std::vector<std::uint32_t> own;
   for (std::uint32_t i = 0; i < all.size(); ++i)

@@ -10,30 +10,31 @@
 
 namespace millrace::coco {
 
-/// AP of a class; -1 where there is nothing to find.
+/// AP of a class; -1 if it has no objects.
 struct VocClass {
   std::int64_t category_id = 0;
-  std::int64_t objects = 0;  // without difficult ones
-  double ap = -1;            // area under the precision that no higher recall surpasses (2010 on)
-  double ap_11 = -1;         // mean of that precision at recalls 0, .1, ... 1 (2007)
+  std::int64_t objects = 0;  // excludes difficult objects
+  double ap = -1;            // area under the interpolated precision (VOC 2010 and later)
+  double ap_11 = -1;  // mean of the interpolated precision at recalls 0, .1, ... 1 (VOC 2007)
 };
 
 struct VocEvaluation {
   std::vector<VocClass> classes;
-  double map = -1, map_11 = -1;  // means over the classes that have objects
+  double map = -1, map_11 = -1;  // means over the classes with objects
 };
 
 inline constexpr double kVocIou = 0.5;
 
-/// Detections of each class, best score first and ties as given, take the object of their image and
-/// class that they overlap most, the first of equal overlaps: right if the IoU is at least `iou`
-/// and no better one took it. Where that object is difficult (`ignored`, or a crowd), a detection
-/// is neither right nor wrong. Boxes alone count; those of a detection without one are of its mask.
-/// `category_ids`: only these, in this order; empty: all of the data set.
+/// Evaluates detections by Pascal VOC's rules. The detections of each class, by falling score and
+/// then in the given order, each select the object of their image and class with the largest IoU,
+/// the first at equal IoU. A detection is right if that IoU is at least `iou` and no better
+/// detection took the object. If the object is difficult (`ignored` or a crowd), the detection is
+/// neither right nor wrong. Only boxes are compared; a detection without one uses the box of its
+/// mask. `category_ids` restricts the classes, in this order; empty = all of the data set.
 VocEvaluation evaluate_voc(const Dataset& truth, const Detections& detections,
                            std::span<const std::int64_t> category_ids = {}, double iou = kVocIou);
 
-/// A line for each class, then the means.
+/// Returns a table with one line per class and the means.
 std::string table(const VocEvaluation& evaluation, const Dataset& truth);
 
 }  // namespace millrace::coco

@@ -1,5 +1,6 @@
-// Between run lengths, down the columns, and bitmaps, along the rows: 64 columns at a time, a row
-// of them as the bits of one word, so that only changes within a column are visited one by one.
+// Conversion between run lengths (column-major) and bitmaps (row-major). Works on 64 columns at a
+// time, with a row of them as the bits of one word, so that only changes within a column are
+// visited individually.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,23 +13,23 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "byte i of a word is pixel i");
 
-constexpr std::uint32_t kStripe = 64;                     // columns, bits of a word
+constexpr std::uint32_t kStripe = 64;                     // columns; bits of a word
 constexpr std::uint64_t kOnes = 0x0101010101010101;       // 1 in each byte
 constexpr std::uint64_t kSevens = 0x7f7f7f7f7f7f7f7f;     // all bits of each byte but the highest
 constexpr std::uint64_t kBitOfByte = 0x8040201008040201;  // bit i in byte i
 
-/// Bit i: byte i of eight is not zero.
+/// Sets bit i if byte i of the eight bytes is not zero.
 std::uint64_t bits_of(std::uint64_t bytes) {
   const std::uint64_t top = (((bytes & kSevens) + kSevens) | bytes) & ~kSevens;
   return (top >> 7) * 0x0102040810204080 >> 56;
 }
 
-/// Byte i, 0 or 1: bit i of eight.
+/// Sets byte i of the eight bytes to bit i (0 or 1).
 std::uint64_t bytes_of(std::uint64_t bits) {
   return (((bits & 0xff) * kOnes & kBitOfByte) + kSevens) >> 7 & kOnes;
 }
 
-/// Bit i: pixel i of the up to 64 at `pixels` is not zero.
+/// Sets bit i if pixel i of the up to 64 at `pixels` is not zero.
 std::uint64_t row_of(const std::uint8_t* pixels, std::uint32_t columns) {
   std::uint64_t row = 0;
   for (std::uint32_t x = 0; x < columns; x += 8) {
@@ -43,10 +44,10 @@ std::uint64_t row_of(const std::uint8_t* pixels, std::uint32_t columns) {
 
 Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width) {
   struct Change {
-    std::uint32_t x, y;  // column x changes sides at row y
+    std::uint32_t x, y;  // column x changes between inside and outside at row y
   };
-  std::vector<Change> changes;                             // row by row
-  std::vector<std::size_t> first(std::size_t{width} + 1);  // of each column's in `rows`
+  std::vector<Change> changes;                             // in row order
+  std::vector<std::size_t> first(std::size_t{width} + 1);  // offset of each column in `rows`
   std::vector<std::uint64_t> above(width / kStripe + 1);
   for (std::uint32_t y = 0; y < height; ++y) {
     const std::uint8_t* pixels = bitmap + std::size_t{y} * width;
@@ -79,10 +80,11 @@ Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width
 
 void decode(const Rle& mask, std::uint8_t* bitmap) {
   const std::uint32_t height = mask.height, width = mask.width;
-  // Bit x of word y: column x changes sides at row y. Runs are cut between columns
+  // Bit x of word y is set if column x changes between inside and outside at row y. Runs are split
+  // at columns.
   std::vector<std::uint64_t> changes(std::size_t{height} + 1);
   std::size_t run = 0;
-  std::uint64_t position = 0;  // where `run` begins
+  std::uint64_t position = 0;  // beginning of `run`
   for (std::uint32_t left = 0; left < width; left += kStripe) {
     const std::uint32_t columns = std::min(kStripe, width - left);
     const std::uint64_t stripe = std::uint64_t{left} * height;
@@ -102,7 +104,7 @@ void decode(const Rle& mask, std::uint8_t* bitmap) {
           }
         }
       }
-      if (end > stripe_end) break;  // the rest of it lies in the next stripes
+      if (end > stripe_end) break;  // the rest of the run is in the next stripes
       position = end;
     }
     std::uint64_t row = 0;

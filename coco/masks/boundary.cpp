@@ -9,15 +9,15 @@
 namespace millrace::coco {
 namespace {
 
-/// Inside pixels [begin, end) of one column, counted down the columns.
+/// Inside pixels [begin, end) of one column, in column-major order.
 struct Stretch {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// The stretches of each column, `by` pixels shorter at either end.
+/// Returns the stretches of all columns, shortened by `by` pixels at both ends.
 std::vector<Stretch> shortened(const Rle& mask, std::uint32_t by) {
   std::vector<Stretch> columns;
-  const auto add = [&](Stretch run) {  // which may go on over several columns
+  const auto add = [&](Stretch run) {  // the run may span several columns
     while (run.begin < run.end) {
       const std::uint64_t below = (run.begin / mask.height + 1) * mask.height;
       const std::uint64_t end = std::min(run.end, below);
@@ -29,7 +29,7 @@ std::vector<Stretch> shortened(const Rle& mask, std::uint32_t by) {
   std::uint64_t at = 0;
   for (std::size_t i = 0; i + 1 < mask.counts.size(); i += 2) {
     at += mask.counts[i];
-    if (at != run.end) {  // else an empty run of zeros: the same stretch goes on
+    if (at != run.end) {  // otherwise the run continues after an empty run of zeros
       add(run);
       run.begin = at;
     }
@@ -40,7 +40,7 @@ std::vector<Stretch> shortened(const Rle& mask, std::uint32_t by) {
   return columns;
 }
 
-/// What is inside here and `shift` pixels further down the columns.
+/// Returns the positions that are inside both at the position and at `shift` pixels after it.
 std::vector<Stretch> met(const std::vector<Stretch>& all, std::uint64_t shift) {
   std::vector<Stretch> both;
   for (std::size_t i = 0, j = 0; i < all.size() && j < all.size();) {
@@ -58,7 +58,8 @@ std::vector<Stretch> met(const std::vector<Stretch>& all, std::uint64_t shift) {
 }  // namespace
 
 Rle eroded(const Rle& mask, std::uint32_t by) {
-  // First down the columns, then across: stretches that are inside in so many columns from here on
+  // Erodes the columns first, then the rows: keeps positions that are inside in 2 * by + 1 columns
+  // from there on.
   auto inside = shortened(mask, by);
   const std::uint64_t wanted = std::uint64_t{2} * by + 1;
   for (std::uint64_t columns = 1; columns < wanted && !inside.empty();) {

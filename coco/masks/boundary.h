@@ -1,5 +1,5 @@
-// The inner boundary of masks, which Boundary IoU compares (Cheng and others, CVPR 2021, arXiv
-// 2103.16562). Pure; any thread may call it.
+// The inner boundary of masks as in Boundary IoU (Cheng and others, CVPR 2021, arXiv 2103.16562).
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace millrace::coco {
 
-/// The pixels of a mask whose square of (2 * by + 1) x (2 * by + 1) pixels lies wholly inside it;
-/// what lies beyond the image is outside. Run by run: no bitmap is made.
+/// Returns the pixels whose square of (2 * by + 1) x (2 * by + 1) pixels is completely inside the
+/// mask. Pixels beyond the image count as outside. Works on runs without a bitmap.
 Rle eroded(const Rle& mask, std::uint32_t by);
 
-/// How wide a boundary is in an image of this size, pixels: 0.02 of the diagonal, at least 1,
-/// rounded as boundary-iou-api does (halves to even).
+/// Returns the width of a boundary in an image of this size, in pixels: 0.02 of the diagonal, at
+/// least 1, rounded like boundary-iou-api (half to even).
 std::uint32_t boundary_width(std::uint32_t height, std::uint32_t width);
 
-/// The pixels of a mask that lie within that width of its outline or of the image's border.
+/// Returns the pixels of a mask within boundary_width of its outline or of the image's border.
 Rle boundary(const Rle& mask);
 
 }  // namespace millrace::coco

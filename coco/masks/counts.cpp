@@ -1,4 +1,4 @@
-// COCO's text form of run lengths: differences in groups of five bits, as characters 48 to 111.
+// COCO's text encoding of run lengths: differences in groups of five bits, as characters 48 to 111.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace {
 
 constexpr char kZero = '0';
 constexpr int kMore = 0x20, kSign = 0x10, kBits = 0x1f;
-constexpr int kMaxGroups = 7;  // 35 bits hold any difference of two 32-bit counts
+constexpr int kMaxGroups = 7;  // 35 bits suffice for any difference of two 32-bit counts
 
 [[noreturn]] void fail(std::size_t byte, const std::string& why) {
   throw Error(fmt::format("counts: byte {}: {}", byte, why));
 }
 
-/// Reads the signed number at `at`, and moves `at` past it.
+/// Reads the signed number at `at` and moves `at` past it.
 std::int64_t number_at(std::string_view text, std::size_t& at) {
   std::int64_t value = 0;
   for (int group = 0;; ++group) {
@@ -34,7 +34,7 @@ std::int64_t number_at(std::string_view text, std::size_t& at) {
   }
 }
 
-/// Calls `outside` and `inside` in turn for the runs of a text. Throws as `decode_counts`.
+/// Calls `outside` and `inside` alternately for the runs of a text. Throws like `decode_counts`.
 template <typename F, typename G>
 void each_run(std::string_view text, std::uint32_t height, std::uint32_t width, F outside,
               G inside) {
@@ -79,7 +79,7 @@ std::string encode_counts(const Rle& mask) {
   char* at = text.data();
   for (std::size_t i = 0; i < mask.counts.size(); ++i) {
     std::int64_t value = mask.counts[i];
-    if (i > 2) value -= mask.counts[i - 2];  // from the third on; the first two stand as they are
+    if (i > 2) value -= mask.counts[i - 2];  // the first counts are stored without a difference
     for (bool more = true; more;) {
       int bits = static_cast<int>(value & kBits);
       value >>= 5;
@@ -100,7 +100,7 @@ Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t w
 
 void decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width, Rle& mask) {
   mask.height = height, mask.width = width;
-  mask.counts.resize(counts.size());  // a byte each at least
+  mask.counts.resize(counts.size());  // each count takes at least one byte
   std::uint32_t* end = mask.counts.data();
   const auto put = [&](std::uint32_t run) { *end++ = run; };
   each_run(counts, height, width, put, put);

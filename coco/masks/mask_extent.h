@@ -1,4 +1,4 @@
-// Extents of masks in one pass over their runs, and IoU for callers that compare one with many.
+// The extents of masks in one pass over their runs, and IoU for comparing one mask with many.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace millrace::coco {
 
-/// Takes the runs of a mask: `skip` and `inside` in turn. REQUIRES: they do not leave it.
+/// Measures a mask from its runs: call `skip` and `inside` alternately. REQUIRES: the runs fit into
+/// the mask.
 class ExtentMeter {
  public:
   ExtentMeter(std::uint32_t height, std::uint32_t width)
@@ -20,7 +21,7 @@ class ExtentMeter {
       row_ += run;
       return;
     }
-    run -= height_ - row_;  // to the top of the next column
+    run -= height_ - row_;  // moves to the top of the next column
     ++column_;
     row_ = run;
     if (run < height_ || height_ == 0) return;
@@ -37,7 +38,7 @@ class ExtentMeter {
       top_ = std::min(top_, row_);
       bottom_ = std::max(bottom_, below);
       right_ = column_ + 1;
-    } else {  // one that continues in the next column counts as full height, as in COCO
+    } else {  // as in COCO, a run that continues in the next column has full height
       top_ = 0;
       bottom_ = height_;
       right_ = column_ + 1 + (below - 1) / height_;
@@ -54,17 +55,18 @@ class ExtentMeter {
 
  private:
   std::uint32_t height_, width_;
-  std::uint32_t row_ = 0, column_ = 0;  // place of the next pixel
+  std::uint32_t row_ = 0, column_ = 0;  // position of the next pixel
   std::uint32_t pixels_ = 0;
   std::uint32_t left_, top_ = UINT32_MAX, right_ = 0, bottom_ = 0;
 };
 
-/// Pixels inside both masks of one size.
+/// Returns the number of pixels inside both masks, which must have the same size.
 std::uint64_t shared_pixels(const Rle& a, const Rle& b);
 
-/// IoU as COCO computes it: 0 if boxes are apart, else -1 if sizes differ; the union with a crowd
-/// is the detection's area. `shared()` gives the pixels inside both; it is not called, and the
-/// result 0, if the IoU is below `least` whatever they share.
+/// Returns the IoU as COCO computes it: 0 if the boxes are disjoint, otherwise -1 if the mask sizes
+/// differ. With a crowd, the union is the detection's area. `shared()` returns the number of pixels
+/// inside both; it is not called, and the result is 0, if the IoU is below `least` for any shared
+/// area.
 template <typename F>
 double iou(const MaskExtent& detection, const MaskExtent& truth, bool crowd, double least,
            F shared) {

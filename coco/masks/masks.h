@@ -1,5 +1,5 @@
 // Masks as run lengths and polygons, with the semantics of COCO's maskApi.c (pycocotools 2.0.11).
-// Everything here is pure and may be called from any thread.
+// All functions are pure and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// A box as corners in pixels: x to the right, y down.
+/// A box as corners in pixels; x grows to the right, y downwards.
 struct Box {
   float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
 
@@ -25,80 +25,87 @@ struct Box {
 
 namespace millrace::coco {
 
-/// A binary mask of height x width pixels as run lengths in column-major order, zeros first.
+/// A binary mask of height x width pixels as run lengths in column-major order, beginning with
+/// zeros.
 struct Rle {
   std::uint32_t height = 0, width = 0;
   std::vector<std::uint32_t> counts;
   friend bool operator==(const Rle&, const Rle&) = default;
 };
 
-/// A closed polygon: x0 y0 x1 y1 ... in pixels. Double, since COCO's rasteriser rounds tenths of
-/// pixels: 0.7 read as float falls on the other side, and masks would no longer equal pycocotools'.
+/// A closed polygon x0, y0, x1, y1, ... in pixels. Double, because COCO's rasterizer rounds
+/// fractions of pixels: 0.7 as a float is rounded differently, and masks would differ from
+/// pycocotools'.
 using Polygon = std::vector<double>;
 
-/// COCO's compressed counts (the `counts` string of results and crowds). `decode_counts` throws
-/// Error with the byte that is wrong, or if the runs do not add up to height x width.
+/// Encodes and decodes COCO's compressed counts (the `counts` string of results and crowds).
+/// `decode_counts` throws Error with the invalid byte, or if the runs do not add up to height x
+/// width.
 std::string encode_counts(const Rle& mask);
 Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width);
-/// The same into a mask whose memory is reused; it is broken if that throws.
+/// Decodes into a mask with reused memory. If this throws, the mask is invalid.
 void decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width, Rle& mask);
 
-/// From and to a bitmap, (height, width) row-major bytes, non-zero = inside.
+/// Encodes a bitmap of height x width row-major bytes; non-zero = inside.
 Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width);
 /// Writes height x width row-major bytes, 0 or 1.
 void decode(const Rle& mask, std::uint8_t* bitmap);
 
-/// Pixels inside.
+/// Returns the number of pixels inside.
 std::uint64_t area(const Rle& mask);
-/// The smallest box around the mask as COCO gives it: {x, y, x + w, y + h}; of an empty one all 0.
+/// Returns the smallest box around the mask, as COCO computes it: {x, y, x + w, y + h}; all 0 for
+/// an empty mask.
 Box bounding_box(const Rle& mask);
 
-/// A mask without its runs.
+/// Size, area and bounding box of a mask.
 struct MaskExtent {
   std::uint32_t height = 0, width = 0;
-  std::uint32_t pixels = 0;  // inside
-  Box box;                   // as `bounding_box` gives it
+  std::uint32_t pixels = 0;  // pixels inside
+  Box box;                   // see `bounding_box`
 };
 
 MaskExtent extent_of(const Rle& mask);
-/// The same of counts as text. Throws Error as `decode_counts`.
+/// Returns the extent of a mask given as compressed counts. Throws Error like `decode_counts`.
 MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_t width);
 
-/// Union of masks of one size. Throws Error if sizes differ.
+/// Returns the union of masks of the same size. Throws Error if sizes differ.
 Rle merge(std::span<const Rle> masks);
-/// Intersection of masks of one size (pycocotools' merge with intersect). Throws Error if they
-/// differ.
+/// Returns the intersection of masks of the same size (pycocotools' merge with intersect). Throws
+/// Error if sizes differ.
 Rle intersect(std::span<const Rle> masks);
-/// The pixels of `mask` that are not in `other`. Throws Error if sizes differ.
+/// Returns the pixels of `mask` that are not in `other`. Throws Error if sizes differ.
 Rle difference(const Rle& mask, const Rle& other);
-/// The mask in a window of height x width pixels whose top left corner is at (x, y) of the mask,
-/// empty beyond the mask. Crops, pads and moves at once, run by run.
+/// Returns the part of the mask in a window of height x width pixels whose top left corner is at
+/// (x, y) of the mask; empty beyond the mask. Crops, pads and shifts in one pass over the runs.
 Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height,
            std::uint32_t width);
-/// Rasterises polygons as COCO's rleFrPoly does (5x upsampling, its rounding) and joins them.
-/// Coordinates in double, as pycocotools has them.
+/// Rasterizes polygons like COCO's rleFrPoly (5x upsampling with its rounding) and returns their
+/// union. Coordinates are double, as in pycocotools.
 Rle from_polygons(std::span<const Polygon> polygons, std::uint32_t height, std::uint32_t width);
 
-/// IoU of each detection with each ground truth, (D, G) row-major, by all threads of the caller's
-/// arena. With a crowd, the union is the detection's area. Masks of different sizes give -1, as
-/// COCO.
+/// Returns the IoU of each detection with each ground truth, [D, G] row-major, computed on all
+/// threads of the caller's arena. With a crowd, the union is the detection's area. Masks of
+/// different sizes give -1, like COCO.
 std::vector<double> mask_iou(std::span<const Rle> detections, std::span<const Rle> truths,
                              std::span<const std::uint8_t> crowd);
 
-/// The part of polygons inside `box`, scaled to size x size and rasterised by COCO's rule: 0 or 1
-/// bytes row-major (detectron2's polygon mask target), at a cost independent of the image's size.
+/// Rasterizes the part of polygons inside `box`, scaled to size x size, with COCO's rule, as
+/// row-major bytes 0 or 1 (detectron2's mask target for polygons). The cost does not depend on the
+/// image size.
 void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int size,
                       std::uint8_t* out);
-/// The same for run lengths: samples the mask at each cell's centre (nearest pixel).
+/// Crops a mask to `box` in size x size cells, sampling the nearest pixel at each cell's centre.
 void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out);
 
-/// Pastes a detection's mask probabilities (size x size, row-major) into the image: bilinear over
-/// the box, continuous coordinates with half-pixel centres (detectron2's grid_sample paste), inside
-/// from `threshold` on. Only rows and columns under the box are visited.
+/// Pastes a detection's mask probabilities (size x size, row-major) into the image: bilinear
+/// interpolation over the box in continuous coordinates with half-pixel centres (detectron2's paste
+/// with grid_sample). Pixels are inside if the probability is >= `threshold`. Visits only rows and
+/// columns under the box.
 Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height,
           std::uint32_t width, float threshold = 0.5F);
-/// The same by torchvision's rule (paste_masks_in_image): a frame of zeros around the mask, the box
-/// enlarged as much and cut to whole pixels, inside above `threshold`.
+/// Pastes with torchvision's rule (paste_masks_in_image): the mask is padded with zeros, the box is
+/// enlarged accordingly and truncated to whole pixels. Pixels are inside if the probability is >
+/// `threshold`.
 Rle paste_framed(const float* probabilities, int size, const Box& box, std::uint32_t height,
                  std::uint32_t width, float threshold = 0.5F);
 

@@ -1,4 +1,4 @@
-// Between regions and images: a detection's mask into the image, an object's mask out of it.
+// Pastes a detection's mask into the image, and crops an object's mask out of it.
 #include <algorithm>
 #include <cmath>
 
@@ -8,10 +8,10 @@
 namespace millrace::coco {
 namespace {
 
-/// One axis of a region over the image: the pixels that it reaches, and between which two cells
-/// each lies. Cells have a border of zeros, so cell 0 is the one before the first.
+/// One axis of a region over the image: the pixels that it covers, and the two cells between which
+/// each pixel lies. Cells have a border of zeros, so cell 0 is before the first one.
 struct Axis {
-  /// The next pixel lies at `place`, in cells from the centre of the border's first one.
+  /// Adds the next pixel at `place`, measured in cells from the centre of the first border cell.
   void add(float place, int cells) {
     const float bounded = std::clamp(place, 0.F, static_cast<float>(cells) + 1);
     const int before = std::min(static_cast<int>(bounded), cells);
@@ -20,15 +20,15 @@ struct Axis {
   }
 
   std::uint32_t begin = 0;    // first pixel
-  std::vector<int> cell;      // for each pixel from there on: the cell before it
-  std::vector<float> weight;  // and how much the next one counts
+  std::vector<int> cell;      // for each pixel, the cell before it
+  std::vector<float> weight;  // for each pixel, the weight of the cell after it
 };
 
 Axis grid_axis(float low, float high, int cells, std::uint32_t pixels) {
   const float extent = high - low, count = static_cast<float>(cells);
   Axis axis;
   if (!(extent > 0) || !std::isfinite(low) || !std::isfinite(extent)) return axis;
-  const float margin = extent / (2 * count);  // half a cell: as far as bilinear weights reach
+  const float margin = extent / (2 * count);  // half a cell, the reach of bilinear weights
   const auto end = static_cast<float>(pixels);
   axis.begin = static_cast<std::uint32_t>(std::clamp(std::floor(low - margin), 0.F, end));
   const auto stop = static_cast<std::uint32_t>(std::clamp(std::ceil(high + margin), 0.F, end));
@@ -41,7 +41,7 @@ Axis framed_axis(float low, float high, int cells, std::uint32_t pixels) {
   const float framed = static_cast<float>(cells + 2);
   const float centre = (high + low) * .5F, half = (high - low) * .5F * (framed / (framed - 2));
   Axis axis;
-  constexpr float kFarthest = 1e9F;  // pixels: no image reaches further
+  constexpr float kFarthest = 1e9F;  // pixels; beyond any image
   if (!(std::abs(centre) < kFarthest) || !(std::abs(half) < kFarthest)) return axis;
   const auto begin = static_cast<std::int64_t>(centre - half),
              end = static_cast<std::int64_t>(centre + half) + 1;
@@ -54,7 +54,7 @@ Axis framed_axis(float low, float high, int cells, std::uint32_t pixels) {
   return axis;
 }
 
-/// The stretches of `axis` that lie between the same two cells: first[c] to first[c + 1].
+/// Returns the ranges of `axis` that lie between the same two cells: first[c] to first[c + 1].
 std::vector<std::uint32_t> stretches(const Axis& axis, int cells) {
   std::vector<std::uint32_t> first(static_cast<std::size_t>(cells) + 2, 0);
   for (const int c : axis.cell) ++first[static_cast<std::size_t>(c) + 1];
@@ -62,14 +62,15 @@ std::vector<std::uint32_t> stretches(const Axis& axis, int cells) {
   return first;
 }
 
-/// The mask between the cells, where `inside` says so of a probability.
+/// Pastes the interpolated mask; a pixel is inside if `inside(probability)` is true.
 template <typename Inside>
 Rle pasted(const float* probabilities, int size, const Axis& rows, const Axis& columns,
            std::uint32_t height, std::uint32_t width, const Inside& inside) {
   const auto first = stretches(rows, size);
   RunWriter out(height, width);
   const auto side = static_cast<std::size_t>(size);
-  std::vector<float> column(side + 2, 0.F);  // the mask at one pixel column, a zero at either end
+  // The mask at one pixel column, with a zero at both ends.
+  std::vector<float> column(side + 2, 0.F);
   for (std::size_t i = 0; i < columns.cell.size(); ++i) {
     const int cell = columns.cell[i];
     const float right = columns.weight[i], left = 1 - right;
@@ -81,7 +82,7 @@ Rle pasted(const float* probabilities, int size, const Axis& rows, const Axis& c
     for (std::size_t c = 0; c <= side; ++c) {
       const float above = column[c], below = column[c + 1];
       const bool above_in = inside(above), below_in = inside(below);
-      if (above_in && below_in) {  // between two that are inside, all is inside
+      if (above_in && below_in) {  // everything between two inside cells is inside
         out.add(top + first[c], top + first[c + 1]);
       } else if (above_in || below_in) {
         for (std::uint32_t y = first[c]; y < first[c + 1]; ++y) {
@@ -115,7 +116,7 @@ void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out) {
   const double cell_width = std::max<double>(double{box.x2} - box.x1, kThinnest) / size;
   const double cell_height = std::max<double>(double{box.y2} - box.y1, kThinnest) / size;
   const auto side = static_cast<std::size_t>(size);
-  // The pixel under each cell's centre; one past the last means none.
+  // Returns the pixel at the centre of cell i; `pixels` if it is outside the mask.
   const auto pixel_at = [&](double low, double cell, std::size_t i, std::uint32_t pixels) {
     const double at = std::floor(low + (static_cast<double>(i) + .5) * cell);
     return at >= 0 && at < pixels ? static_cast<std::uint32_t>(at) : pixels;
@@ -132,7 +133,7 @@ void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out) {
     if (x == mask.width) continue;
     for (std::size_t r = 0; r < side; ++r) {
       if (row[r] == mask.height) continue;
-      if (x == previous) {  // positions only ascend from one pixel column to the next
+      if (x == previous) {  // positions must ascend, so this column was already read
         out[r * side + c] = out[r * side + c - 1];
         continue;
       }

@@ -1,4 +1,4 @@
-// One side of a polygon in COCO's rleFrPoly: constexpr and C++17, so that kernels share it.
+// One side of a polygon in COCO's rleFrPoly. Constexpr C++17, so that kernels can use it.
 #pragma once
 
 #include <algorithm>
@@ -6,16 +6,18 @@
 
 namespace millrace::coco {
 
-/// One side of the outline on a grid of fifths of a pixel. COCO steps along its longer extent from
-/// the lesser end; where the outline crosses the middle of a pixel column, inside and outside swap.
+/// A side of the outline on a grid of fifths of a pixel. Like COCO, steps along its longer extent
+/// from the lesser end. Inside and outside swap where the outline crosses the middle of a pixel
+/// column.
 class PolygonEdge {
  public:
-  /// From (x0, y0) to (x1, y1), pixels.
+  /// Creates the side from (x0, y0) to (x1, y1) in pixels.
   constexpr PolygonEdge(double x0, double y0, double x1, double y1)
       : PolygonEdge(GridPoint{on_grid(x0), on_grid(y0)}, GridPoint{on_grid(x1), on_grid(y1)}) {}
 
-  /// Calls `crossing(position)` for each pixel column whose middle the side crosses: the pixel,
-  /// down the columns of a height x width mask, from which on inside and outside are swapped.
+  /// Calls `crossing(position)` for each pixel column whose middle the side crosses. `position` is
+  /// the pixel, in column-major order of a height x width mask, from which on inside and outside
+  /// are swapped.
   template <typename F>
   constexpr void each_crossing(std::uint32_t height, std::uint32_t width, F crossing) const {
     const std::int64_t left = std::max<std::int64_t>(std::min(xs_, xe_), 0);
@@ -40,13 +42,14 @@ class PolygonEdge {
     slope_ = flat_ ? (dx > 0 ? dy / dx : 0) : dx / dy;
   }
 
-  static constexpr std::int64_t kScale = 5;   // grid steps a pixel
-  static constexpr std::int64_t kMiddle = 2;  // grid columns 5c+2 and 5c+3 meet in the middle of c
+  static constexpr std::int64_t kScale = 5;  // grid steps per pixel
+  // The middle of column c is between grid columns 5c+2 and 5c+3.
+  static constexpr std::int64_t kMiddle = 2;
 
   static constexpr std::int64_t magnitude(std::int64_t value) { return value < 0 ? -value : value; }
 
-  /// A coordinate on the grid, rounded as COCO does (towards zero after adding a half). Invisible
-  /// ones so far out that C's conversion would be undefined stay at a bound.
+  /// Returns a coordinate on the grid, rounded like COCO (truncated after adding a half).
+  /// Coordinates so far outside that C's conversion would be undefined are clamped.
   static constexpr std::int64_t on_grid(double coordinate) {
     constexpr double kFar = 1e9;
     const double scaled = kScale * coordinate + .5;
@@ -54,7 +57,8 @@ class PolygonEdge {
     return static_cast<std::int64_t>(std::min(scaled, kFar));
   }
 
-  /// The first pixel row whose middle is not above grid row `row` and the next one's boundary.
+  /// Returns the first pixel row whose middle is not above the boundary of grid rows `row` and
+  /// `row` + 1.
   static constexpr std::uint32_t row_below(std::int64_t row, std::uint32_t height) {
     const double down =
         std::clamp((static_cast<double>(row) + .5) / kScale - .5, 0., static_cast<double>(height));
@@ -62,10 +66,11 @@ class PolygonEdge {
     return whole + (static_cast<double>(whole) < down ? 1 : 0);  // std::ceil
   }
 
-  /// The upper of the two grid rows where the side goes from grid column `column` to the next.
+  /// Returns the upper of the two grid rows at which the side goes from grid column `column` to the
+  /// next.
   constexpr std::int64_t row_leaving(std::int64_t column) const {
     if (flat_) return std::min(across(column - xs_), across(column + 1 - xs_));
-    // Solved for the step, then settled with COCO's own rounding.
+    // Solve for the step, then correct it with COCO's own rounding.
     auto step = static_cast<std::int64_t>((static_cast<double>(column - xs_) + .5) / slope_);
     step = std::clamp<std::int64_t>(step, 0, ye_ - ys_ - 1);
     while (step > 0 && !reached(step, column)) --step;
@@ -77,7 +82,7 @@ class PolygonEdge {
     return (across(step) <= column) == (slope_ > 0);
   }
 
-  /// The other coordinate after `steps`; C's conversion drops the fraction.
+  /// Returns the other coordinate after `steps`, truncated like C's conversion.
   constexpr std::int64_t across(std::int64_t steps) const {
     const auto start = static_cast<double>(flat_ ? ys_ : xs_);
     return static_cast<std::int64_t>(start + slope_ * static_cast<double>(steps) + .5);

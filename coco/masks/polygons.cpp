@@ -1,5 +1,5 @@
-// Polygons as pixels, exactly as COCO's rleFrPoly, but without listing every grid point of the
-// outline: only where it crosses the middle of a pixel column do inside and outside swap.
+// Rasterizes polygons exactly like COCO's rleFrPoly, but without listing every grid point of the
+// outline: inside and outside swap only where it crosses the middle of a pixel column.
 #include <algorithm>
 
 #include "millrace/coco/masks/masks.h"
@@ -9,7 +9,8 @@
 namespace millrace::coco {
 namespace {
 
-/// Where the outline enters and leaves pixel columns, in turn, as positions down the columns.
+/// Returns the column-major positions at which the outline enters and leaves pixel columns, in
+/// ascending order.
 std::vector<std::uint32_t> crossings(const Polygon& polygon, std::uint32_t height,
                                      std::uint32_t width) {
   std::vector<std::uint32_t> positions;
@@ -42,7 +43,7 @@ Rle from_polygons(std::span<const Polygon> polygons, std::uint32_t height, std::
 
 void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int size,
                       std::uint8_t* out) {
-  constexpr double kThinnest = 0.1;  // pixels; detectron2's guard against a box without extent
+  constexpr double kThinnest = 0.1;  // pixels; minimum box size as in detectron2
   const double scale_x = size / std::max<double>(double{box.x2} - box.x1, kThinnest);
   const double scale_y = size / std::max<double>(double{box.y2} - box.y1, kThinnest);
   const auto side = static_cast<std::uint32_t>(size);

@@ -1,4 +1,4 @@
-// Run lengths: areas, boxes, unions, intersections, differences, windows and IoU.
+// Operations on run lengths: areas, boxes, unions, intersections, differences, windows and IoU.
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
@@ -12,7 +12,7 @@
 namespace millrace::coco {
 namespace {
 
-/// The stretches of inside pixels of a mask, one after the other.
+/// Iterates over the stretches of inside pixels of a mask.
 class Inside {
  public:
   explicit Inside(const Rle& mask) : counts_(mask.counts) { next(); }
@@ -36,7 +36,7 @@ class Inside {
 
 Rle united(const Rle& a, const Rle& b) {
   RunWriter out(a.height, a.width, a.counts.size() + b.counts.size());
-  std::uint32_t begin = 0, end = 0;  // the stretch that is still growing
+  std::uint32_t begin = 0, end = 0;  // the current stretch
   for (Inside left(a), right(b); left || right;) {
     Inside& first = !right || (left && left.begin <= right.begin) ? left : right;
     if (first.begin > end) {
@@ -65,7 +65,7 @@ void check_sizes(const Rle& a, const Rle& b, std::string_view what) {
                             a.height, a.width, b.height, b.width, what));
 }
 
-/// `both` of all masks, two by two.
+/// Folds all masks with the binary operation `both`.
 template <typename F>
 Rle folded(std::span<const Rle> masks, std::string_view what, F both) {
   if (masks.empty()) return {};
@@ -109,7 +109,7 @@ Rle difference(const Rle& mask, const Rle& other) {
     while (hole && hole.begin < run.end) {
       out.add(begin, hole.begin);
       begin = std::max(begin, hole.end);
-      if (hole.end > run.end) break;  // it may reach into the next run
+      if (hole.end > run.end) break;  // the hole may reach into the next run
       hole.next();
     }
     out.add(begin, run.end);
@@ -137,7 +137,7 @@ Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height
   return std::move(out).finish();
 }
 
-// Walks the runs once; each mask's odd runs are its inside.
+// Walks the runs of both masks once; odd runs are inside.
 std::uint64_t shared_pixels(const Rle& a, const Rle& b) {
   std::uint64_t shared = 0;
   std::uint32_t begin_a = 0, end_a = 0, begin_b = 0, end_b = 0;

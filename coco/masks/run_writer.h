@@ -1,4 +1,4 @@
-// Builds run lengths from stretches of inside pixels. One thread.
+// Builds run lengths from stretches of inside pixels. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace millrace::coco {
 
-/// Takes stretches [begin, end) of inside pixels, counted down the columns, in ascending order.
-/// Empty ones are dropped and touching ones join, so the counts are canonical.
+/// Collects stretches [begin, end) of inside pixels in column-major order, ascending. Empty
+/// stretches are dropped and adjacent ones joined, so that the counts are canonical.
 class RunWriter {
  public:
-  /// `runs`: about how many counts to expect.
+  /// `runs` is an estimate of the number of counts.
   RunWriter(std::uint32_t height, std::uint32_t width, std::size_t runs = 0) {
     mask_.height = height, mask_.width = width;
     mask_.counts.reserve(runs);

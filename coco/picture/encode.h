@@ -1,4 +1,4 @@
-// Pictures to the bytes of image files.
+// Encoders for image files.
 #pragma once
 
 #include <opencv2/core/mat.hpp>
@@ -6,11 +6,11 @@
 
 namespace millrace::coco {
 
-/// A baseline JPEG, colours at half the resolution each way (4:2:0), of a (H, W, 3) 8-bit RGB
-/// picture of at most 65500 pixels a side; `quality` 1 .. 100. Throws Error.
+/// Returns a baseline JPEG with 4:2:0 chroma subsampling of a (H, W, 3) 8-bit RGB picture with
+/// sides of at most 65500 pixels; `quality` is 1 .. 100. Throws Error.
 std::string encode_jpeg(const cv::Mat& rgb, int quality);
 
-/// A PNG of a (H, W, 3) 8-bit RGB picture. Throws Error.
+/// Returns a PNG of a (H, W, 3) 8-bit RGB picture. Throws Error.
 std::string encode_png(const cv::Mat& rgb);
 
 }  // namespace millrace::coco

@@ -41,7 +41,7 @@ fs::path annotations_of(const fs::path& root, const std::string& split) {
   return root / "annotations" / ("instances_" + split + ".json");
 }
 
-/// What an annotation file begins with, before the seed.
+/// The beginning of an annotation file, up to the seed.
 constexpr std::string_view kDescription = R"({"info": {"description":"Millrace sample, seed )";
 
 /// The JSON texts of one image.
@@ -49,7 +49,7 @@ struct Entry {
   std::string image, annotations;
 };
 
-/// Writes a file that nobody reads yet; it is flushed to the disk with its folder.
+/// Writes a new file without syncing it; its folder is synced later.
 void write_new_file(const fs::path& file, const std::string& bytes) {
   std::ofstream out(file, std::ios::binary);
   out.write(bytes.data(), std::ssize(bytes));
@@ -72,7 +72,7 @@ Entry make_image(const fs::path& folder, std::int64_t id, std::int64_t seed) {
   return {image.dump(), annotate(scene, id)};
 }
 
-/// The start of an annotation file, before the images.
+/// Returns the beginning of an annotation file, before the images.
 std::string preamble(const SampleOptions& options) {
   Json categories = Json::array();
   for (const auto& kind : kinds())
@@ -85,7 +85,7 @@ std::string preamble(const SampleOptions& options) {
                      kDescription, options.seed, license.dump(), categories.dump());
 }
 
-/// A list of texts, without empty ones.
+/// Returns a JSON list of the non-empty texts.
 std::string list_of(const std::vector<Entry>& entries, std::string Entry::*part) {
   std::vector<std::string_view> texts;
   for (const auto& entry : entries)

@@ -10,7 +10,7 @@
 namespace millrace::coco {
 
 struct SampleOptions {
-  std::int64_t train = 512;  // images
+  std::int64_t train = 512;  // number of images, as is `val`
   std::int64_t val = 128;
   std::int64_t seed = 1;
 
@@ -24,11 +24,12 @@ struct SampleOptions {
 };
 
 /// Writes `train2017/`, `val2017/` and `annotations/instances_{train,val}2017.json` under `folder`,
-/// which appears whole or not at all: the same bytes for any number of threads. Throws Error.
+/// which appears complete or not at all. The bytes do not depend on the number of threads. Throws
+/// Error.
 void make_sample(const std::filesystem::path& folder, const SampleOptions& options);
 
-/// What a folder was made with; nullopt for one that make_sample did not make. Throws Error if it
-/// cannot be read.
+/// Returns the options with which make_sample created a folder; nullopt if it did not create it.
+/// Throws Error if the folder cannot be read.
 std::optional<SampleOptions> sample_in(const std::filesystem::path& folder);
 
 }  // namespace millrace::coco

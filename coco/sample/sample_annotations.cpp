@@ -16,7 +16,7 @@ Rle rle_of(const cv::Mat1b& mask) {
                 static_cast<std::uint32_t>(mask.cols));
 }
 
-/// A boundary with fewer corners, nowhere more than `tolerance` pixels off.
+/// Returns a boundary with fewer corners that differs by at most `tolerance` pixels.
 Polygon simplified(const Boundary& boundary, double tolerance) {
   std::vector<cv::Point2f> corners;
   cv::approxPolyDP(boundary.points, corners, tolerance, /*closed=*/true);
@@ -27,21 +27,22 @@ Polygon simplified(const Boundary& boundary, double tolerance) {
 
 struct Shape {
   Json segmentation;
-  Rle mask;  // what the segmentation says
+  Rle mask;  // the mask of the segmentation
 };
 
-/// The coarsest polygons with nearly every pixel, preferably the mask's box; nullopt for holes.
+/// Returns the coarsest polygons with nearly all pixels, preferably with the mask's box; nullopt
+/// for a mask with holes.
 std::optional<Shape> as_polygons(const cv::Mat1b& visible) {
   constexpr double least_iou = 0.98;
   constexpr std::uint8_t crowd = 0;
   auto boundaries = trace_boundaries(visible);
-  // Parts and holes of a pixel or two are left over at the edges of what lies in front
+  // Objects in front leave parts and holes of a few pixels at their edges.
   std::erase_if(boundaries, [](const Boundary& one) { return one.points.size() < 9; });
   if (boundaries.empty() || std::ranges::any_of(boundaries, &Boundary::hole)) return std::nullopt;
   const auto wanted = rle_of(visible);
   std::optional<Shape> close;
   for (const double tolerance : {0.8, 0.6, 0.45, 0.3, 0.0}) {
-    if (close && tolerance == 0) break;  // only the smallest shapes need every point
+    if (close && tolerance == 0) break;  // only the smallest shapes need all points
     std::vector<Polygon> polygons;
     for (const auto& boundary : boundaries) polygons.push_back(simplified(boundary, tolerance));
     if (std::ranges::any_of(polygons, [](const Polygon& p) { return p.size() < 6; })) continue;

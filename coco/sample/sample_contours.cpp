@@ -5,18 +5,18 @@
 namespace millrace::coco {
 namespace {
 
-/// The four ways along pixel edges, clockwise: right, down, left, up.
+/// The four directions along pixel edges, clockwise: right, down, left, up.
 constexpr std::array<std::array<int, 2>, 4> kStep = {{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}};
 
-/// Walks edges with the inside at its right hand.
+/// Walks along edges with the inside on its right.
 class Walker {
  public:
   explicit Walker(const cv::Mat1b& mask) : mask_(mask), walked_(mask.size(), std::uint8_t{0}) {}
 
-  /// Is the upper edge of this pixel a boundary that no walk has passed?
+  /// Returns whether the upper edge of this pixel is a boundary that no walk has passed.
   bool starts_at(int x, int y) const { return inside(x, y) && !inside(x, y - 1) && !walked_(y, x); }
 
-  /// Once around, from the upper edge of pixel (x, y).
+  /// Returns the closed boundary that begins at the upper edge of pixel (x, y).
   Boundary walk(int x, int y) {
     Boundary boundary;
     const int start_x = x, start_y = y;
@@ -30,7 +30,7 @@ class Walker {
       twice_area += x * dy - y * dx;
       x += dx;
       y += dy;
-      // The pixels ahead, at the right hand and at the left, decide where to turn at the corner
+      // The two pixels ahead, on the right and on the left, decide the turn at the corner.
       if (!inside_ahead(x, y, way))
         way = (way + 1) % 4;
       else if (inside_ahead(x, y, (way + 3) % 4))
@@ -45,7 +45,8 @@ class Walker {
     return x >= 0 && y >= 0 && x < mask_.cols && y < mask_.rows && mask_(y, x) != 0;
   }
 
-  /// The pixel ahead of corner (x, y) at the right hand: of `way - 1` the one at its left hand.
+  /// Returns whether the pixel ahead on the right of corner (x, y) is inside; with `way - 1`, the
+  /// one on the left.
   bool inside_ahead(int x, int y, int way) const {
     static constexpr std::array<std::array<int, 2>, 4> kRight = {
         {{0, 0}, {-1, 0}, {-1, -1}, {0, -1}}};
@@ -53,7 +54,7 @@ class Walker {
   }
 
   const cv::Mat1b& mask_;
-  cv::Mat1b walked_;  // upper edges passed
+  cv::Mat1b walked_;  // upper edges already passed
 };
 
 }  // namespace

@@ -9,11 +9,11 @@
 namespace millrace::coco {
 namespace {
 
-/// A lamp far away, and the sky.
+/// A distant lamp and ambient light.
 struct Light {
-  cv::Vec3f direction;  // unit vector from the surface to the lamp; z towards the viewer
+  cv::Vec3f direction;  // unit vector from the surface to the lamp; z points to the viewer
   float ambient;
-  float shadow;  // how much of the light a shadow takes
+  float shadow;  // share of the light that a shadow removes
 };
 
 Light draw_light(Rng& rng) {
@@ -25,9 +25,9 @@ Light draw_light(Rng& rng) {
           static_cast<float>(rng.uniform(0.25, 0.6))};
 }
 
-/// Puts a surface into the light; `relief` is its height above the picture's plane, in pixels.
+/// Lights a surface. `relief` is its height above the picture plane in pixels.
 void shade(cv::Mat3f& colours, const cv::Mat1f& relief, const Light& light, float gloss) {
-  const float flat = light.direction[2];  // what a level surface receives; it keeps its colour
+  const float flat = light.direction[2];  // light on a level surface, which keeps its colour
   for (int y = 0; y < colours.rows; ++y) {
     const float* here = relief[y];
     const float* above = relief[std::max(y - 1, 0)];
@@ -35,19 +35,19 @@ void shade(cv::Mat3f& colours, const cv::Mat1f& relief, const Light& light, floa
     for (int x = 0; x < colours.cols; ++x) {
       const float dx = 0.5F * (here[std::min(x + 1, colours.cols - 1)] - here[std::max(x - 1, 0)]);
       const float dy = 0.5F * (below[x] - above[x]);
-      const float upright = 1 / std::sqrt(1 + dx * dx + dy * dy);  // the normal's z
+      const float upright = 1 / std::sqrt(1 + dx * dx + dy * dy);  // z of the normal
       const float facing = (flat - dx * light.direction[0] - dy * light.direction[1]) * upright;
       const float received = light.ambient + (1 - light.ambient) * std::max(facing, 0.0F) / flat;
-      // Half-way between lamp and viewer a polished surface mirrors the lamp.
+      // Specular highlight: the half vector between lamp and viewer.
       float mirrored = std::max((facing + upright) / std::sqrt(2 + 2 * flat), 0.0F);
-      for (int i = 0; i < 5; ++i) mirrored *= mirrored;  // to the 32nd
+      for (int i = 0; i < 5; ++i) mirrored *= mirrored;  // to the power of 32
       const float shine = gloss * mirrored;
       colours(y, x) = colours(y, x) * std::min(received, 1.5F) + cv::Vec3f(shine, shine, shine);
     }
   }
 }
 
-/// The ground under the whole picture, brighter towards the lamp.
+/// Paints the ground of the whole picture, brighter towards the lamp.
 cv::Mat3f paint_ground(cv::Size size, const Material& ground, const Light& light, Rng& rng) {
   const auto noise = draw_noise(size, 48, 5, rng);
   auto picture = lay_out(ground, noise, rng);
@@ -62,7 +62,7 @@ cv::Mat3f paint_ground(cv::Size size, const Material& ground, const Light& light
   return picture;
 }
 
-/// A soft shadow on whatever is painted so far, as of something `height` pixels thick.
+/// Casts the soft shadow of a body of `height` pixels on the picture painted so far.
 void cast_shadow(cv::Mat3f& picture, const Stamp& stamp, const Light& light, double height) {
   const int soft = std::max(1, cvRound(height));
   cv::Mat1b shadow;
@@ -79,7 +79,8 @@ void cast_shadow(cv::Mat3f& picture, const Stamp& stamp, const Light& light, dou
       picture(y, x) *= 1 - light.shadow * shadow(y - origin.y, x - origin.x) / 255.0F;
 }
 
-/// The height of a body over its outline: level, but rounded off within `bevel` pixels of the edge.
+/// Returns the height of a body over its outline: level, but rounded within `bevel` pixels of the
+/// edge.
 cv::Mat1f rounded_relief(const cv::Mat1b& coverage, float bevel) {
   cv::Mat1f depth;
   cv::distanceTransform(coverage >= 128, depth, cv::DIST_L2, cv::DIST_MASK_5);
@@ -87,7 +88,7 @@ cv::Mat1f rounded_relief(const cv::Mat1b& coverage, float bevel) {
     const float t = 1 - std::min(d / bevel, 1.0F);
     d = 0.8F * bevel * std::sqrt(1 - t * t);
   }
-  cv::GaussianBlur(depth, depth, {5, 5}, 1.0);  // or the pixels' steps would show as facets
+  cv::GaussianBlur(depth, depth, {5, 5}, 1.0);  // hides facets from the pixel grid
   return depth;
 }
 
@@ -127,7 +128,7 @@ void paint_thing(cv::Mat3f& picture, const Thing& thing, const Material& ground,
   for (const auto& stamp : thing.stamps) {
     cast_shadow(picture, stamp, light, height);
     auto own = material;
-    if (thing.crowd) {  // its members differ a little
+    if (thing.crowd) {  // members of a crowd differ slightly
       const auto tone = static_cast<float>(rng.uniform(0.8, 1.2));
       own.first *= tone;
       own.second *= tone;
@@ -137,11 +138,11 @@ void paint_thing(cv::Mat3f& picture, const Thing& thing, const Material& ground,
   }
 }
 
-/// Lens and film: dark corners, a colour cast, a little blur, grain.
+/// Applies lens and film effects: vignette, colour cast, slight blur and grain.
 cv::Mat3b develop(cv::Mat3f& picture, Rng& rng) {
   if (rng.chance(0.6)) cv::GaussianBlur(picture, picture, {3, 3}, rng.uniform(0.4, 0.8));
   const auto vignette = static_cast<float>(rng.uniform(0, 0.35));
-  const auto grain = static_cast<float>(rng.uniform(1, 5));  // out of 255
+  const auto grain = static_cast<float>(rng.uniform(1, 5));  // of 255
   const auto warmth = static_cast<float>(rng.normal() * 0.04);
   const auto exposure = static_cast<float>(rng.uniform(0.88, 1.15));
   const cv::Vec3f cast = cv::Vec3f(1 - warmth, 1, 1 + warmth) * (255 * exposure);
@@ -154,7 +155,7 @@ cv::Mat3b develop(cv::Mat3f& picture, Rng& rng) {
       const auto noise = [&](int i) {  // four numbers in -1..1
         return static_cast<float>((bits >> (16 * i)) & 0xFFFF) * 0x1.0p-15F - 1;
       };
-      for (int c = 0; c < 3; ++c) {  // most of the grain is in the brightness, some in each channel
+      for (int c = 0; c < 3; ++c) {  // most of the grain affects the brightness, some each channel
         const float value = colour[c] + grain * (1.5F * noise(3) + 0.8F * noise(c));
         developed(y, x)[c] = cv::saturate_cast<std::uint8_t>(value);
       }

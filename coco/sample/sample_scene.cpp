@@ -5,13 +5,14 @@
 #include <cmath>
 #include <numbers>
 
-// Random numbers of one expression are drawn in braces: the language fixes their order.
+// Several random numbers in one expression are drawn in braces, which fix the order of evaluation.
 
 namespace millrace::coco {
 namespace {
 
-constexpr double kEmpty = 0.03, kCrowd = 0.05, kStick = 0.25;  // chances of a picture
-constexpr double kLeastVisible = 0.34;  // share of an object, the part outside the picture included
+constexpr double kEmpty = 0.03, kCrowd = 0.05, kStick = 0.25;  // probabilities per picture
+// Minimum visible share of an object, including its part outside the picture.
+constexpr double kLeastVisible = 0.34;
 constexpr int kLeastPixels = 60;
 
 cv::Size draw_size(Rng& rng) {
@@ -20,7 +21,8 @@ cv::Size draw_size(Rng& rng) {
   return kSizes[rng.below(std::size(kSizes))];
 }
 
-/// Square pixels. Small, medium and large are COCO's: under 32 x 32, under 96 x 96, the rest.
+/// Returns an area in square pixels. Small, medium and large are COCO's: under 32 x 32, under 96 x
+/// 96, the rest.
 double draw_area(cv::Size picture, Rng& rng) {
   const double which = rng.uniform();
   const double side = which < 0.22   ? rng.uniform(17, 31)
@@ -30,7 +32,7 @@ double draw_area(cv::Size picture, Rng& rng) {
   return std::pow(std::min(side, most), 2);
 }
 
-/// Puts a thing's stamps into an owner map.
+/// Writes a thing's stamps into an owner map.
 void stamp_owner(cv::Mat1b& owner, const Thing& thing, std::uint8_t id) {
   for (const auto& stamp : thing.stamps) {
     const cv::Rect inside = stamp.box() & cv::Rect({}, owner.size());
@@ -39,7 +41,7 @@ void stamp_owner(cv::Mat1b& owner, const Thing& thing, std::uint8_t id) {
   }
 }
 
-/// Pixels of each owner.
+/// Returns the number of pixels of each owner.
 std::array<int, 256> count_owners(const cv::Mat1b& owner) {
   std::array<int, 256> counts{};
   for (const auto id : owner) ++counts[id];
@@ -52,8 +54,9 @@ int full_area(const Thing& thing) {
   return total;
 }
 
-/// Adds the thing in front unless it hides more than `most_hidden` of what is visible of another,
-/// or leaves too little visible of anything, itself included.
+/// Adds the thing in front. Returns false and adds nothing if it would hide more than `most_hidden`
+/// of the visible part of another thing, or leave too little visible of any thing, including
+/// itself.
 bool try_add(Scene& scene, const Thing& thing, double most_hidden) {
   auto owner = scene.owner.clone();
   stamp_owner(owner, thing, static_cast<std::uint8_t>(scene.things.size() + 1));
@@ -71,7 +74,7 @@ bool try_add(Scene& scene, const Thing& thing, double most_hidden) {
   return true;
 }
 
-/// Somewhere in the picture: mostly whole, sometimes cut by the border.
+/// Returns a random position in the picture; with `cut`, the patch may be cut off by the border.
 cv::Point draw_origin(cv::Size picture, cv::Size patch, bool cut, Rng& rng) {
   const auto along = [&](int space, int length) {
     if (cut) return static_cast<int>(rng.between(0, space - 1)) - length / 2;
@@ -94,7 +97,7 @@ void add_object(Scene& scene, Rng& rng) {
   }
 }
 
-/// A dozen or more little objects of one kind, side by side in rows.
+/// Adds a dozen or more small objects of one kind in rows.
 void add_crowd(Scene& scene, Rng& rng) {
   Thing crowd;
   crowd.kind = rng.below(kinds().size());
@@ -119,7 +122,7 @@ void add_crowd(Scene& scene, Rng& rng) {
   try_add(scene, crowd, 0);
 }
 
-/// Lays a stick over one of the objects, often splitting it.
+/// Adds a stick over one of the objects, often splitting it.
 void add_stick(Scene& scene, Rng& rng) {
   if (scene.things.empty()) return;
   const auto& target = scene.things[rng.below(scene.things.size())];

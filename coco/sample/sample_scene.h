@@ -1,5 +1,5 @@
-// One picture of the sample: all objects are placed before anything is painted, so that the
-// annotations are exact whatever the painting does. Pure; any thread may call it.
+// One picture of the sample data set. All objects are placed before painting, so that the
+// annotations are exact. Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,32 @@
 
 namespace millrace::coco {
 
-/// One object, a crowd of one kind, or a stick that only hides others.
+/// An object, a crowd of objects of one kind, or a stick that only hides others.
 struct Thing {
-  std::optional<std::size_t> kind;  // into kinds(); nullopt: a stick
+  std::optional<std::size_t> kind;  // position in kinds(); nullopt = a stick
   bool crowd = false;
-  std::vector<Stamp> stamps;  // one, or a crowd's members in the order of painting
+  std::vector<Stamp> stamps;  // one, or the members of a crowd in painting order
 };
 
-/// A picture's things from the farthest to the nearest, and which of them each pixel shows.
+/// The things of a picture from back to front, and the thing visible at each pixel.
 struct Scene {
   cv::Size size;
   std::vector<Thing> things;
-  cv::Mat1b owner;  // per pixel: position in `things` plus one; 0: the ground
+  cv::Mat1b owner;  // per pixel: position in `things` plus one; 0 = ground
 
-  /// 255 where the thing shows, else 0.
+  /// Returns a mask with 255 where the thing is visible, otherwise 0.
   cv::Mat1b visible(std::size_t thing) const { return owner == static_cast<double>(thing + 1); }
 };
 
-/// Every object left in the scene shows at least a third of itself.
+/// Plans a scene in which at least a third of every object is visible.
 Scene plan_scene(Rng& rng);
 
-/// The picture of a scene, blue green red: surfaces, light, shadows, lens and film.
+/// Paints a scene as a BGR picture, with surfaces, light, shadows, lens and film effects.
 cv::Mat3b paint(const Scene& scene, Rng& rng);
 
-/// The things of a scene as COCO annotations: JSON objects with commas between them, "" for an
-/// empty scene. Polygons where they are exact enough, one per part; run lengths for holes and
-/// crowds. Area and box are those of the segmentation as written. Ids are 100 x image_id and up.
+/// Returns the things of a scene as COCO annotations: comma-separated JSON objects, "" for an empty
+/// scene. Polygons if they are exact enough, one per part; run lengths for holes and crowds. Area
+/// and box are those of the segmentation as written. Ids begin at 100 x image_id.
 std::string annotate(const Scene& scene, std::int64_t image_id);
 
 }  // namespace millrace::coco

@@ -22,7 +22,7 @@ Contour arc(cv::Point2d centre, double radius, double from, double to) {
   return points;
 }
 
-/// Cuts each corner: `share` of either edge is replaced by a chord, twice.
+/// Rounds each corner: replaces `share` of both its edges by a chord, twice.
 Contour rounded(Contour points, double share) {
   for (const double cut : {share, 0.3}) {
     Contour next;
@@ -59,10 +59,11 @@ Outline heart(Rng&) {
   return {points};
 }
 
-/// A disc less another of nearly its size: two arcs between the points where the circles meet.
+/// Returns a disc minus another of similar size: two arcs between the intersections of the circles.
 Outline crescent(Rng& rng) {
   const double radius = rng.uniform(0.80, 0.95), shift = rng.uniform(0.42, 0.55);
-  const double along = (1 + shift * shift - radius * radius) / (2 * shift);  // where they meet
+  // X of the intersections.
+  const double along = (1 + shift * shift - radius * radius) / (2 * shift);
   const double outside = std::acos(along), inside = std::acos((along - shift) / radius);
   auto points = arc({}, 1, outside, 2 * pi - outside);
   const auto bite = arc({shift, 0}, radius, 2 * pi - inside, inside);
@@ -86,7 +87,7 @@ constexpr Kind kKinds[] = {
     {"crescent", crescent, 1.4}, {"cross", cross, 1.4}, {"triangle", triangle, 1.15},
 };
 
-/// Puts points between the given ones so that no edge is longer than `step`.
+/// Inserts points so that no edge is longer than `step`.
 Contour densified(const Contour& points, double step) {
   Contour dense;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -98,7 +99,7 @@ Contour densified(const Contour& points, double step) {
   return dense;
 }
 
-/// Sways every point along a slow wave, so that no two objects of a kind have one outline.
+/// Moves every point along a slow wave, so that outlines of the same kind differ.
 void bend(Outline& outline, double amount, Rng& rng) {
   const double fx = rng.uniform(1.5, 3), fy = rng.uniform(1.5, 3), px = rng.uniform(0, 2 * pi),
                py = rng.uniform(0, 2 * pi);
@@ -109,7 +110,7 @@ void bend(Outline& outline, double amount, Rng& rng) {
   }
 }
 
-/// Inside by the even-odd rule, given that holes come after what they are in.
+/// Returns the area by the even-odd rule. REQUIRES: the outer contour comes before its holes.
 double area_of(const Outline& outline) {
   double total = 0;
   for (const auto& contour : outline) {
@@ -156,7 +157,7 @@ Outline draw_stick(cv::Point2d centre, double angle, double length, double width
 }
 
 Stamp rasterize(const Outline& outline) {
-  constexpr int scale = 4;  // sub-pixels along a side
+  constexpr int scale = 4;  // sub-pixels per side
   constexpr int shift = 4;  // fraction bits of fillPoly
   cv::Point2d low = outline[0][0], high = low;
   for (const auto p : outline[0]) {

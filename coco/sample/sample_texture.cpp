@@ -23,13 +23,14 @@ Colour from_hsv(const Hsv& hsv) {
   return {channel(1), channel(3), channel(5)};
 }
 
-/// How different two colours look, about 0..1: brightness counts more than hue.
+/// Returns the perceived difference of two colours, about 0..1; brightness counts more than hue.
 double contrast(const Colour& a, const Colour& b) {
   const auto d = a - b;
   return std::sqrt(0.2 * d[0] * d[0] + 0.45 * d[1] * d[1] + 0.35 * d[2] * d[2]);
 }
 
-/// The first of several random vivid colours that stands out, else the one that stands out most.
+/// Returns the first of up to 12 random vivid colours with the wanted contrast to the ground,
+/// otherwise the one with the highest contrast.
 Colour draw_vivid(const Material& ground, double wanted, Rng& rng) {
   Colour best;
   double most = -1;
@@ -45,19 +46,19 @@ Colour draw_vivid(const Material& ground, double wanted, Rng& rng) {
   return best;
 }
 
-/// A square wave of period 1 with soft edges, 0..1.
+/// Returns a square wave of period 1 with soft edges, 0..1.
 float soft_wave(float x) {
   return std::clamp(0.5F + 4 * (std::abs(2 * (x - std::floor(x)) - 1) - 0.5F), 0.0F, 1.0F);
 }
 
-/// A fixed random number in 0..1 for a cell of a pattern.
+/// Returns a fixed random number in 0..1 for a cell of a pattern.
 float cell_value(std::uint64_t key, float cell) {
   return static_cast<float>(
              mix(key + static_cast<std::uint64_t>(static_cast<std::int64_t>(cell))) >> 40) *
          0x1.0p-24F;
 }
 
-/// How much of the second colour there is at (u, v), in periods; `n` is the noise there.
+/// Returns the share of the second colour at (u, v), in periods; `n` is the noise at that point.
 float blend(Pattern pattern, float u, float v, float n, std::uint64_t key) {
   switch (pattern) {
     case Pattern::mottled:
@@ -99,7 +100,8 @@ Material draw_ground(Rng& rng) {
   Colour first = from_hsv({hue, saturation, value}),
          second = from_hsv({std::fmod(hue + rng.uniform(0, 0.7), 6.0),
                             saturation * rng.uniform(0.6, 1.2), value + change});
-  if (pattern == Pattern::boards && change > 0) std::swap(first, second);  // their seams are dark
+  // The seams of boards are dark.
+  if (pattern == Pattern::boards && change > 0) std::swap(first, second);
   return {pattern,
           first,
           second,
@@ -113,7 +115,8 @@ Material draw_surface(const Material& ground, double side, Rng& rng) {
                                   Pattern::stripes, Pattern::checks, Pattern::dots};
   const Pattern pattern = patterns[rng.below(std::size(patterns))];
   const Colour first = draw_vivid(ground, 0.3, rng);
-  const double share = rng.chance(0.5) ? 0.6 : 0.25;  // a hint of another colour, or clearly two
+  // A subtle second colour, or two distinct ones.
+  const double share = rng.chance(0.5) ? 0.6 : 0.25;
   return {pattern,
           first,
           share * first + (1 - share) * draw_vivid(ground, 0.25, rng),
@@ -132,7 +135,8 @@ cv::Mat1f draw_noise(cv::Size size, double cell, int octaves, Rng& rng) {
     for (auto& value : lattice) value = static_cast<float>(rng.uniform(-1, 1));
     cv::resize(lattice, layer, {cvRound(lattice.cols * cell), cvRound(lattice.rows * cell)}, 0, 0,
                i == 0 ? cv::INTER_CUBIC : cv::INTER_LINEAR);
-    const cv::Point corner(cvFloor(cell / 2), cvFloor(cell / 2));  // past the lattice's flat edge
+    // Skips the flat edge of the lattice.
+    const cv::Point corner(cvFloor(cell / 2), cvFloor(cell / 2));
     cv::scaleAdd(layer(cv::Rect(corner, size)), strength, total, total);
   }
   return total;
