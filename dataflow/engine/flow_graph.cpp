@@ -60,8 +60,8 @@ std::int64_t samples_of(double epochs, const Order& order, const FlowOptions& op
   return static_cast<std::int64_t>(std::ceil(epochs * share));
 }
 
-/// Ensures that TBB has a worker thread for the graph: on one core it has none by default, and main
-/// may not have set one.
+/// Allows TBB a worker thread for the graph if it has none, which is its default on one core.
+/// Throws Error if the process does not permit it.
 std::optional<oneapi::tbb::global_control> worker_if_none() {
   using oneapi::tbb::global_control;
   constexpr auto kThreads = global_control::max_allowed_parallelism;
