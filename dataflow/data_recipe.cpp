@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-/// Whether [data.sample] belongs to data.root: a file that has keys of it names that folder itself,
-/// or that is the default one. Any other root is the user's own data, or mistyped.
+/// Returns true if [data.sample] belongs to data.root: the file that sets the root also sets a key
+/// of [data.sample], or the root is the default. Any other root is the user's own data or mistyped.
 bool is_for(const Config& sample, const Config& root) {
   const auto& file = root.origin.source;
   return file == Origin().source || file == sample.origin.source ||
@@ -46,7 +46,7 @@ DataRecipe resolve_data(const Config& from, Config& tree) {
     complete_options<coco::SampleOptions>(*sample);
     if (is_ours)
       recipe.data.sample = options;
-    else  // in one file with the complete tree it would seem to
+    else  // written to one file with the complete tree, it would seem to belong to the root
       std::erase_if(std::get<Config::Table>(table.data),
                     [](const auto& member) { return member.first == "sample"; });
   }

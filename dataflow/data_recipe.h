@@ -1,4 +1,4 @@
-// The part of a configuration that describes a flow.
+// The part of a configuration that describes a data flow.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace millrace {
 
-/// [data], checked, with every default.
+/// The [data] section after checks, with every default filled in.
 struct DataRecipe {
   DataOptions data;
-  std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
-  std::vector<Config> stages;   // [[data.stages]], complete; by default the default ones
+  std::vector<Config> sources;  // [[data.sources]]; empty = training split of data.root
+  std::vector<Config> stages;   // [[data.stages]], complete; the default list if not set
 };
 
-/// Reads and checks [data] of a configuration and puts it, complete, into `tree`. No data is
-/// opened. Throws ConfigError.
+/// Reads and checks [data] of a configuration and writes the complete section into `tree`. Opens no
+/// data. Throws ConfigError.
 DataRecipe resolve_data(const Config& from, Config& tree);
 
-/// train.seed of a configuration, or its default; no other key is read. Throws ConfigError.
+/// Returns train.seed of a configuration, or its default; reads no other key. Throws ConfigError.
 std::uint64_t seed_of(const Config& from);
 
 }  // namespace millrace

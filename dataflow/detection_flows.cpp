@@ -52,7 +52,7 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
   return how;
 }
 
-/// Batches of decoded images as they are for detection.
+/// Starts a flow that resizes and batches decoded images as detection needs them.
 std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded, const TestTime& prepared,
                                                  std::int64_t batch, const FlowOptions& how) {
   return std::move(decoded)
@@ -62,7 +62,7 @@ std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded, const
       .start(how);
 }
 
-/// The flow that the servers of data.source make.
+/// Connects to the servers of data.source and returns the flow that they make.
 std::unique_ptr<DataFlow<Batch>> served_flow(const DataOptions& data,
                                              std::span<const Config> stages, const TrainData& train,
                                              const serving::Stream& stream) {

@@ -16,13 +16,13 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kMostImages = std::int64_t{4} << 20;  // that are looked at
+constexpr std::int64_t kMostImages = std::int64_t{4} << 20;  // maximum that is examined
 
 cv::Size united(cv::Size a, cv::Size b) {
   return {std::max(a.width, b.width), std::max(a.height, b.height)};
 }
 
-/// The largest sizes of samples, each looked up once.
+/// The largest sizes of samples after resizing, each computed once.
 class Sizes {
  public:
   Sizes(const Source<Sample>& source, const ResizeShortestEdge& resize)
@@ -31,7 +31,7 @@ class Sizes {
         side_(*std::ranges::max_element(resize.short_side)),
         known_(static_cast<std::size_t>(source.size())) {}
 
-  /// Empty if the source does not know.
+  /// Returns the size; empty if the source does not know it.
   cv::Size operator()(std::int64_t sample) {
     auto& size = known_[static_cast<std::size_t>(sample)];
     if (!size) size = look_up(sample);
@@ -43,7 +43,7 @@ class Sizes {
     const auto sample = source_.about(number);
     if (sample.width < 1 || sample.height < 1) return {};
     return resize_.size_of({sample.width, sample.height}, side_);
-  } catch (const DataError&) {  // the flow reports it, as data.on_error says
+  } catch (const DataError&) {  // the flow reports it according to data.on_error
     return {};
   }
 
@@ -53,7 +53,7 @@ class Sizes {
   std::vector<std::optional<cv::Size>> known_;
 };
 
-/// nullopt if annotations alone do not decide it.
+/// Returns nullopt if annotations alone do not determine the largest batch.
 std::optional<LargestBatch> largest_planned(const DataOptions& options,
                                             std::span<const Config> tables, const TrainData& train,
                                             const FlowOptions& how, std::int64_t batches) {

@@ -1,5 +1,4 @@
-// The largest batch that the training flow will make, known from annotations before anything is
-// read.
+// Computes the largest batch of the training flow from annotations, before images are read.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,18 @@ namespace millrace {
 
 struct LargestBatch {
   std::int64_t images = 0;
-  cv::Size slot;             // of each, with its padding
-  std::int64_t planned = 0;  // number of batches whose images are known; 0 = none is known
-  std::int64_t number = 0;   // of this batch among these, from 1
+  cv::Size slot;             // size of each image, with padding
+  std::int64_t planned = 0;  // number of batches whose images are known; 0 = none
+  std::int64_t number = 0;   // index of this batch among these, from 1
 
   double pixels() const { return static_cast<double>(images) * slot.area(); }
 };
 
-/// The first `batches` of training over all ranks, each image at the largest size that may be drawn
-/// for it; a step pads to the largest of its ranks. With stages outside the default list, without
-/// annotated sizes, or with fixed shapes: the largest that the configuration allows. nullopt if it
-/// gives no bound. Takes up to a second: up to some million images are considered.
+/// Returns the largest of the first `batches` training batches over all ranks, each image at the
+/// largest size that may be drawn for it; a step pads to the largest image of its ranks. With
+/// stages outside the default list, without annotated sizes, or with fixed shapes, returns the
+/// largest batch that the configuration allows; nullopt if it gives no bound. Takes up to a second,
+/// for up to some million images.
 std::optional<LargestBatch> largest_train_batch(const DataOptions& options,
                                                 std::span<const Config> stages,
                                                 const TrainData& train, std::uint64_t seed,

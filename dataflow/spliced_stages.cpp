@@ -18,10 +18,10 @@ namespace {
 struct Placed {
   std::string type;
   Config table;
-  std::string after = {};  // the stage that it was put behind; empty: none
+  std::string after = {};  // type that this stage was inserted after; empty = none
 };
 
-/// The place of the one stage that the value of `key`, `name`, means.
+/// Returns the index of the only stage of type `name`, the value of `key` in `table`.
 std::ptrdiff_t place_of(const std::vector<Placed>& list, const Config& table, const char* key,
                         const std::string& name) {
   const auto& where = table.find(key)->origin;

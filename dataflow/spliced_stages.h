@@ -1,5 +1,5 @@
-// Stages that `after` or `before` puts into a list, `[[data.stages]] type = "cutout"`, `after =
-// "decode"`, instead of a list that repeats all other stages.
+// Inserts stages into a list by `after` or `before`, such as `[[data.stages]] type = "cutout"`,
+// `after = "decode"`, so that a configuration need not repeat all other stages.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace millrace {
 
-/// The list in the order in which stages work, its tables without `after` and `before`. The tables
-/// that have neither are the list to begin with, in their order; without any, it is `standard`, by
-/// type. Then each of the others, in their order, is put directly behind the stage of the type that
-/// `after` names, or in front of the one that `before` names; several behind one stage keep their
-/// order. A stage that has been put in may be named, too. Throws ConfigError with file and line for
-/// a name that no stage or more than one has, and for a table with both.
+/// Returns the tables in execution order, without `after` and `before`. Tables that have neither
+/// form the initial list; if there are none, it is `standard`, by type. Each other table, in order,
+/// is then inserted directly behind the stage whose type `after` names, or in front of the one that
+/// `before` names; several behind one stage keep their order. An inserted stage may be named too.
+/// Throws ConfigError with file and line if a name matches no stage or more than one, or if a table
+/// has both keys.
 std::vector<Config> spliced_stages(std::span<const Config> tables,
                                    std::span<const std::string_view> standard);
 

@@ -25,7 +25,7 @@ constexpr std::string_view kDefaultStages[] = {
     "read",    Decode::kName, Flip::kName, ResizeShortestEdge::kName, GroupByAspectRatio::kName,
     Pad::kName};
 
-// The stages that every flow has; evaluation and the predictor call them by themselves.
+// The stages of every flow, which evaluation and the predictor also call directly.
 MILLRACE_REGISTER(
     register_stage<Decode>("reads and decodes the image: JPEG, PNG and what else OpenCV knows"));
 MILLRACE_REGISTER(register_stage<ResizeShortestEdge>(
@@ -35,13 +35,12 @@ MILLRACE_REGISTER(
 
 std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
 
-/// Whether a stage leaves the size and the sharpness of images as they are.
+/// Returns true if a stage changes neither the size nor the sharpness of images.
 bool keeps_size(std::string_view stage) {
   return stage == Flip::kName || stage == Filter::kName || stage == "cache" || stage == "print";
 }
 
-/// Lets `decode` make no more pixels than the resize after it leaves, if what is between keeps
-/// sizes.
+/// Limits `decode` to the pixels that the resize after it needs, if the stages between keep sizes.
 void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   for (auto decode = tables.begin(); decode != tables.end(); ++decode) {
     if (used_stage(*decode) != Decode::kName) continue;
@@ -57,8 +56,8 @@ void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   }
 }
 
-/// Throws if a stage works on the result of a later or a missing one, unless a declared source or a
-/// plug-in's stage may do its work.
+/// Throws if a stage needs the result of a later or missing one, unless a declared source or a
+/// plug-in's stage may provide that result.
 void check_order(const std::vector<Stage>& stages, bool declared_sources) {
   for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
     if (stage->after.empty()) continue;
@@ -72,7 +71,7 @@ void check_order(const std::vector<Stage>& stages, bool declared_sources) {
   }
 }
 
-/// Throws if the stages make batches of another size than data.batch_size.
+/// Throws if the stages make batches of a size other than data.batch_size.
 void check_batch_size(const Plan& plan, const DataOptions& data) {
   const auto group = std::ranges::find_if(plan.stages, &Stage::is_group);
   if (group == plan.stages.end() || plan.batch() == data.batch_size) return;
@@ -82,19 +81,19 @@ void check_batch_size(const Plan& plan, const DataOptions& data) {
                   group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
 }
 
-/// The options that decide the shapes of batches.
+/// The options that determine the shapes of batches.
 struct Shaping {
   ResizeShortestEdge resize = {};
-  bool zooms_before = false;  // the resize: aspect ratios change by rounding
-  double growth = 1;          // by zooming out after it
+  bool zooms_before = false;  // a zoom-out precedes the resize, so aspect ratios change by rounding
+  double growth = 1;          // factor of zooming out after the resize
   GroupByAspectRatio group = {};
   Pad pad = {};
   const Config* pad_table = nullptr;
 
-  /// The largest that an image of `size` may become if its shorter side is to be `side`.
+  /// Returns the largest size that an image of `size` can get if its shorter side becomes `side`.
   cv::Size largest(cv::Size size, std::int64_t side) const {
     auto largest = resize.size_of(size, side);
-    if (zooms_before)  // a canvas has whole pixels: one side may be a pixel short
+    if (zooms_before)  // a canvas has whole pixels, so one side may be a pixel short
       for (const cv::Size canvas :
            {cv::Size(size.width + (size.width + size.height - 1) / size.height, size.height),
             cv::Size(size.width, size.height + (size.height + size.width - 1) / size.width)}) {
@@ -150,7 +149,7 @@ void check_shapes(std::span<const Config> tables, const Config& data_table) {
                       side, all->growth > 1 ? " once zoom_out has enlarged them" : ""));
 }
 
-/// Throws if a key of [data] is set that only stages use, and none of them follows it.
+/// Throws if a key of [data] is set that only stages use but none of them follows.
 void refuse_unfollowed(std::span<const Config> tables, const Config& data_table) {
   std::set<std::string> followed, of_stages;
   for (const auto& table : tables)
@@ -191,7 +190,7 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
     const auto& entry = entry_of(table);
     entry.check(without(table, {"type", "until"}));
     entry.complete(table);
-    // Options that TOML text leaves to [data] are last, as they are once it is read again.
+    // Options left to [data] are last in TOML text, so they are last after it is read again.
     std::ranges::stable_partition(std::get<Config::Table>(table.data),
                                   [](const auto& member) { return !member.second.follows; });
   }
@@ -219,7 +218,7 @@ void check_fit(const Source<Sample>& source, std::span<const Config> tables) {
   const auto side = *std::ranges::max_element(all->resize.short_side);
   for (std::int64_t i = 0; i < source.size(); ++i) {
     const auto sample = source.about(i);
-    if (sample.width < 1) continue;  // known once it is decoded
+    if (sample.width < 1) continue;  // unknown until it is decoded
     const auto size = all->largest({sample.width, sample.height}, side);
     auto& group = largest[all->group(sample)];
     if (all->group.batch_size == 1) group = {};

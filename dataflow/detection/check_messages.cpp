@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-constexpr float kRounding = 1;  // pixels that a box may reach beyond its image
+constexpr float kRounding = 1;  // pixels that a box may extend beyond its image
 
 [[noreturn]] void fail(const std::string& name, const std::string& why) {
   throw std::invalid_argument(name.empty() ? why : name + ": " + why);
@@ -21,7 +21,7 @@ constexpr float kRounding = 1;  // pixels that a box may reach beyond its image
 
 std::string size_text(cv::Size size) { return fmt::format("{} x {}", size.width, size.height); }
 
-/// "1 channel of type 8U"
+/// Returns e.g. "1 channel of 8U".
 std::string type_text(const cv::Mat& pixels) {
   return fmt::format("{} of {}", counted(pixels.channels(), "channel"),
                      cv::depthToString(pixels.depth()));
@@ -38,7 +38,7 @@ void check_lengths(const Instances& objects, const std::string& name) {
 }
 
 void check_box(const Box& box, cv::Size image, const std::string& name) {
-  const auto inside = [](float low, float high, int side) {  // false for NaN, too
+  const auto inside = [](float low, float high, int side) {  // also false for NaN
     return low >= -kRounding && low <= high && high <= static_cast<float>(side) + kRounding;
   };
   if (inside(box.x1, box.x2, image.width) && inside(box.y1, box.y2, image.height)) return;
@@ -62,7 +62,7 @@ void check_shape(const coco::Segmentation& shape, cv::Size image, const std::str
   }
 }
 
-/// `image`: the size of the objects' image; empty if unknown.
+/// Checks objects. `image` is the size of their image; empty if unknown.
 void check_objects(const Instances& objects, cv::Size image, std::size_t classes,
                    const std::string& name) {
   check_lengths(objects, name);
@@ -76,7 +76,7 @@ void check_objects(const Instances& objects, cv::Size image, std::size_t classes
   for (const auto& shape : objects.segmentations) check_shape(shape, image, name);
 }
 
-/// Calls `check` with each message that the stage gives, and whether that it took had an image.
+/// Calls `check` with each message that the stage yields, and with true if its input had an image.
 template <class T, class F>
 void check_output(Stage& stage, F check) {
   const auto had_image = [is_sample = stage.takes == MessageType::of<Sample>()](const Message& in) {
@@ -87,7 +87,7 @@ void check_output(Stage& stage, F check) {
     return out;
   };
   if (auto* map = std::get_if<Map>(&stage.work)) {
-    if (map->filters) return;  // they change no sample
+    if (map->filters) return;  // filters change no sample
     map->function = [=, function = std::move(map->function)](Message in, Rng& rng) {
       const bool had = had_image(in);
       return checked(function(std::move(in), rng), had);

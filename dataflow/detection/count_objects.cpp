@@ -16,9 +16,9 @@
 namespace millrace {
 namespace {
 
-constexpr float kSmall = 32 * 32, kLarge = 96 * 96;  // pixels; objects of these areas are medium
-constexpr std::size_t kMostClasses = 120;            // that are all shown
-constexpr std::size_t kLine = 96;                    // letters
+constexpr float kSmall = 32 * 32, kLarge = 96 * 96;  // pixels; medium areas are between
+constexpr std::size_t kMostClasses = 120;            // maximum for which all are shown
+constexpr std::size_t kLine = 96;                    // characters
 
 struct Counts : ObjectCounts {
   std::vector<std::int64_t> classes;
@@ -51,7 +51,7 @@ struct Counts : ObjectCounts {
   }
 };
 
-/// Counts what the source knows of its samples, and objects of the first `classes` classes.
+/// Counts the described samples of the source, and the objects of the first `classes` classes.
 Counts counts_of(const Source<Sample>& source, std::size_t classes) {
   using Range = tbb::blocked_range<std::int64_t>;
   Counts none;
@@ -61,7 +61,7 @@ Counts counts_of(const Source<Sample>& source, std::size_t classes) {
       [&](const Range& range, Counts part) {
         for (auto i = range.begin(); i < range.end(); ++i) try {
             part.add(source.about(i));
-          } catch (const DataError&) {  // the flow reports it, as data.on_error says
+          } catch (const DataError&) {  // the flow reports it according to data.on_error
           }
         return part;
       },
@@ -73,7 +73,7 @@ Counts counts_of(const Source<Sample>& source, std::size_t classes) {
   return counts;
 }
 
-/// Names with their counts, side by side.
+/// Formats names with their counts in columns.
 std::string table(const std::vector<std::pair<std::string, std::int64_t>>& entries) {
   std::size_t name = 0, number = 0;
   for (const auto& [label, objects] : entries) {
@@ -85,7 +85,7 @@ std::string table(const std::vector<std::pair<std::string, std::int64_t>>& entri
   std::string text;
   for (std::size_t row = 0; row < rows; ++row) {
     text += '\n';
-    for (auto i = row; i < entries.size(); i += rows)  // downwards, as one reads a list
+    for (auto i = row; i < entries.size(); i += rows)  // in column order
       text += fmt::format("  {:<{}} {:>{}} ", entries[i].first, name, entries[i].second, number);
     text.pop_back();
   }

@@ -1,4 +1,4 @@
-// The number of objects in a source, without reading pixels. By all threads of the caller's arena.
+// Counts the objects of a source without reading pixels, with all threads of the caller's arena.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace millrace {
 
 ObjectCounts count_objects(const Source<Sample>& source);
 
-/// How many images and objects there are, of which classes and sizes: text of several lines for a
-/// log. Sizes are COCO's, by areas of boxes in the original images; what repeats counts once.
+/// Returns the number of images and objects by class and size, as text of several lines for a log.
+/// Sizes are COCO's, by areas of boxes in the original images; repeated samples count once.
 std::string data_summary(const Source<Sample>& source, const std::vector<std::string>& classes);
 
 }  // namespace millrace

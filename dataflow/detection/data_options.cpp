@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// tcp://HOST:PORT or ipc://FILE, as a consumer connects to it.
+/// Returns true for tcp://HOST:PORT or ipc://FILE to which a consumer can connect.
 bool is_address(std::string_view text) {
   if (text.starts_with("ipc://")) return text.size() > 6;
   if (!text.starts_with("tcp://")) return false;
@@ -31,7 +31,8 @@ bool is_address(std::string_view text) {
 
 }  // namespace
 
-/// Samples and classes are compared themselves (see batch_facts): data may be in another place.
+/// Paths decide nothing about batches, since data may move: samples and classes themselves are
+/// compared (see batch_facts).
 void DataSetOptions::describe(Options& o) {
   o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/")
       .decides(Decides::run);

@@ -1,4 +1,4 @@
-// The `[data]` table: which data set, how it is read, how a flow over it runs.
+// The `[data]` table: the data set, how it is read, and how a flow over it runs.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-/// Which images there are, and which objects count.
+/// The images of the data set, and the classes of objects to detect.
 struct DataSetOptions {
   std::string root = "data/sample";
   std::string train = "train2017";
@@ -22,13 +22,13 @@ struct DataSetOptions {
   Options::Strings classes;
   bool filter_empty = true;
 
-  /// [data.sample], if it belongs to this `root`: the data set that `trainer run` makes there.
+  /// [data.sample] if it belongs to this `root`: the data set that `trainer run` creates there.
   std::optional<coco::SampleOptions> sample = {};
 
   void describe(Options& o);
 };
 
-/// How images become batches.
+/// Batching and padding.
 struct BatchOptions {
   std::int64_t batch_size = 4;
   std::int64_t test_batch_size = 1;
@@ -40,32 +40,33 @@ struct BatchOptions {
   void describe(Options& o);
 };
 
-/// What shape images get, how sides become whole pixels, and how masks are resized.
+/// The computation of resized shapes, the rounding of sides to whole pixels, and the resizing of
+/// masks.
 enum class ResizeStyle {
   opencv,       // sides are rounded, polygons scaled
-  detectron2,   // the same; Pillow's arithmetic, with antialiasing, of images decoded whole
-  torchvision,  // sides are cut, masks become bitmaps first
-  yolox,        // sides are cut, polygons scaled
-  square,       // both sides become short_side, whatever the shape was (DETR's fixed input)
+  detectron2,   // as opencv, but with Pillow's antialiased resize of fully decoded images
+  torchvision,  // sides are truncated, masks are rasterised first
+  yolox,        // sides are truncated, polygons scaled
+  square,       // both sides become short_side, whatever the aspect ratio (DETR's fixed input)
 };
 inline std::vector<std::string> value_names(ResizeStyle) {
   return {"opencv", "detectron2", "torchvision", "yolox", "square"};
 }
 
-/// Whether sides are rounded to whole pixels.
+/// Returns true if sides are rounded to whole pixels, false if truncated.
 inline bool rounds(ResizeStyle style) {
   return style == ResizeStyle::opencv || style == ResizeStyle::detectron2;
 }
 
-/// What becomes of an image.
+/// Decoding, flipping and resizing of images.
 struct ImageOptions {
   double flip = 0.5;
   Options::Ints short_side = {800};
   bool short_side_range = false;
   std::int64_t max_side = 1333;
   ResizeStyle resize_style = ResizeStyle::opencv;
-  bool reduced_decoding = true;        // of training
-  bool eval_reduced_decoding = false;  // of evaluation
+  bool reduced_decoding = true;        // in training
+  bool eval_reduced_decoding = false;  // in evaluation
   bool strict_decoding = true;
   std::int64_t max_pixels = kMaxPixels;
   std::int64_t test_short_side = 0;
@@ -81,7 +82,7 @@ struct ImageOptions {
   void describe(Options& o);
 };
 
-/// How fast the flow runs, in which order, and with how much memory.
+/// Threads, memory and shuffling of the flow.
 struct PaceOptions {
   std::int64_t threads = 0;
   std::int64_t in_flight = 0;
@@ -91,7 +92,7 @@ struct PaceOptions {
   void describe(Options& o);
 };
 
-/// What happens to images and annotations that cannot be used.
+/// The handling of images and annotations that cannot be used.
 struct FaultOptions {
   OnError on_error = OnError::skip;
   double max_skipped = 0.1;
@@ -99,7 +100,7 @@ struct FaultOptions {
   void describe(Options& o);
 };
 
-/// Data servers that make training's batches.
+/// Data servers that make the batches of training.
 struct RemoteOptions {
   Options::Strings source;
   Duration source_timeout = {300};
@@ -109,7 +110,7 @@ struct RemoteOptions {
   void describe(Options& o);
 };
 
-/// All keys of `[data]`; functions take the part that they need.
+/// All keys of `[data]`; a function takes the part that it needs.
 struct DataOptions : DataSetOptions,
                      BatchOptions,
                      ImageOptions,
@@ -118,11 +119,11 @@ struct DataOptions : DataSetOptions,
                      RemoteOptions {
   void describe(Options& o);
 
-  /// Throws ConfigError for bad addresses or shapes, contradictions, and values without effect.
+  /// Throws ConfigError for invalid addresses or shapes, contradictions, and values without effect.
   void check(const Config& table) const;
 };
 
-/// The value of "data.KEY", for options that follow it. Throws Error if there is no such key.
+/// Returns the value of "data.KEY", for options that follow it. Throws Error for an unknown key.
 Config data_value(const std::string& key, DataOptions data);
 
 }  // namespace millrace

@@ -26,7 +26,7 @@ void require(bool there, const std::string& what, const fs::path& path, const st
 
 using CategoriesByName = std::unordered_map<std::string_view, const coco::Category*>;
 
-/// The first category of each name.
+/// Returns the first category of each name.
 CategoriesByName categories_by_name(const coco::Dataset& dataset) {
   CategoriesByName all;
   for (const auto& category : dataset.categories)
@@ -43,7 +43,7 @@ const coco::Category& category_named(const std::string& name, const CategoriesBy
                                 suggestion(name, known)));
 }
 
-/// How to get a missing data folder.
+/// Returns a sentence on how to get a missing data folder.
 std::string remedy_for_root(const DataSetOptions& options) {
   if (!options.sample)
     return fmt::format(
@@ -57,9 +57,9 @@ std::string remedy_for_root(const DataSetOptions& options) {
       options.root, train, val, seed);
 }
 
-constexpr std::size_t kExamples = 3;  // that a message names
+constexpr std::size_t kExamples = 3;  // maximum that a message lists
 
-/// What is wrong with the records of one section.
+/// The faults in the records of one section.
 struct Faults {
   std::string_view noun;  // "annotation"
   std::size_t count = 0;
@@ -68,7 +68,8 @@ struct Faults {
   void add(const std::string& example) {
     if (++count <= kExamples) examples.push_back(example);
   }
-  /// Throws Error if a share above `most` is left out beside those that are `kept`, else warns.
+  /// Throws Error if more than the fraction `most` is left out, given that `kept` remain; else
+  /// warns.
   void tell(const std::string& file, std::size_t kept, double most) const {
     if (count == 0) return;
     const auto text = fmt::format(
@@ -97,7 +98,7 @@ std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::pat
     return coco::read_dataset_cached(file);
   } catch (const ConfigError&) {
     throw;
-  } catch (const Error&) {  // thrown below, unless it is a record's fault alone
+  } catch (const Error&) {  // rethrown below unless only records are at fault
     const auto name = file.string();
     Faults annotations{"annotation"}, images{"image"};
     const auto data = coco::read_sound_records(
@@ -110,7 +111,7 @@ std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::pat
                    },
                .contradiction =
                    [&](const coco::Contradiction& problem) {
-                     if (!problem.annotation)  // it is not clear which of two is meant
+                     if (!problem.annotation)  // it is unclear which of two records is correct
                        throw Error(fmt::format("{}: {}", name, problem.what()));
                      annotations.add(fmt::format("annotation {}: {}", problem.id, problem.why));
                    }});

@@ -1,4 +1,4 @@
-// The stage that makes pixels of image files.
+// The stage that decodes image files.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace millrace {
 
-/// The bytes of an image file in memory, which may be read from a disk. Throws DataError naming
-/// `path` if they are not those that were written.
+/// Returns the bytes of an image file in memory, which may be mapped from disk. Throws DataError
+/// with `path` if their digest is wrong.
 std::string_view checked_bytes(const EncodedImage& file, const std::string& path);
 
-/// Reads and decodes a sample's file into an RGB image, of the annotated size if there is one. A
-/// sample that has its pixels stays as it is.
+/// Reads and decodes a sample's file into an RGB image; throws DataError if its size is not the
+/// annotated one. A sample with pixels is unchanged.
 struct Decode {
   static constexpr std::string_view kName = "decode";
   bool strict = true;
@@ -24,7 +24,7 @@ struct Decode {
   std::int64_t short_side = 0, max_side = 65535;  // pixels; see describe()
 
   Sample operator()(Sample sample) const;
-  /// The same of an image file's bytes.
+  /// Decodes a sample from an image file's bytes.
   Sample decoded(Sample sample, std::string_view bytes) const;
 
   void describe(Options& o) {
@@ -42,8 +42,8 @@ struct Decode {
   }
 };
 
-/// A decoder for this resize. If `reduced`, it makes no more pixels than the resize leaves, but all
-/// for detectron2's style, which averages them itself.
+/// Returns a decoder for this resize. If `reduced`, it decodes no more pixels than the resize
+/// needs, except for detectron2's style, which averages all pixels itself.
 Decode decode_for(const ResizeShortestEdge& resize, bool reduced);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The one header for a stage of your own, which `[[data.stages]] type = "invert"` then names:
+// The only header needed to define a stage, which `[[data.stages]] type = "invert"` then selects:
 //
 //   /// Inverts an image's colours by chance.
 //   struct Invert {
@@ -18,27 +18,27 @@
 //   };
 //   MILLRACE_REGISTER(register_stage<Invert>("inverts an image's colours by chance"));
 //
-// A stage is a function object. One copy is called from many threads at once: operator() is const,
-// and all that it draws comes from the Rng, so that a seed gives the same bytes for any number of
-// threads. Its members:
+// A stage is a function object. One copy is called from many threads at once, so operator() is
+// const and draws random numbers only from the Rng; the same seed then gives the same bytes for any
+// number of threads. Its members:
 //
-//   kName        the name in `type`
-//   describe(o)  its options; the member's initial value holds if a table leaves an option out
-//   operator()   what it does, in one of the four forms below; throws DataError for a sample that
+//   kName        the value of `type`
+//   describe(o)  the options; an option that a table omits has the member's initial value
+//   operator()   the work, in one of the four forms below; throws DataError for a sample that
 //                cannot be used
-//   kAfter       may be left out: the stage whose result it works on; a list of stages in another
-//                order is refused before anything runs
-//   kPartnersAfter, of a stage that mixes samples, may be left out: the stage after which the other
-//                samples are taken, "decode"; else all stages before it make them
-//   check()      may be left out: throws std::invalid_argument if options contradict each other.
-//                Called when a table is read; the message gets the table's file and line
-//   largest_output(input)  may be left out: the largest image, width and height, that it makes of
-//                images of up to `input`; both are std::optional<cv::Size>, nullopt = unknown.
-//                Without it no image is larger than the one that the stage got
-//   draws()      may be left out: false if the Rng is not used with these options.
-//                Stages before a `cache` must not draw
+//   kAfter       optional: the stage whose result it needs; a list of stages in another order is
+//                rejected before anything runs
+//   kPartnersAfter  optional, for a stage that mixes samples: the stage after which the other
+//                samples are taken, e.g. "decode"; without it all stages before make them
+//   check()      optional: throws std::invalid_argument if options contradict each other. Called
+//                when a table is read; the message gets the table's file and line
+//   largest_output(input)  optional: the largest image, width and height, that it makes of images
+//                of up to `input`; both are std::optional<cv::Size>, nullopt = unknown. Without it
+//                no result is larger than the input
+//   draws()      optional: false if the Rng is not used with these options. Stages before a `cache`
+//                must not draw
 //
-// A stage keeps samples sound: 8-bit RGB, members of `objects` of one length, boxes and masks
+// A stage keeps samples valid: 8-bit RGB, members of `objects` of one length, boxes and masks
 // inside the image. `resize`, `crop` and `warp` (transforms.h) change pixels and objects together.
 #pragma once
 
@@ -63,7 +63,7 @@
 
 namespace millrace {
 
-/// What all stages have: a name and options, each with a default.
+/// The requirements of all stages: a name and options, each with a default.
 template <class S>
 concept ConfiguredStage = std::default_initializable<S> && std::copy_constructible<S> &&
     requires(S stage, Options& o) {
@@ -71,18 +71,20 @@ concept ConfiguredStage = std::default_initializable<S> && std::copy_constructib
   stage.describe(o);
 };
 
-/// Turns one In into what operator() returns. In is Sample, std::vector<Sample> (a group) or Batch.
+/// Converts one In to the result of operator(). In is Sample, std::vector<Sample> (a group) or
+/// Batch.
 template <class S, class In>
 concept MapStage = ConfiguredStage<S> &&
     (std::invocable<const S&, In, Rng&> || std::invocable<const S&, In>);
 
-/// Lets through the samples for which operator() returns true.
+/// Passes on the samples for which operator() returns true.
 template <class S>
 concept FilterStage = ConfiguredStage<S> && requires(const S& stage, const Sample& sample) {
   { stage(sample) } -> std::same_as<bool>;
 };
 
-/// Makes one sample of each and `partners` further ones, drawn at random from the whole source.
+/// Makes one sample of each sample and `partners` further ones, drawn at random from the whole
+/// source.
 template <class S>
 concept MixStage = ConfiguredStage<S> &&
     requires(const S& stage, Sample sample, std::vector<Sample> others, Rng& rng) {
@@ -94,19 +96,19 @@ template <class S>
 concept DetectionStage = FilterStage<S> || MixStage<S> || MapStage<S, Sample> ||
     MapStage<S, std::vector<Sample>> || MapStage<S, Batch>;
 
-/// The context of a factory besides its own table; most stages do not need it.
+/// The arguments of a factory besides its own table; most stages do not need them.
 struct DetectionContext {
   SourcePtr<Sample> source;
   std::vector<std::string> classes;       // names; class k is the k-th
-  std::span<const Config> in_front = {};  // the tables of the stages before it, complete
-  // The configuration is checked and no flow starts: make no file; `source` is empty.
+  std::span<const Config> in_front = {};  // complete tables of the stages before it
+  // The configuration is only checked and no flow starts: create no file; `source` is empty.
   bool only_checked = false;
 };
 
 /// Makes a stage from its complete table, and bounds the size of its images.
 struct DetectionStageFactory {
   StageFactory<DetectionContext> create;
-  /// See `largest_output` above; empty: no image is larger than the one that the stage got.
+  /// See `largest_output` above; empty = no result is larger than the input.
   std::function<std::optional<cv::Size>(const Config& table, std::optional<cv::Size> input)>
       largest_output = {};
 
@@ -115,14 +117,14 @@ struct DetectionStageFactory {
   }
 };
 
-/// Every stage by its name. A stage that must know its context registers a factory here:
+/// All stages by name. A stage that needs its context registers a factory here:
 /// `detection_stages().add<MyOptions>("mine", "one line of doc", {create})`, where `create(const
 /// Config& table, const DetectionContext&)` returns a Stage and reads the table by
 /// `read_options<MyOptions>(table, {"type"})`.
 using DetectionStages = Registry<DetectionStageFactory>;
 DetectionStages& detection_stages();
 
-/// The stage that a function object is, whatever its form.
+/// Converts a function object of any form to a Stage.
 template <DetectionStage S>
 Stage detection_stage(S stage) {
   std::string name(S::kName);

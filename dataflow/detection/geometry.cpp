@@ -11,9 +11,9 @@
 namespace millrace {
 namespace {
 
-/// The part of a polygon on one side of a line: `sign` * coordinate <= `sign` * bound.
+/// Clips polygons to one side of a line: `sign` * coordinate <= `sign` * bound.
 struct HalfPlane {
-  std::size_t axis;  // 0: x, 1: y
+  std::size_t axis;  // 0 = x, 1 = y
   double bound, sign;
 
   bool holds(const double* point) const { return sign * point[axis] <= sign * bound; }
@@ -36,7 +36,7 @@ struct HalfPlane {
   }
 };
 
-/// Moves polygons and cuts them at the image. Returns whether anything was cut.
+/// Moves polygons and clips them to the image. Returns true if anything was cut.
 bool move_into(std::vector<coco::Polygon>& polygons, const cv::Matx23d& matrix, cv::Size size) {
   bool cut = false;
   for (auto& polygon : polygons) {
@@ -56,9 +56,8 @@ double area_of(const coco::Segmentation& shape, const Box& box) {
   return std::holds_alternative<std::monostate>(shape) ? box.area() : coco::shape_area(shape);
 }
 
-/// Takes objects along a motion into an image of `size`; `move_mask` moves run lengths. A box that
-/// stays upright and whole is moved itself, since annotators' boxes are not those of their
-/// polygons' points.
+/// Moves objects into an image of `size`; `move_mask` moves run-length masks. A box that remains
+/// upright and whole is moved itself, since annotated boxes are not the bounds of their polygons.
 template <class MoveMask>
 void move_into(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
                const Visibility& visibility, MoveMask move_mask) {

@@ -18,12 +18,12 @@
 namespace millrace {
 namespace {
 
-/// The size that an image of the batch has alone.
+/// Returns the padded size that an image of the batch would have alone.
 cv::Size own_size(const Batch& batch, const ImageInfo& image) {
   return padded_size({image.width, image.height}, batch.divisor);
 }
 
-/// The images at `places`, padded to `size`.
+/// Returns a batch of the images at `places`, padded to `size`.
 Batch images_of(const Batch& batch, const std::vector<std::size_t>& places, cv::Size size) {
   Batch part{.height = size.height, .width = size.width, .divisor = batch.divisor};
   for (const auto place : places) {

@@ -1,4 +1,4 @@
-// Batches of images of several sizes: the zeros around them, and the stage that makes a batch.
+// Batches of images of several sizes: zero padding, and the stage that makes a batch.
 #pragma once
 
 #include <cstddef>
@@ -14,41 +14,43 @@
 
 namespace millrace {
 
-/// The size with sides rounded up to multiples of `divisor`.
+/// Returns the size with sides rounded up to multiples of `divisor`.
 cv::Size padded_size(cv::Size size, std::int64_t divisor);
 
-/// Writes an image into the top left corner of its slot of a batch and clears the rest.
+/// Writes an image into the top left corner of its slot in a batch and sets the rest to zero.
 void fill_slot(const LazyImage& image, cv::Mat slot);
 
-/// Width and height of "1344x800". Throws std::invalid_argument for other text.
+/// Parses "1344x800", width and height in pixels. Throws std::invalid_argument for other text.
 cv::Size parse_shape(const std::string& text);
 
-/// Some images of a batch.
+/// A subset of the images of a batch.
 struct BatchPart {
   Batch batch;
-  std::vector<std::size_t> places;  // of its images in the whole batch, ascending
+  std::vector<std::size_t> places;  // indices of its images in the whole batch, ascending
 };
 
-/// A batch cut into parts whose images have the padded size that each would have alone, by their
-/// first images: the batch itself if all have its size or its divisor is not known.
+/// Splits a batch into parts of images with the same padded size, which is the size that each would
+/// have alone, ordered by first image. Returns the batch itself if all images have its size or its
+/// divisor is unknown.
 std::vector<BatchPart> parts_of_one_size(const Batch& batch);
 
-/// Puts samples side by side into one batch, each in the top left corner of its slot, zero around
-/// it. Slots are as large as the largest image, or the smallest of some `shapes` that fits: then a
-/// model sees few shapes, or a single one.
+/// Joins samples to a batch, each in the top left corner of its slot, with zeros around it. Slots
+/// are as large as the largest image, or the smallest of some `shapes` that fits; a model then gets
+/// few shapes or only one.
 struct Pad {
   static constexpr std::string_view kName = "pad";
   static constexpr std::string_view kAfter = "decode";
   std::int64_t divisor = 32;  // pixels; slots are multiples of it
-  Options::Strings shapes;  // "1344x800": width and height in pixels; empty: as large as the images
+  Options::Strings shapes;    // "1344x800": width and height in pixels; empty = size of the largest
+                              // image
 
   /// Throws as shape_for and check_sample.
   Batch operator()(std::vector<Sample> samples) const;
 
-  /// The slot for images of up to `size`. Throws ConfigError if it fits into none of the shapes.
+  /// Returns the slot for images of up to `size`. Throws ConfigError if none of the shapes fits.
   cv::Size shape_for(cv::Size size) const;
 
-  /// The slot for images of up to `input`, or the largest of the shapes.
+  /// Returns the slot for images of up to `input`, or the largest of the shapes.
   std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const;
 
   /// Throws std::invalid_argument for an invalid shape.

@@ -13,10 +13,10 @@
 
 namespace millrace {
 
-/// The size of an image of size `image` whose shorter side becomes `short_side` pixels long, or
-/// less if the longer side would exceed `max_side`: with the rounding of detectron2's
-/// ResizeShortestEdge, or cut to whole pixels as by torchvision's GeneralizedRCNNTransform and
-/// YOLOX.
+/// Returns the size of an image of size `image` after its shorter side becomes `short_side` pixels
+/// long, or less if the longer side would exceed `max_side`. shortest_edge_size rounds as
+/// detectron2's ResizeShortestEdge; torchvision_size truncates as torchvision's
+/// GeneralizedRCNNTransform and YOLOX.
 cv::Size shortest_edge_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 
@@ -24,19 +24,19 @@ cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t 
 struct ResizeShortestEdge {
   static constexpr std::string_view kName = "resize_shortest_edge";
   static constexpr std::string_view kAfter = "decode";
-  Options::Ints short_side = {800};  // pixels; several: one of them at random
+  Options::Ints short_side = {800};  // pixels; several = one of them at random
   bool range = false;                // short_side is {lowest, highest}
   std::int64_t max_side = 1333;      // pixels
   ResizeStyle style = ResizeStyle::opencv;
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// The size of an image of size `image` once its shorter side is to be `side` long.
+  /// Returns the size of an image of size `image` after its shorter side becomes `side` long.
   cv::Size size_of(cv::Size image, std::int64_t side) const;
-  /// The longest that a shorter side becomes.
+  /// Returns the maximum length of the shorter side.
   std::int64_t largest_short_side() const {
     return std::min(*std::ranges::max_element(short_side), max_side);
   }
-  /// The size for an image that is wider than high.
+  /// Returns the size for an image that is wider than high.
   std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
     return cv::Size(static_cast<int>(max_side), static_cast<int>(largest_short_side()));
   }

@@ -1,5 +1,5 @@
-// How images are prepared for detection: by evaluation, `trainer predict`, Predictor and the
-// certificates of exported models alike.
+// Prepares images for detection in the same way for evaluation, `trainer predict`, Predictor and
+// the certificates of exported models.
 #pragma once
 
 #include <opencv2/core/types.hpp>
@@ -15,7 +15,7 @@
 
 namespace millrace {
 
-/// The stages by which [data] prepares images, in this order. The resize draws nothing.
+/// The stages by which [data] prepares images, in this order. The resize draws no random numbers.
 struct TestTime {
   explicit TestTime(const DataOptions& data = {});
 
@@ -23,12 +23,13 @@ struct TestTime {
   ResizeShortestEdge resize;
   Pad pad;
 
-  /// A photo from its file's bytes, whole and turned by its EXIF orientation; if its size is
-  /// annotated, only to that size. Throws DataError naming `path`. Any thread.
+  /// Decodes a photo from its file's bytes at full size, rotated by its EXIF orientation; with
+  /// `annotated`, rotated only if that gives the annotated size. Throws DataError with `path`.
+  /// Thread-safe.
   Sample photo(std::string path, std::string_view bytes,
                std::optional<cv::Size> annotated = {}) const;
 
-  /// A decoded image, resized.
+  /// Returns a decoded image, resized.
   Sample resized(Sample sample) const;
 };
 

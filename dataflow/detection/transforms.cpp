@@ -21,7 +21,7 @@ struct Stretch {
   std::uint32_t begin = 0, end = 0;
 };
 
-/// The stretches inside the mask, column by column.
+/// Returns the stretches inside the mask, column by column.
 std::vector<std::vector<Stretch>> columns_of(const coco::Rle& mask) {
   std::vector<std::vector<Stretch>> columns(mask.width);
   std::uint64_t pixel = 0;
@@ -41,7 +41,7 @@ std::vector<std::vector<Stretch>> columns_of(const coco::Rle& mask) {
   return columns;
 }
 
-/// For each of `to` pixels the one of `from` that it shows; they rise.
+/// Returns for each of `to` pixels the one of `from` that it samples, ascending.
 std::vector<std::uint32_t> shown(std::uint32_t from, std::uint32_t to, Sampling sampling) {
   std::vector<std::uint32_t> pixels(to);
   const float scale = static_cast<float>(from) / static_cast<float>(to);
@@ -80,7 +80,7 @@ coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t heig
   const auto shown_columns = shown(mask.width, width, sampling);
   const auto shown_rows = shown(mask.height, height, sampling);
   const auto first_row =
-      [&](std::uint32_t row) {  // the first new row that shows it, or a later one
+      [&](std::uint32_t row) {  // the first new row that samples `row` or a later one
         return static_cast<std::uint32_t>(std::ranges::lower_bound(shown_rows, row) -
                                           shown_rows.begin());
       };
@@ -159,7 +159,7 @@ void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& vi
   auto& image = sample.image.pixels();
   const cv::Rect whole({0, 0}, image.size());
   if ((window & whole) == window) {
-    image = image(window).clone();  // a view would hold the whole image in memory
+    image = image(window).clone();  // a view would keep the whole image in memory
   } else {
     cv::Mat canvas(window.size(), image.type(), cv::Scalar::all(fill));
     lay(image, -window.tl(), canvas);
@@ -171,7 +171,7 @@ void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& vi
 void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility,
           cv::Size size) {
   const auto back = inverse(matrix);
-  // OpenCV's pixel i has its centre at i, ours at i + 1/2.
+  // In OpenCV, pixel i has its centre at i; here at i + 1/2.
   cv::Matx23d from_centres = back;
   for (int row = 0; row < 2; ++row) from_centres(row, 2) += (back(row, 0) + back(row, 1)) / 2 - 0.5;
   cv::Mat moved;

@@ -1,4 +1,4 @@
-// Changes of an image and its objects together: what stages are made of.
+// Changes of an image together with its objects: the building blocks of stages.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,26 @@ namespace millrace {
 enum class Direction { horizontal, vertical };
 inline std::vector<std::string> value_names(Direction) { return {"horizontal", "vertical"}; }
 
-/// Which pixel is taken for the new pixel i of n, nearest neighbour from m.
+/// The pixel sampled for the new pixel i of n, nearest neighbour from m old pixels.
 enum class Sampling {
-  centres,  // the one at its centre, floor((i + 1/2) m / n): Pillow's NEAREST, so detectron2's
-  corners,  // the one at its corner, floor(i m / n) in float: torch's `nearest`, so torchvision's
+  centres,  // at the centre, floor((i + 1/2) m / n): Pillow's NEAREST, as in detectron2
+  corners,  // at the corner, floor(i m / n) in float: torch's `nearest`, as in torchvision
 };
 
-/// The mask's columns (horizontal) or rows in reverse order. Takes O(runs + columns).
+/// Returns the mask with columns (horizontal) or rows reversed. Takes O(runs + columns).
 coco::Rle mirrored(const coco::Rle& mask, Direction direction);
 
-/// The mask sampled at width x height pixels, run by run, never as a bitmap.
+/// Returns the mask sampled at width x height pixels, run by run, without a bitmap.
 coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t height,
                   Sampling sampling = Sampling::centres);
 
-/// The mask moved as by `warp`, sampled at the centres of the new pixels (nearest neighbour).
+/// Returns the mask moved as by `warp`, sampled at the centres of the new pixels (nearest
+/// neighbour).
 coco::Rle warped(const coco::Rle& mask, const cv::Matx23d& matrix, cv::Size size);
 
-/// An object stays while it has `min_area` pixels and `min_visible` of what it had (of its shape,
-/// or of its box where it has none). An object without area, or cut thinner than a pixel, is
-/// removed.
+/// The condition under which an object is kept: it has `min_area` pixels and the fraction
+/// `min_visible` of its previous area (of its shape, or of its box if it has none). An object
+/// without area, or cut thinner than a pixel, is removed.
 struct Visibility {
   double min_area = 1;
   double min_visible = 0;
@@ -51,37 +52,38 @@ struct Visibility {
   }
 };
 
-/// Throws std::invalid_argument naming the stage if `low` is above `high`.
+/// Throws std::invalid_argument with the stage if `low` is above `high`.
 void check_range(std::string_view stage, std::string_view low_name, double low,
                  std::string_view high_name, double high);
 
-/// The image of a sample. Throws std::logic_error naming the `stage` if it is not decoded yet.
+/// Returns the image of a sample. Throws std::logic_error with the `stage` if it is not decoded
+/// yet.
 LazyImage& image_of(Sample& sample, std::string_view stage);
 
-/// All pixels of the image. Throws as above.
+/// Returns all pixels of the image. Throws as image_of.
 cv::Mat& pixels(Sample& sample, std::string_view stage);
 
-/// The size of an image of the same shape that just fits into width x height (detectron2's
-/// ResizeScale, MMCV's imrescale); at least one pixel each way.
+/// Returns the largest size with the image's aspect ratio that fits into width x height
+/// (detectron2's ResizeScale, MMCV's imrescale); each side is at least one pixel.
 cv::Size fitted_size(cv::Size image, double width, double height);
 
-/// Resizes bilinearly; masks in run lengths are sampled.
+/// Resizes bilinearly; run-length masks are sampled.
 void resize(Sample& sample, cv::Size size, Sampling sampling = Sampling::centres,
             Resampling resampling = Resampling::opencv);
 
-/// Leaves the part of the image under `window`; beyond the image it is filled with `fill` (0 ..
-/// 255). A sample's scales know of no offset, so detections in a cropped image cannot be taken back
-/// to the original: for training only.
+/// Keeps the part of the image under `window`; pixels beyond the image are set to `fill` (0 ..
+/// 255). For training only: a sample's scales store no offset, so detections in a cropped image
+/// cannot be mapped back to the original.
 void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& visibility);
 
-/// Moves the image, bilinearly: its point p becomes matrix * (p, 1) of an image of `size` (empty:
-/// its own size). Continuous coordinates, in which pixel i spans i .. i+1. Pixels from beyond the
-/// image are filled with `fill`. For training only. Throws std::invalid_argument if the matrix is
-/// not invertible.
+/// Warps the image bilinearly: point p moves to matrix * (p, 1) in an image of `size` (empty = its
+/// own size). Continuous coordinates, in which pixel i spans i .. i+1. Pixels from beyond the image
+/// are set to `fill`. For training only. Throws std::invalid_argument if the matrix is not
+/// invertible.
 void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility,
           cv::Size size = {});
 
-/// Copies the part of `image` that falls on `canvas` when its top left corner is put at `corner`.
+/// Copies the part of `image` that overlaps `canvas` when its top left corner is at `corner`.
 void lay(const cv::Mat& image, cv::Point corner, cv::Mat& canvas);
 
 }  // namespace millrace

@@ -2,10 +2,11 @@
 //
 //   line -> map ... -> sequencer -> group (serial) -> map ... -> sequencer -> deliver -> ready
 //
-// Tickets bound what is in flight: an item is issued for each ticket that is given back, by the
-// consumer when it takes a batch or by `deliver` when a group is skipped. No body ever blocks.
+// Tickets bound the samples in flight: an item is issued for each ticket given back, by the
+// consumer when it takes a batch or by `deliver` when a group is skipped. No node's body ever
+// blocks.
 //
-// The line gives the members of one planned group after the other, so that none waits incomplete.
+// The line issues the members of one planned group after the other, so that none waits incomplete.
 #include <fmt/format.h>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/global_control.h>
@@ -42,7 +43,7 @@ namespace {
 
 namespace flow = oneapi::tbb::flow;
 
-/// The nodes that samples, or groups, go through: maps, then what restores the order.
+/// The nodes that samples or groups pass: maps, then the sequencer that restores their order.
 template <class ItemPtr>
 struct Chain {
   std::list<flow::function_node<ItemPtr, ItemPtr>> maps;
@@ -53,13 +54,14 @@ using GroupNode = flow::multifunction_node<SamplePtr, std::tuple<GroupPtr>>;
 using DeliverNode = flow::function_node<GroupPtr>;
 using PumpNode = flow::function_node<flow::continue_msg>;
 
-/// Samples that one rank takes in `epochs`, rounded up.
+/// Returns the samples that one rank takes in `epochs`, rounded up.
 std::int64_t samples_of(double epochs, const Order& order, const FlowOptions& options) {
   const double share = static_cast<double>(order.size()) / static_cast<double>(options.ranks);
   return static_cast<std::int64_t>(std::ceil(epochs * share));
 }
 
-/// A graph needs a worker; one core has none unless the process asks for it (main does).
+/// Allows TBB a worker thread for the graph if it has none, which is its default on one core.
+/// Throws Error if the process does not permit it.
 std::optional<oneapi::tbb::global_control> worker_if_none() {
   using oneapi::tbb::global_control;
   constexpr auto kThreads = global_control::max_allowed_parallelism;
@@ -70,7 +72,7 @@ std::optional<oneapi::tbb::global_control> worker_if_none() {
   return control;
 }
 
-/// Adds up the time while it lives.
+/// Adds its lifetime to a sum.
 class WaitClock {
  public:
   explicit WaitClock(std::atomic<std::int64_t>& sum) : sum_(sum) {}
@@ -81,12 +83,13 @@ class WaitClock {
   const Clock::time_point start_ = Clock::now();
 };
 
-/// For one consumer thread; destroying it cancels running work and leaves no thread.
+/// A running graph for one consumer thread. The destructor cancels running work and leaves no
+/// thread running.
 class FlowGraph final : public DataFlow<Message>, public NumberedFlow<Message> {
  public:
-  /// Makes all groups in order, or `by_number` those asked for; its user sees only the interface
-  /// that fits. `wake` (may be empty) is called for each item that becomes ready. REQUIRES: plan
-  /// and options checked, threads and in_flight set.
+  /// Makes all groups in order, or, if `by_number`, those requested; the caller must use only the
+  /// matching interface. `wake` (may be empty) is called for each item that becomes ready.
+  /// REQUIRES: plan and options checked, threads and in_flight set.
   FlowGraph(Plan plan, const FlowOptions& options, bool by_number, WakeUp wake);
   ~FlowGraph() override;
 
@@ -115,15 +118,15 @@ class FlowGraph final : public DataFlow<Message>, public NumberedFlow<Message> {
   const Order order_;
   SampleKeys keys_;  // used only by the line
   SourceLine line_;
-  SamplePtr next_;  // of the line, for which there was no ticket yet; used only by the pump
+  SamplePtr next_;  // next item of the line, waiting for a ticket; used only by the pump
   StageRunner runner_;
   Grouper grouper_;  // used only by the serial group node
   SkipLedger ledger_;
   Tickets tickets_;
   ReadyQueue ready_;
   std::atomic<std::int64_t> wait_ns_ = 0;
-  bool ended_ = false;            // the consumer has seen the end
-  std::unique_ptr<Nodes> nodes_;  // destroyed first
+  bool ended_ = false;            // the consumer has reached the end
+  std::unique_ptr<Nodes> nodes_;  // declared last, so that it is destroyed first
 };
 
 struct FlowGraph::Nodes {
@@ -143,7 +146,7 @@ struct FlowGraph::Nodes {
   std::optional<GroupNode> group;
   Chain<GroupPtr> groups;
   std::optional<DeliverNode> deliver;
-  std::optional<PumpNode> pump;  // issues items for tickets that were given back
+  std::optional<PumpNode> pump;  // issues items for tickets given back
 };
 
 FlowGraph::Nodes::Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int threads)
@@ -171,10 +174,10 @@ FlowGraph::Nodes::Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int 
          });
     flow::make_edge(*groups.in_order, *deliver);
   };
-  arena.execute(compile);  // a graph runs in the arena where it is made
+  arena.execute(compile);  // a graph runs in the arena that creates it
 }
 
-/// Parallel nodes for the stages first .. last-1, one after the other, then the sequencer. `before`
+/// Makes parallel nodes for the stages first .. last-1 in sequence, then the sequencer. `before`
 /// (may be nullptr) feeds them.
 template <class ItemPtr, class Work>
 void FlowGraph::Nodes::make(Chain<ItemPtr>& chain,
@@ -204,7 +207,7 @@ FlowGraph::FlowGraph(Plan plan, const FlowOptions& options, bool by_number, Wake
             plan_.batch(), by_number),
       runner_(plan_, order_, options),
       grouper_(plan_.group(), samples_of(2, order_, options)),
-      // Who sees only some numbers of a flow cannot judge max_skipped.
+      // A consumer that requests only some numbers of a flow cannot judge max_skipped.
       ledger_(by_number ? std::numeric_limits<std::int64_t>::max()
                         : samples_of(options.max_skipped, order_, options)),
       tickets_(plan_.batch(), options.in_flight, options.in_flight_bytes),
@@ -225,7 +228,7 @@ std::optional<Delivery<Message>> FlowGraph::next() {
   if (item->message) return hand_over(*item);
   ended_ = true;
   line_.stop();
-  // Moved out, so that no worker which still holds the item releases the exception too.
+  // Moved out, so that a worker which still holds the item does not release the exception too.
   if (item->failure) std::rethrow_exception(std::exchange(item->failure, nullptr));
   return std::nullopt;
 }
@@ -260,7 +263,7 @@ std::optional<Made<Message>> FlowGraph::take() {
   return made;
 }
 
-/// What the consumer gets from an item with a message. Its tickets go out again.
+/// Makes the delivery of an item with a message, and gives back its tickets.
 Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
   runner_.count(plan_.stages.size(), 0);
   reissue(item.tickets, item.bytes);
@@ -270,13 +273,13 @@ Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
           static_cast<double>(taken) / static_cast<double>(order_.size()), number};
 }
 
-/// Gives tickets back and lets the graph issue items for them: the line may have to walk far.
+/// Gives tickets back and lets the graph issue items for them, since the line may have to walk far.
 void FlowGraph::reissue(std::int64_t tickets, std::size_t bytes) {
   tickets_.give_back(tickets, bytes);
   nodes_->pump->try_put(flow::continue_msg());
 }
 
-/// The memory that a sample will take; 0 if the source does not know.
+/// Returns the memory that a sample will take; 0 if the source does not know.
 std::size_t FlowGraph::expected_bytes(const Item& sample) const {
   if (options_.in_flight_bytes == 0 || !sample.message || !plan_.about || !plan_.about->bytes)
     return 0;
@@ -308,7 +311,8 @@ void FlowGraph::run_stage(std::size_t k, Item& item, std::span<const Place> samp
   if (tickets_.settle(bytes, item.bytes)) nodes_->pump->try_put(flow::continue_msg());
 }
 
-/// The group that the sample closes, or nullptr. `k`: the group stage, or after the last.
+/// Returns the group that the sample closes, or nullptr. `k` is the index of the group stage, or
+/// the number of stages if there is none.
 GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
   const bool declared = k < plan_.stages.size();
   const auto start = Clock::now();
@@ -321,7 +325,7 @@ GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
   return group;
 }
 
-/// In order: gives an item to the consumer, or reissues its tickets if it was skipped.
+/// Passes an item to the consumer, in order, or reissues its tickets if it was skipped.
 void FlowGraph::deliver(GroupPtr item) {
   const bool lost = !item->message && !item->failure && !item->group->positions.empty();
   if (lost && options_.partial == Partial::wrap) runner_.refill(*item);
@@ -352,7 +356,7 @@ FlowReport FlowGraph::report() const {
 
 constexpr std::int64_t kMostRanks = 1 << 16;
 
-/// A cursor may come from a file or from another process.
+/// Throws ConfigError for an invalid cursor, which may come from a file or another process.
 void check_cursor(const Cursor& cursor) {
   const auto& pending = cursor.pending;
   const bool ascending =
@@ -366,7 +370,7 @@ void check_cursor(const Cursor& cursor) {
         cursor.next, pending.size()));
 }
 
-/// The options with their defaults filled in. Throws ConfigError for those that cannot work.
+/// Returns the options with defaults filled in. Throws ConfigError for invalid ones.
 FlowOptions settled(const Plan& plan, FlowOptions options) {
   if (options.ranks < 1 || options.ranks > kMostRanks || options.rank < 0 ||
       options.rank >= options.ranks)
@@ -375,7 +379,7 @@ FlowOptions settled(const Plan& plan, FlowOptions options) {
   check_cursor(options.start);
   if (options.threads <= 0) options.threads = oneapi::tbb::info::default_concurrency();
   const auto least = plan.batch();
-  if (options.in_flight == 0)  // so that the threads are busy with groups
+  if (options.in_flight == 0)  // keeps the threads busy with groups
     options.in_flight = least + 2 * (options.threads + least);
   if (options.in_flight < least)
     throw ConfigError(fmt::format(

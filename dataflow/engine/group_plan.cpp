@@ -92,14 +92,14 @@ PlannedGroup NumberedGroups::at(std::int64_t number, const std::atomic<bool>& st
     auto group = now_.next();
     filtered_ = std::max(filtered_, now_.filtered());
     if (before == number) return group;
-    if (now_.number() == before || stop) {  // it goes no further
+    if (now_.number() == before || stop) {  // the plan has ended or failed
       group.number = number;
       return group;
     }
   }
 }
 
-/// If there are too many marks, drops every second one.
+/// Stores a copy of the plan; if there are too many, drops every second one.
 void NumberedGroups::mark() {
   marks_.push_back(now_);
   if (marks_.size() < kMostMarks) return;

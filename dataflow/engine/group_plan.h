@@ -1,4 +1,4 @@
-// The samples of each group, planned before any of them is read. Internal.
+// Plans the samples of each group before any sample is read. Internal.
 #pragma once
 
 #include <atomic>
@@ -16,25 +16,25 @@ namespace millrace {
 /// The members of one group over all ranks.
 struct PlannedGroup {
   std::int64_t number = 0;              // 0 at the start of the plan
-  std::vector<std::int64_t> positions;  // in the order; empty: the flow has ended
-  Cursor cursor;                        // after the group
-  std::exception_ptr failure;           // the plan cannot go on
+  std::vector<std::int64_t> positions;  // in order; empty = the flow has ended
+  Cursor cursor;                        // place after the group
+  std::exception_ptr failure;           // set if the plan cannot continue
 };
 
-/// Walks the order that all ranks share and gives groups as they become full; with Partial::keep
-/// also, by key, the incomplete ones at the end of an epoch. A pure function of its arguments, the
-/// same on every rank. Copies go on from the same place.
+/// Walks the order that all ranks share and returns groups as they become full; with Partial::keep
+/// and groups by key also the incomplete groups at the end of an epoch. A pure function of its
+/// arguments, the same on every rank. A copy continues from the same place.
 class GroupPlan {
  public:
-  /// Groups of `size` members over all ranks. `order` and `keys` are borrowed.
+  /// Plans groups of `size` members over all ranks. `order` and `keys` are borrowed.
   GroupPlan(const Order& order, SampleKeys& keys, const FlowOptions& options, std::int64_t size);
 
-  /// The next group; after the end or a failure, always that.
+  /// Returns the next group; after the end or a failure, always the end or that failure.
   PlannedGroup next();
 
-  /// The number of the next group.
+  /// Returns the number of the next group.
   std::int64_t number() const { return number_; }
-  /// Positions skipped because a filter rejects their samples.
+  /// Returns the count of positions skipped because a filter rejects their samples.
   std::int64_t filtered() const { return filtered_; }
 
  private:
@@ -46,29 +46,28 @@ class GroupPlan {
   SampleKeys* keys_;
   Partial partial_;
   std::int64_t size_;
-  std::int64_t past_;                // first position of no epoch
-  std::vector<std::int64_t> again_;  // pending at the start
+  std::int64_t past_;                // first position after the last epoch
+  std::vector<std::int64_t> again_;  // positions pending at the start
   std::size_t taken_again_ = 0;
   std::int64_t next_;       // Cursor::next
-  std::int64_t epoch_ = 0;  // of the latest member
+  std::int64_t epoch_ = 0;  // epoch of the latest member
   std::int64_t number_ = 0;
   std::int64_t filtered_ = 0, filtered_in_a_row_ = 0;
-  std::vector<std::vector<std::int64_t>> waiting_;  // incomplete groups, by key
+  std::vector<std::vector<std::int64_t>> waiting_;  // incomplete groups by key
   std::exception_ptr failure_;
 };
 
-/// The groups of a plan by number. Walks from the group found last, or from the nearest of a few
-/// copies kept on the way: one step if numbers ascend one by one, bounded memory however far it
-/// gets. Not thread-safe.
+/// Finds the groups of a plan by number. Walks from the group found last, or from the nearest of a
+/// few stored copies: one step if numbers ascend one by one, with bounded memory. Not thread-safe.
 class NumberedGroups {
  public:
   explicit NumberedGroups(GroupPlan start) : now_(start), marks_{std::move(start)} {}
 
-  /// REQUIRES: number >= 0. If the plan ends or fails before, that, under this number; any group
-  /// once `stop` is set.
+  /// Returns the group with this number. If the plan ends or fails earlier, returns that under this
+  /// number; once `stop` is set, returns any group. REQUIRES: number >= 0.
   PlannedGroup at(std::int64_t number, const std::atomic<bool>& stop);
 
-  /// Up to the furthest group found; see GroupPlan.
+  /// Returns the count of filtered positions up to the furthest group found; see GroupPlan.
   std::int64_t filtered() const { return filtered_; }
 
  private:

@@ -1,4 +1,4 @@
-// Puts the members of planned groups together. Internal.
+// Assembles the members of planned groups. Internal.
 #pragma once
 
 #include <vector>
@@ -8,22 +8,22 @@
 
 namespace millrace {
 
-/// Takes samples in order, one thread at a time. One rank's members of a group follow each other
-/// and leave as one item, without those that lost their message; it fails if one of them did.
-/// Without a group stage each sample is a group. If more than `most_lost` samples in a row lost
-/// their message, the next one fails: such a flow might never give anything again.
+/// Takes samples in order, from one thread at a time. One rank's members of a group are consecutive
+/// and leave as one item, without those that lost their message; the item fails if one of them
+/// failed. Without a group stage each sample is a group. If more than `most_lost` samples in a row
+/// lost their message, the next one fails, since such a flow might never yield an item.
 class Grouper {
  public:
-  /// `stage` (may be nullptr) is borrowed.
+  /// Borrows `stage` (may be nullptr).
   Grouper(const Group* stage, std::int64_t most_lost) : stage_(stage), most_lost_(most_lost) {}
 
-  /// The group that the sample closes, or nullptr.
+  /// Returns the group that the sample closes, or nullptr.
   GroupPtr take(SamplePtr sample);
 
  private:
   const Group* stage_;
   const std::int64_t most_lost_;
-  std::int64_t lost_ = 0;  // in a row
+  std::int64_t lost_ = 0;  // samples in a row
   std::vector<SamplePtr> members_;
   std::int64_t number_ = 0;
 };

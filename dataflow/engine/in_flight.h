@@ -1,5 +1,4 @@
-// Between source and consumer: how many samples there may be, and the items that are ready.
-// Internal.
+// Limits the samples between source and consumer, and queues the items that are ready. Internal.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +14,15 @@
 
 namespace millrace {
 
-/// One ticket per sample in flight. Up to `most` are out, and fewer if these samples, or as many of
-/// the largest messages seen, exceed `bytes` (0 = unlimited); but at least `least`, with which a
-/// flow cannot hang. Thread-safe.
+/// Issues one ticket per sample in flight, up to `most`. Fewer are issued if the samples in flight,
+/// or the same number of the largest message seen, exceed `bytes` (0 = unlimited); `least` tickets
+/// are always available, since a flow would hang with fewer. Thread-safe.
 class Tickets {
  public:
   Tickets(std::int64_t least, std::int64_t most, std::int64_t bytes)
       : least_(least), most_(most), bytes_(bytes) {}
 
-  /// Takes a ticket for a sample of `bytes`. Returns whether it may go out now.
+  /// Takes a ticket for a sample of `bytes` bytes; returns false if it must wait.
   bool take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto sample = static_cast<std::int64_t>(bytes);
@@ -40,7 +39,8 @@ class Tickets {
     held_ -= static_cast<std::int64_t>(bytes);
   }
 
-  /// The size of some samples changes. Returns whether one that was too large to go out may fit.
+  /// Records that samples change from `before` to `now` bytes. Returns true if a sample that was
+  /// too large may fit now.
   bool settle(std::size_t before, std::size_t now) {
     if (before == now) return false;
     const std::lock_guard lock(mutex_);
@@ -48,7 +48,7 @@ class Tickets {
     return is_full_ && now < before;
   }
 
-  /// Records a message of `bytes` per ticket.
+  /// Records a message of `bytes` bytes per ticket.
   void saw(std::size_t bytes) {
     const auto seen = static_cast<std::int64_t>(bytes);
     auto largest = largest_.load(std::memory_order_relaxed);
@@ -65,12 +65,12 @@ class Tickets {
   const std::int64_t least_, most_, bytes_;
   std::mutex mutex_;
   std::int64_t out_ = 0;
-  std::int64_t held_ = 0;  // bytes of the samples that are out
-  bool is_full_ = false;   // the last one asked for was too large
+  std::int64_t held_ = 0;  // bytes of the samples in flight
+  bool is_full_ = false;   // the latest request was too large
   std::atomic<std::int64_t> largest_ = 0;
 };
 
-/// First in, first out. Bounded by the flow's tickets, so a push never waits.
+/// A FIFO queue. The flow's tickets bound it, so a push never waits.
 class ReadyQueue {
  public:
   void push(GroupPtr item) {
@@ -81,13 +81,13 @@ class ReadyQueue {
     filled_.notify_one();
   }
 
-  /// Whether there is an item, after waiting up to `timeout` for it.
+  /// Waits up to `timeout` for an item; returns true if there is one.
   bool wait_for(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
     return filled_.wait_for(lock, timeout, [this] { return !items_.empty(); });
   }
 
-  /// The first item; if there is none, nullptr, or `wait` for it.
+  /// Returns the first item. If the queue is empty, waits for one if `wait`, else returns nullptr.
   GroupPtr pop(bool wait) {
     std::unique_lock lock(mutex_);
     if (wait) filled_.wait(lock, [this] { return !items_.empty(); });

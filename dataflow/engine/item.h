@@ -1,7 +1,7 @@
-// What the engine moves from node to node: a message and what is known about it. Internal.
+// The items that move between the engine's nodes: a message with its metadata. Internal.
 //
-// An item without a message (skipped, failed, or the end mark) still goes through all nodes, since
-// the sequencers wait for its number; every ticket is given back at the end.
+// An item without a message (skipped, failed, or the end mark) still passes all nodes, since the
+// sequencers wait for its number; its tickets are given back at the end.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +23,28 @@ struct Place {
   Turn turn;
 };
 
-/// What samples and groups have in common.
+/// The common part of samples and groups.
 struct Item {
-  std::int64_t number = 0;      // place in the line: 0, 1, 2, ...
-  Place at;                     // of the sample, or of a group's first member
-  std::size_t first_stage = 0;  // to run: a cache that has the sample saves those before
+  std::int64_t number = 0;      // sequence number: 0, 1, 2, ...
+  Place at;                     // the sample's place, or that of a group's first member
+  std::size_t first_stage = 0;  // first stage to run; > 0 if a cache contains the sample
   Message message;
   std::exception_ptr failure;
-  std::vector<SkippedSample> skipped;         // on the way
-  std::size_t bytes = 0;                      // that it has of the flow's memory
-  std::shared_ptr<const PlannedGroup> group;  // its own; one without members marks the end
+  std::vector<SkippedSample> skipped;         // samples skipped while making it
+  std::size_t bytes = 0;                      // its bytes of the flow's memory
+  std::shared_ptr<const PlannedGroup> group;  // the planned group; one without members marks the
+                                              // end
 };
 
 /// A sample before the group stage. It holds one ticket.
 struct SampleItem : Item {
-  bool closes = false;  // the last of its group on this rank
+  bool closes = false;  // last of its group on this rank
 };
 
 /// One rank's part of a group, after the group stage.
 struct GroupItem : Item {
-  std::vector<Place> members;  // those not lost
-  std::int64_t tickets = 0;    // that it holds
+  std::vector<Place> members;  // members that still have a message
+  std::int64_t tickets = 0;    // tickets that it holds
 };
 
 using SamplePtr = std::shared_ptr<SampleItem>;

@@ -1,4 +1,4 @@
-// A value of any type on its way through a flow. Only the stages know its type.
+// A value of any type on its way through a flow. Only the stages depend on its type.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// Owns one untyped value. `Stage` knows the types and checks neighbours when a flow is built, so
-/// no type is checked here. Move-only; so may be its values.
+/// Owns one untyped value. Nothing checks the type here: `Stage` declares types, and neighbours are
+/// checked when a flow is built. Move-only; values may be move-only too.
 class Message {
  public:
   Message() = default;  // empty
@@ -49,7 +49,7 @@ class Message {
   Value value_ = nothing();
 };
 
-/// The name of messages of type `T`: that of the type, unless specialised.
+/// Returns the type's name, which is the name of its messages unless MessageName is specialised.
 std::string readable(std::type_index type);
 template <class T>
 struct MessageName {
@@ -60,7 +60,7 @@ struct MessageName<std::vector<T>> {
   static std::string get() { return "group of " + MessageName<T>::get() + "s"; }
 };
 
-/// The memory that a message holds. Specialise it for values that own much.
+/// The memory of a message. Specialise it for values that own memory.
 template <class T>
 struct MessageBytes {
   static std::size_t get(const T&) { return sizeof(T); }

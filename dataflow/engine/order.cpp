@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t kRepeats = 0x5245'5045'4154;  // names the draw of an epoch's repeats
+constexpr std::uint64_t kRepeats = 0x5245'5045'4154;  // Rng stream of an epoch's repeats
 
 std::int64_t permuted(std::int64_t place, std::int64_t size, std::uint64_t seed,
                       std::int64_t epoch) {
@@ -50,7 +50,7 @@ std::int64_t Order::shuffled(std::int64_t place, std::int64_t epoch) const {
   if (!shuffle_.on) return place;
   const auto window = shuffle_.window;
   if (window <= 0) return permuted(place, size_, seed_, epoch);
-  // Whole windows change places; the rest of an epoch that fills none stays last.
+  // Whole windows are permuted; an incomplete last window stays last.
   auto number = place / window;
   const auto inside = place % window;
   if (const auto whole = size_ / window; number < whole)

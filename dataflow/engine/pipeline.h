@@ -1,4 +1,4 @@
-// How a flow is declared: in C++, typed stage by stage, or as a list of tables, by name.
+// Declares flows: in C++, typed stage by stage, or by name as a list of tables.
 //
 //   auto flow = from(paths)                                  // anything with size() and operator[]
 //                   .map(Decode{})
@@ -21,7 +21,7 @@
 
 namespace millrace {
 
-/// The item as a message of type `T`.
+/// Converts an item to one with a message of type `T`.
 template <class T>
 std::optional<Delivery<T>> typed(std::optional<Delivery<Message>> item) {
   if (!item) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<Delivery<T>> typed(std::optional<Delivery<Message>> item) {
                      item->number};
 }
 
-/// A flow whose messages are of type `T`.
+/// A flow with messages of type `T`.
 template <class T>
 class TypedFlow final : public DataFlow<T> {
  public:
@@ -44,7 +44,7 @@ class TypedFlow final : public DataFlow<T> {
   std::unique_ptr<DataFlow<Message>> flow_;
 };
 
-/// The same for items by number.
+/// A numbered flow with messages of type `T`.
 template <class T>
 class TypedNumberedFlow final : public NumberedFlow<T> {
  public:
@@ -72,7 +72,7 @@ std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
       start_untyped(std::move(plan), MessageType::of<T>(), options));
 }
 
-/// The same for items by number.
+/// Starts such a plan as a flow of items by number.
 template <class T>
 std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
                                                      WakeUp wake) {
@@ -80,8 +80,8 @@ std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOption
       start_untyped_numbered(std::move(plan), MessageType::of<T>(), options, std::move(wake)));
 }
 
-/// A pipeline over a source of `Element`s that yields messages of type `T` so far. Each step
-/// consumes it and returns the next.
+/// A pipeline over a source of `Element`s that currently yields messages of type `T`. Each step
+/// consumes it and returns the next pipeline.
 template <class T, class Element = T>
 class Pipeline {
  public:
@@ -107,23 +107,24 @@ class Pipeline {
     return std::move(*this);
   }
 
-  /// Makes one T from each message and others, drawn at random from the whole source: as many as
-  /// `partners(const T&, Rng&)` returns, given to `work(T, std::vector<T>, Rng&)`.
+  /// Makes one T from each message and further messages drawn at random from the whole source.
+  /// `partners(const T&, Rng&)` returns their number; `work(T, std::vector<T>, Rng&)` combines
+  /// them.
   template <class Partners, class F>
   Pipeline mix(std::string name, Partners partners, F work) && {
     plan_.stages.push_back(mix_stage<T>(std::move(name), std::move(partners), std::move(work)));
     return std::move(*this);
   }
 
-  /// Keeps messages by sample, so that the stages so far run once for each; see `cache_stage`.
+  /// Stores messages by sample, so that the stages so far run once per sample; see `cache_stage`.
   template <class Store>
   Pipeline cache(std::shared_ptr<Store> store) && {
     plan_.stages.push_back(cache_stage<T>("cache", std::move(store)));
     return std::move(*this);
   }
 
-  /// Collects groups of `size` messages with the same key: `key(const Element&)`, of the source's
-  /// elements, gives 0 .. groups-1.
+  /// Collects groups of `size` messages with the same key; `key(const Element&)` takes an element
+  /// of the source and returns 0 .. groups-1.
   template <class Key>
   Pipeline<std::vector<T>, Element> group_by(Key key, std::size_t groups, std::size_t size) && {
     plan_.stages.push_back(
@@ -152,7 +153,7 @@ class Pipeline {
   Plan plan_;
 };
 
-/// The stage that reads the elements of a source, which has size() and a thread-safe operator[].
+/// Returns the stage that reads the elements of a source with size() and a thread-safe operator[].
 template <class Source>
 Stage source_stage(std::shared_ptr<const Source> source) {
   return map_stage<Index>("read", [source = std::move(source)](Index index) {
@@ -160,7 +161,7 @@ Stage source_stage(std::shared_ptr<const Source> source) {
   });
 }
 
-/// A plan with all that a source gives, without stages.
+/// Returns a plan with all that the source provides, without stages.
 template <class Source>
 Plan plan_of(const std::shared_ptr<const Source>& source) {
   using Element = std::decay_t<decltype((*source)[0])>;
@@ -186,7 +187,7 @@ Plan plan_of(const std::shared_ptr<const Source>& source) {
   return plan;
 }
 
-/// A pipeline that starts with the elements of `source`.
+/// Returns a pipeline that starts with the elements of `source`.
 template <class Source>
 auto from(std::shared_ptr<const Source> source) {
   using T = std::decay_t<decltype((*source)[0])>;
@@ -199,11 +200,11 @@ auto from(Source source) {
   return from(std::make_shared<const Source>(std::move(source)));
 }
 
-/// Makes a stage from its table; `Context` is what else the stages of one kind of flow may know.
+/// Makes a stage from its table; `Context` holds what the stages of one kind of flow share.
 template <class Context>
 using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
 
-/// The keys of any stage's table besides its own options.
+/// The keys that every stage's table may have besides the stage's own options.
 struct StageKeys {
   std::string type;
   std::int64_t until = 0;
@@ -220,9 +221,9 @@ struct StageKeys {
   }
 };
 
-/// The stages of a list of tables, each `type = "name"` and the options of that stage. A context
-/// with a member `in_front` gets there, for each stage, the tables before its own. Throws
-/// ConfigError naming file and line.
+/// Returns the stages of a list of tables, each with `type = "name"` and the options of that stage.
+/// If a context has a member `in_front`, it receives the tables before each stage's own. Throws
+/// ConfigError with file and line.
 template <class Factory, class Context>
 std::vector<Stage> build_stages(const Registry<Factory>& registry, std::span<const Config> tables,
                                 Context context) {

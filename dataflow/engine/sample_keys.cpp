@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t kUnknown = -2;
 
-/// The filters right after the first stage, which see what the source gives.
+/// Returns the filters right after the first stage, whose input the source can describe.
 std::vector<const Map*> leading_filters(const Plan& plan) {
   std::vector<const Map*> filters;
   if (!plan.about) return filters;

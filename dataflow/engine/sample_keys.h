@@ -1,4 +1,4 @@
-// Which group each sample belongs to. Internal.
+// Assigns each sample to a group by its key. Internal.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace millrace {
 
-/// The keys of a plan's samples, by what the source knows of them (About); each is looked up when
-/// first asked for. Not thread-safe.
+/// The keys of a plan's samples, computed from the source's descriptions (About) on first use. Not
+/// thread-safe.
 class SampleKeys {
  public:
   static constexpr std::int64_t kUnwanted = -1;
 
-  /// `plan` is borrowed.
+  /// Borrows `plan`.
   explicit SampleKeys(const Plan& plan);
 
   std::int64_t groups() const { return group_ ? static_cast<std::int64_t>(group_->groups) : 1; }
 
-  /// 0 .. groups - 1, or kUnwanted: a filter right after the first stage rejects the sample. One
-  /// that the source cannot describe belongs to group 0, until the stage that reads it reports what
-  /// is wrong. Throws Error naming the sample if the key fails.
+  /// Returns 0 .. groups - 1, or kUnwanted if a filter right after the first stage rejects the
+  /// sample. A sample that the source cannot describe belongs to group 0; the stage that reads it
+  /// reports the error. Throws Error with the sample if the key fails.
   std::int64_t operator()(std::int64_t sample);
-  /// Whether keys differ at all.
+  /// Returns true if samples can have different keys.
   bool differ() const { return !filters_.empty() || groups() > 1; }
 
  private:
@@ -31,7 +31,7 @@ class SampleKeys {
 
   const Plan& plan_;
   const Group* group_;
-  std::vector<const Map*> filters_;  // those that see About
+  std::vector<const Map*> filters_;  // filters that take what About describes
   std::vector<std::int32_t> known_;  // by sample
 };
 

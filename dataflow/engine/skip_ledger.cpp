@@ -10,7 +10,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t kReasonsKept = 8;
-// A group may hold samples of two epochs, and groups of other keys still those of the older one.
+// A group may contain samples of two epochs, and groups of other keys may still wait for the older.
 constexpr std::size_t kEpochsKept = 4;
 
 }  // namespace

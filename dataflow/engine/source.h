@@ -1,4 +1,4 @@
-// What a flow may start from, and views that combine sources without copying samples.
+// Sources of a flow, and views that combine sources without copying samples.
 //
 //   const auto photos = list(open_photos()), drawings = list(open_drawings());
 //   auto flow = from(mix<Picture>({photos, drawings}, {0.8, 0.2})).map(Decode{}).start({...});
@@ -26,20 +26,20 @@ class Source {
   virtual std::int64_t size() const = 0;
   /// REQUIRES: 0 <= index < size().
   virtual T operator[](std::int64_t index) const = 0;
-  /// The sample without what takes time to make, such as pixels or outlines: used to plan batches,
-  /// for filters right after the source, and to name the sample in reports.
+  /// Returns the sample without its expensive parts, such as pixels or outlines. Used to plan
+  /// batches, for filters right after the source, and to name the sample in reports.
   virtual T about(std::int64_t index) const { return (*this)[index]; }
-  /// The sample is asked for soon: a source of remote bytes begins to fetch them. Never
-  /// waits, never throws.
+  /// Announces that the sample will be read soon, so that a source of remote bytes starts to fetch
+  /// it. Never waits, never throws.
   virtual void expect(std::int64_t) const {}
-  /// How often each sample is taken per epoch, on average; empty: once. See Order.
+  /// Returns the average times per epoch that each sample is taken; empty = once. See Order.
   virtual std::vector<double> repeats() const { return {}; }
 };
 
 template <class T>
 using SourcePtr = std::shared_ptr<const Source<T>>;
 
-/// The repeats of a source, one per sample even if all are 1.
+/// Returns the repeats of a source, one per sample even if all are 1.
 template <class T>
 std::vector<double> settled_repeats(const Source<T>& source) {
   auto repeats = source.repeats();
@@ -47,15 +47,15 @@ std::vector<double> settled_repeats(const Source<T>& source) {
   return repeats;
 }
 
-/// Samples of an epoch, repeats included.
+/// Returns the samples of an epoch, repeats included.
 template <class T>
 double turns(const Source<T>& source) {
   const auto repeats = settled_repeats(source);
   return std::accumulate(repeats.begin(), repeats.end(), 0.0);
 }
 
-/// `size` samples, made by a function of their numbers. Throws std::invalid_argument for a negative
-/// size.
+/// Returns a source of `size` samples made by a function of their numbers. Throws
+/// std::invalid_argument for a negative size.
 template <class F>
 auto generate(std::int64_t size, F function) {
   using T = std::decay_t<std::invoke_result_t<const F&, std::int64_t>>;
@@ -74,7 +74,7 @@ auto generate(std::int64_t size, F function) {
   return SourcePtr<T>(std::make_shared<const Generated>(size, std::move(function)));
 }
 
-/// The values of a list.
+/// Returns a source of the values of a list.
 template <class T>
 SourcePtr<T> list(std::vector<T> values) {
   const auto size = std::ssize(values);
@@ -87,7 +87,7 @@ SourcePtr<T> list(std::vector<T> values) {
 template <class T>
 class SourceView final : public Source<T> {
  public:
-  /// `find(index)` gives the source that has the sample, and its number there.
+  /// Returns the source that contains sample `index`, and the sample's number there.
   using Find = std::function<std::pair<std::size_t, std::int64_t>(std::int64_t index)>;
   SourceView(std::vector<SourcePtr<T>> of, std::int64_t size, Find find,
              std::vector<double> repeats)
@@ -115,8 +115,8 @@ class SourceView final : public Source<T> {
   std::vector<double> repeats_;
 };
 
-/// The same samples with these repeats. Throws std::invalid_argument unless there is one per
-/// sample, finite and not negative.
+/// Returns the same samples with these repeats. Throws std::invalid_argument unless there is one
+/// finite repeat >= 0 per sample.
 template <class T>
 SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
   const auto size = source->size();
@@ -131,8 +131,8 @@ SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
                                                std::move(repeats));
 }
 
-/// The samples with these numbers, in this order. Throws std::invalid_argument for an unknown
-/// number.
+/// Returns the samples with these numbers, in this order. Throws std::invalid_argument for an
+/// unknown number.
 template <class T>
 SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
   const auto all = source->repeats();
@@ -151,7 +151,7 @@ SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
                                                std::move(repeats));
 }
 
-/// The samples for whose numbers `wanted` is true.
+/// Returns the samples for whose numbers `wanted` is true.
 template <class T, class Wanted>
 SourcePtr<T> select(SourcePtr<T> source, Wanted wanted) {
   std::vector<std::int64_t> numbers;
@@ -160,14 +160,14 @@ SourcePtr<T> select(SourcePtr<T> source, Wanted wanted) {
   return subset(std::move(source), std::move(numbers));
 }
 
-/// The first `count` samples, or all if there are fewer.
+/// Returns the first `count` samples, or all if there are fewer.
 template <class T>
 SourcePtr<T> take(SourcePtr<T> source, std::int64_t count) {
   return select(std::move(source), [count](std::int64_t i) { return i < count; });
 }
 
-/// The samples of all sources, one source after the other. Throws std::invalid_argument without a
-/// source.
+/// Returns the samples of all sources, one source after the other. Throws std::invalid_argument if
+/// there is no source.
 template <class T>
 SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   if (sources.empty()) throw std::invalid_argument("there is no source to put together");
@@ -188,11 +188,10 @@ SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   return std::make_shared<const SourceView<T>>(std::move(sources), size, find, std::move(repeats));
 }
 
-/// The samples of all sources: source k gives the share weights[k] / sum of each epoch, to within
-/// one sample, in proportion to its own repeats. An epoch is as long as those of all sources
-/// together; see `fixed_size` for another length. Throws std::invalid_argument unless there is one
-/// finite weight >= 0 per source, at least one above 0, and none above 0 for a source without
-/// samples.
+/// Mixes sources: source k makes up weights[k] / sum of each epoch, to within one sample, in
+/// proportion to its own repeats. An epoch is as long as those of all sources together; see
+/// `fixed_size` for another length. Throws std::invalid_argument unless there is one finite weight
+/// >= 0 per source, at least one above 0, and none above 0 for a source without samples.
 template <class T>
 SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& weights) {
   if (weights.size() != sources.size())
@@ -218,8 +217,8 @@ SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& w
   return repeated(concat(std::move(sources)), std::move(repeats));
 }
 
-/// Pairs of samples of the same number, with the repeats of the first. Throws std::invalid_argument
-/// if the sizes differ or the second has repeats too.
+/// Returns pairs of samples with the same number and the repeats of the first source. Throws
+/// std::invalid_argument if the sizes differ or the second source has repeats.
 template <class A, class B>
 SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
   class Zipped final : public Source<std::pair<A, B>> {
@@ -250,7 +249,7 @@ SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
   return std::make_shared<const Zipped>(std::move(first), std::move(second));
 }
 
-/// Each sample `times` as often. Throws std::invalid_argument unless `times` > 0.
+/// Multiplies each sample's repeats by `times`. Throws std::invalid_argument unless `times` > 0.
 template <class T>
 SourcePtr<T> repeat(SourcePtr<T> source, double times) {
   if (!(times > 0) || !std::isfinite(times))
@@ -260,8 +259,8 @@ SourcePtr<T> repeat(SourcePtr<T> source, double times) {
   return repeated(std::move(source), std::move(repeats));
 }
 
-/// An epoch of `count` samples, whatever the size of the source. Throws std::invalid_argument if
-/// `count` < 1 or the source has no samples.
+/// Scales an epoch to `count` samples, whatever the size of the source. Throws
+/// std::invalid_argument if `count` < 1 or the source has no samples.
 template <class T>
 SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
   const double now = turns(*source);
@@ -272,11 +271,11 @@ SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
   return repeat(std::move(source), static_cast<double>(count) / now);
 }
 
-/// Rare categories more often: a sample comes max(1, sqrt(threshold / f(c))) times as often, where
-/// c is the rarest of its categories and f(c) the share of samples that have c (repeat-factor
+/// Repeats rare categories: a sample is taken max(1, sqrt(threshold / f(c))) times as often, where
+/// c is the rarest of its categories and f(c) the fraction of samples with c (repeat-factor
 /// sampling: Gupta et al., LVIS, 2019, appendix B.3). `categories(index)`, called once per sample,
-/// gives a range of integers in any order, duplicates allowed. Throws std::invalid_argument unless
-/// threshold > 0.
+/// returns a range of integers in any order, duplicates allowed. Throws std::invalid_argument
+/// unless threshold > 0.
 template <class T, class Categories>
 SourcePtr<T> repeat_factor(SourcePtr<T> source, double threshold, Categories categories) {
   if (!(threshold > 0)) throw std::invalid_argument("a repeat factor's threshold must be above 0");

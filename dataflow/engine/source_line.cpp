@@ -34,7 +34,7 @@ SamplePtr SourceLine::next() {
   return item;
 }
 
-/// Goes on to the next group that has members for this rank, or is a failure or the end.
+/// Advances to the next group that has members for this rank, or is a failure or the end.
 bool SourceLine::open_next_group() {
   do {
     const auto number = next_number();

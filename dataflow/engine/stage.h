@@ -1,4 +1,4 @@
-// A stage of a flow: a pure function with a name, on untyped messages.
+// A stage of a flow: a named pure function of untyped messages.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-/// What enters a flow: the number of a sample, 0 .. size-1.
+/// The input of a flow: the number of a sample, 0 .. size-1.
 struct Index {
   std::int64_t value = 0;
 };
@@ -38,8 +38,8 @@ struct MessageType {
   friend bool operator==(const MessageType& a, const MessageType& b) { return a.type == b.type; }
 };
 
-/// In -> Out, thread-safe; an empty message rejects the sample. The Rng depends only on (seed,
-/// epoch, index, stage).
+/// A function In -> Out, thread-safe; an empty result rejects the sample. The Rng depends only on
+/// (seed, epoch, index, stage).
 struct Map {
   std::function<Message(Message, Rng&)> function;
   bool random = false;   // draws from the Rng
@@ -48,59 +48,61 @@ struct Map {
 
 /// The group that a message belongs to.
 struct GroupPlace {
-  std::int64_t number = 0;  // from 0 at the start of the training, also in a flow that resumes it
+  std::int64_t number = 0;  // from 0 at the start of training, also in a resumed flow
   std::int64_t rank = 0, ranks = 1;
 };
 
-/// Sees each message, which passes on unchanged. Thread-safe.
+/// Receives each message, which passes on unchanged. Thread-safe.
 struct Watch {
   std::function<void(const Message&, const GroupPlace&)> see;
 };
 
-/// A map that takes further samples with each: `partners` returns how many, and the engine makes
-/// them by the stages before, each drawn at random from the whole source.
+/// A map that takes further samples with each message. `partners` returns their number; the engine
+/// makes them with the stages before, each drawn at random from the whole source.
 struct Mix {
   std::function<std::size_t(const Message&, Rng&)> partners;
   std::function<Message(Message, std::vector<Message>, Rng&)> function;
-  // The last stage that partners go through; empty, or not among those before: all of them.
+  // Last stage that partners pass; if empty or not before this stage, partners pass all stages
+  // before.
   std::string made_by = {};
 };
 
-/// Keeps what the stages before it made of a sample, so that they need not run again. Thread-safe.
+/// Stores the results of the stages before it by sample, so that they need not run again.
+/// Thread-safe.
 struct Cache {
-  std::function<Message(std::int64_t sample)> find;  // a copy; empty: not there
+  std::function<Message(std::int64_t sample)> find;  // returns a copy; empty = not found
   std::function<void(std::int64_t sample, const Message&)> keep;
 };
 
 /// Collects messages of samples with the same key into vectors of `size`. The key is computed from
-/// About, so that groups are known before anything is made.
+/// About, so that groups are known before any sample is read.
 struct Group {
   std::function<std::size_t(const Message& about)> key;  // 0 .. groups-1; unused for one group
-  std::optional<MessageType> of;                         // what the key takes
+  std::optional<MessageType> of;                         // type that the key takes
   std::function<Message(std::vector<Message>)> join;
   std::size_t groups = 1;
   std::size_t size = 1;
 };
 
 struct Stage {
-  std::string name;  // in reports and messages
+  std::string name;  // for reports and messages
   MessageType takes, yields;
   std::variant<Map, Watch, Mix, Cache, Group> work;
-  std::string plugin = {};  // that brought it; empty: built in
-  std::string where = {};   // its table, "a.toml:12:1"; empty: none
-  std::string after = {};   // the stage that makes its input, unless the source gives that
-  std::int64_t until = 0;   // > 0: from this epoch on it passes on what it gets
+  std::string plugin = {};  // plug-in that provides it; empty = built in
+  std::string where = {};   // position of its table, "a.toml:12:1"; empty = none
+  std::string after = {};   // stage that makes its input; empty = the source
+  std::int64_t until = 0;   // passes its input on from this epoch; 0 = never
 
-  /// "a.toml:12:1: ", the beginning of messages about it.
+  /// Returns "a.toml:12:1: ", the prefix of messages about it.
   std::string place() const { return where.empty() ? "" : where + ": "; }
   bool is_group() const { return std::holds_alternative<Group>(work); }
   bool is_cache() const { return std::holds_alternative<Cache>(work); }
-  /// Changes no message: the flow gives the same bytes without it.
+  /// Returns true if the flow yields the same bytes without this stage.
   bool changes_nothing() const { return is_cache() || std::holds_alternative<Watch>(work); }
 };
 
-/// Whether a function object draws from the Rng that it takes: its `draws()`, if it has that, else
-/// yes.
+/// Returns true if a function object draws from its Rng argument. A function object without
+/// `draws()` is assumed to.
 template <class F, class In>
 bool draws_at_random(const F& function) {
   if constexpr (!std::is_invocable_v<const F&, In, Rng&>)
@@ -111,7 +113,7 @@ bool draws_at_random(const F& function) {
     return true;
 }
 
-/// A stage from a function of (In, Rng&) or (In).
+/// Makes a stage from a function of (In, Rng&) or (In).
 template <class In, class F>
 Stage map_stage(std::string name, F function) {
   const bool random = draws_at_random<F, In>(function);
@@ -127,7 +129,7 @@ Stage map_stage(std::string name, F function) {
               random}};
 }
 
-/// A stage that passes on the messages for which `wanted(const T&)` is true.
+/// Makes a stage that passes on the messages for which `wanted(const T&)` is true.
 template <class T, class F>
 Stage filter_stage(std::string name, F wanted) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
@@ -137,8 +139,8 @@ Stage filter_stage(std::string name, F wanted) {
               /*random=*/false, /*filters=*/true}};
 }
 
-/// A stage that calls `see(const T&)`, or `see(const T&, const GroupPlace&)`, and passes everything
-/// on.
+/// Makes a stage that calls `see(const T&)` or `see(const T&, const GroupPlace&)` and passes every
+/// message on.
 template <class T, class F>
 Stage watch_stage(std::string name, F see) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
@@ -150,8 +152,8 @@ Stage watch_stage(std::string name, F see) {
           }}};
 }
 
-/// See Mix. `partners(const T&, Rng&)` returns how many, `work(T, std::vector<T>, Rng&)` returns a
-/// T.
+/// Makes a Mix stage. `partners(const T&, Rng&)` returns the number of partners; `work(T,
+/// std::vector<T>, Rng&)` returns a T.
 template <class T, class Partners, class F>
 Stage mix_stage(std::string name, Partners partners, F work) {
   Mix mix;
@@ -167,7 +169,8 @@ Stage mix_stage(std::string name, Partners partners, F work) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(mix)};
 }
 
-/// See Cache. `store` has std::optional<T> find(std::int64_t) and keep(std::int64_t, const T&).
+/// Makes a Cache stage. `store` has std::optional<T> find(std::int64_t) and keep(std::int64_t,
+/// const T&).
 template <class T, class Store>
 Stage cache_stage(std::string name, std::shared_ptr<Store> store) {
   Cache cache;
@@ -181,7 +184,7 @@ Stage cache_stage(std::string name, std::shared_ptr<Store> store) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(cache)};
 }
 
-/// A stage that collects groups of `size` messages.
+/// Makes a stage that collects groups of `size` messages.
 template <class T>
 Stage group_stage(std::string name, std::size_t size) {
   Group group;
@@ -196,7 +199,8 @@ Stage group_stage(std::string name, std::size_t size) {
           std::move(group)};
 }
 
-/// The same by key: `key(const Element&)`, of the source's elements, gives 0 .. groups-1.
+/// Makes a stage that groups by key: `key(const Element&)` takes an element of the source and
+/// returns 0 .. groups-1.
 template <class T, class Element, class Key>
 Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t size) {
   auto stage = group_stage<T>(std::move(name), size);
@@ -209,7 +213,7 @@ Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t siz
   return stage;
 }
 
-/// The name of a function object in reports: its `kName`, or its type's.
+/// Returns the name of a function object for reports: its `kName`, or its type's name.
 template <class F>
 std::string stage_name() {
   if constexpr (requires { F::kName; })

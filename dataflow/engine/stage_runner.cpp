@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kOthersTried = 100;  // as replacement, or as partner of a mix
+constexpr std::int64_t kOthersTried = 100;  // tries for a replacement, or for a partner of a mix
 
 std::int64_t nanoseconds(Clock::duration time) { return std::chrono::nanoseconds(time).count(); }
 
@@ -36,7 +36,7 @@ StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions
       group_size_(options.partial == Partial::wrap ? plan.batch() * options.ranks : 0),
       group_(place_of(stages_, &Stage::is_group)),
       counters_(stages_.size() + 1),
-      // oneTBB makes an arena of one thread with two places.
+      // oneTBB makes an arena of one thread with two slots.
       slots_(static_cast<std::size_t>(std::max<std::int64_t>(options.threads, 2))) {
   if (const auto k = place_of(stages_, &Stage::is_cache); k < stages_.size()) {
     cache_ = &std::get<Cache>(stages_[k].work);
@@ -81,25 +81,26 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
   arrive(k + 1);
 }
 
-/// The name of a sample if the source knows one, else its number. In stage 0 the source itself may
-/// be stuck.
+/// Returns the name of a sample if the source has one, else its number. In stage 0 only the number
+/// is used, since the source itself may be stuck.
 std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
   if (plan_.about && plan_.about->name && k > 0) try {
       return plan_.about->name(sample);
-    } catch (const std::exception&) {  // cannot be read: its number will do
+    } catch (const std::exception&) {  // the sample cannot be read; use its number
     }
   return fmt::format("sample {}", sample);
 }
 
-/// Full groups are numbered by the samples before them, since a flow may begin anywhere.
+/// Returns the place of an item's group. Full groups are numbered by the samples before them, since
+/// a flow may start anywhere.
 GroupPlace StageRunner::group_place(const Item& item) const {
   const auto& [number, positions, cursor, failure] = *item.group;
   const auto taken = cursor.next - std::ssize(cursor.pending);
   return {group_size_ > 0 ? taken / group_size_ - 1 : number, share_.rank, share_.ranks};
 }
 
-/// One stage's work for one message. Adds the place to what it throws: a DataError stays one,
-/// anything else becomes an Error.
+/// Runs one stage on one message. Prefixes what it throws with the place: a DataError remains a
+/// DataError, anything else becomes an Error.
 Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn,
                            const GroupPlace& group_place) const {
   const auto& stage = stages_[k];
@@ -137,7 +138,7 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch, c
   }
 }
 
-/// How many stages make the partners of stage `k`.
+/// Returns the number of stages that make the partners of stage `k`.
 std::size_t StageRunner::stages_of_partners(std::size_t k) const {
   const auto before = std::span(stages_).first(k);
   const auto maker =
@@ -145,7 +146,7 @@ std::size_t StageRunner::stages_of_partners(std::size_t k) const {
   return maker == before.end() ? k : static_cast<std::size_t>(maker - before.begin()) + 1;
 }
 
-/// A message that the first `stages` stages make of a sample drawn at random.
+/// Returns a message that the first `stages` stages make of a sample drawn at random.
 Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) const {
   std::string why = "all were filtered out";
   for (std::int64_t tried = 0; tried < kOthersTried; ++tried) {
@@ -162,7 +163,8 @@ Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) c
       fmt::format("none of {} samples can be mixed in; the last: {}", kOthersTried, why));
 }
 
-/// Puts a turn's sample through the first `stages` stages; empty if one filters it out.
+/// Runs the first `stages` stages on a turn's sample; returns an empty message if one filters it
+/// out.
 Message StageRunner::make(std::size_t stages, std::int64_t epoch, const Turn& turn,
                           const GroupPlace& group) const {
   auto message = cache_ && after_cache_ <= stages ? cache_->find(turn.sample) : Message();
@@ -179,7 +181,8 @@ void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> sa
     item.failure = std::make_exception_ptr(DataError(why));
     return;
   }
-  // A fault after the group stage costs the group: no sample could replace all its members.
+  // A fault after the group stage loses the whole group: no single sample could replace its
+  // members.
   for (const auto& [position, epoch, turn] : samples)
     item.skipped.push_back({epoch, turn.name, turn.sample, why});
   if (on_error_ == OnError::replace && k < group_) replace(k, item);
@@ -187,7 +190,7 @@ void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> sa
 
 std::int64_t StageRunner::others_tried() const { return std::min(order_.size() - 1, kOthersTried); }
 
-/// Puts the samples next in the order through stages 0 .. k until one is usable.
+/// Runs stages 0 .. k on the next samples of the order until one is usable.
 void StageRunner::replace(std::size_t k, Item& item) const {
   for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
     const auto turn = order_.turn(item.at.position, ahead);

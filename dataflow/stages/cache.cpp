@@ -1,4 +1,4 @@
-// type = "cache": the stages before it run once per sample.
+// The stage "cache": the stages before it run once per sample.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// Raised whenever a stage gives other bytes for the same options.
+/// Must be increased whenever a stage yields other bytes for the same options.
 constexpr std::uint64_t kEdition = 2;
 
 enum class Where { memory, disk };
@@ -42,7 +42,8 @@ struct CacheOptions {
   }
 };
 
-/// A digest of all options of the stages before the cache, whatever their order in the tables.
+/// Returns a digest of all options of the stages before the cache, in whatever order the tables
+/// list them.
 std::uint64_t pipeline_digest(std::span<const Config> in_front) {
   std::string text;
   for (const auto& table : in_front) {
@@ -54,7 +55,7 @@ std::uint64_t pipeline_digest(std::span<const Config> in_front) {
   return digest(text.data(), text.size(), kEdition);
 }
 
-/// In place of a cache that cannot be opened.
+/// Replaces a cache that cannot be opened.
 struct NoCache final : SampleCache {
   std::optional<Sample> find(std::int64_t) override { return std::nullopt; }
   void keep(std::int64_t, const Sample&) override {}

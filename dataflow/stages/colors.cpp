@@ -12,7 +12,7 @@ namespace {
 
 const cv::Vec3d kLuma{0.299, 0.587, 0.114};
 
-/// Every level of channel c becomes curve(c, level).
+/// Replaces every level of channel c by curve(c, level).
 template <class Curve>
 cv::Mat through(const cv::Mat& image, Curve curve) {
   cv::Mat table(1, 256, CV_8UC3), result;
@@ -80,7 +80,7 @@ MILLRACE_REGISTER(register_stage<Blur>("blurs an image by chance"));
 MILLRACE_REGISTER(register_stage<Noise>("adds noise to an image by chance"));
 
 std::array<int, 3> HsvShift::draw(Rng& rng) const {
-  constexpr std::int64_t kHueStep = 2;  // degrees of a level in OpenCV
+  constexpr std::int64_t kHueStep = 2;  // degrees per hue level in OpenCV
   std::array<int, 3> steps{};
   const std::array most{hue / kHueStep, saturation, value};
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -165,7 +165,7 @@ Sample Blur::operator()(Sample sample, Rng& rng) const {
   auto& image = pixels(sample, kName);
   if (!rng.chance(probability)) return sample;
   cv::Mat blurred;
-  // A kernel of size 0 lets OpenCV choose: 3 deviations either way for 8-bit images.
+  // A kernel of size 0 lets OpenCV choose: 3 deviations to each side for 8-bit images.
   cv::GaussianBlur(image, blurred, {0, 0}, rng.uniform(min_sigma, max_sigma));
   image = std::move(blurred);
   return sample;
@@ -176,7 +176,7 @@ Sample Noise::operator()(Sample sample, Rng& rng) const {
   if (!rng.chance(probability)) return sample;
   cv::Mat noise(image.size(), CV_16SC3), noisy;
   const double sigma = rng.uniform(0, max_sigma);
-  // OpenCV's generator fills an image many times faster than ours; its seed comes from ours.
+  // OpenCV's generator fills an image many times faster than Rng, which provides its seed.
   cv::RNG(rng()).fill(noise, cv::RNG::NORMAL, 0, sigma);
   cv::add(image, noise, noisy, cv::noArray(), CV_8U);
   image = noisy;

@@ -1,4 +1,4 @@
-// Stages that change colours by chance and leave objects as they are, and their arithmetic.
+// Stages that change colours at random without changing objects, and their arithmetic.
 #pragma once
 
 #include <array>
@@ -13,36 +13,41 @@
 
 namespace millrace {
 
-/// Colours changed by given amounts. Images are (H, W, 3) 8-bit RGB; each function gives a new one,
-/// rounded to the nearest level and saturated. Luma is 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601),
-/// as in torchvision, detectron2 and Pillow. Pure; any thread.
+/// Colour changes by given amounts. Images are (H, W, 3) 8-bit RGB; each function returns a new
+/// one, rounded to the nearest level and saturated. Luma is 0.299 R + 0.587 G + 0.114 B (ITU-R
+/// BT.601), as in torchvision, detectron2 and Pillow. Pure and thread-safe.
 namespace photometry {
 
-/// Every level times `factor` (torchvision's adjust_brightness).
+/// Multiplies every level by `factor` (torchvision's adjust_brightness).
 cv::Mat brightness(const cv::Mat& image, double factor);
-/// Away from the mean luma by `factor`; 0: all of that grey (torchvision's adjust_contrast).
+/// Scales the distance from the mean luma by `factor`; 0 = uniform grey (torchvision's
+/// adjust_contrast).
 cv::Mat contrast(const cv::Mat& image, double factor);
-/// Away from each pixel's luma by `factor`; 0: a grey image (torchvision's adjust_saturation).
+/// Scales the distance from each pixel's luma by `factor`; 0 = grey image (torchvision's
+/// adjust_saturation).
 cv::Mat saturation(const cv::Mat& image, double factor);
-/// Turns the hue by `turns` of the colour circle, in 256 steps (torchvision's adjust_hue).
+/// Rotates the hue by `turns` of the colour circle, in 256 steps (torchvision's adjust_hue).
 cv::Mat hue(const cv::Mat& image, double turns);
-/// 255 * (level / 255) ^ exponent (torchvision's adjust_gamma).
+/// Computes 255 * (level / 255) ^ exponent (torchvision's adjust_gamma).
 cv::Mat gamma(const cv::Mat& image, double exponent);
-/// Adds a number of levels to each channel.
+/// Adds `levels` to each channel.
 cv::Mat shift(const cv::Mat& image, const cv::Vec3d& levels);
 
 }  // namespace photometry
 
-/// Brightness, contrast, saturation, hue and gamma in random order (torchvision's ColorJitter).
+/// Changes brightness, contrast, saturation, hue and gamma in random order (torchvision's
+/// ColorJitter).
 struct ColorJitter {
   static constexpr std::string_view kName = "color_jitter";
   static constexpr std::string_view kAfter = "decode";
   double probability = 1;
   double brightness = 0.4, contrast = 0.4, saturation = 0.4;  // factors are 1 - x .. 1 + x
-  double hue = 0.05;                                          // turns are -x .. x
+  double hue = 0.05;                                          // turns of the colour circle are -x
+                                                              // .. x
   double gamma = 0;                                           // exponents are 1 - x .. 1 + x
 
-  /// What was drawn. `order`: the five changes, numbered as listed, in the order of their work.
+  /// The drawn values. `order` holds the five changes, numbered as listed, in the order in which
+  /// they are applied.
   struct Draw {
     double brightness = 1, contrast = 1, saturation = 1, hue = 0, gamma = 1;
     std::array<int, 5> order = {0, 1, 2, 3, 4};
@@ -62,7 +67,8 @@ struct ColorJitter {
   }
 };
 
-/// Moves hue, saturation and value by whole levels, each by an even chance (YOLOX's augment_hsv).
+/// Shifts hue, saturation and value by whole levels, each with probability 1/2 (YOLOX's
+/// augment_hsv).
 struct HsvShift {
   static constexpr std::string_view kName = "hsv_shift";
   static constexpr std::string_view kAfter = "decode";
@@ -70,7 +76,7 @@ struct HsvShift {
   std::int64_t saturation = 30, value = 30;  // levels
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// Steps of two degrees, and levels.
+  /// Draws shifts: hue in steps of two degrees, saturation and value in levels.
   std::array<int, 3> draw(Rng& rng) const;
   static cv::Mat apply(const cv::Mat& image, const std::array<int, 3>& steps);
 
@@ -84,7 +90,7 @@ struct HsvShift {
   }
 };
 
-/// Makes an image grey (torchvision's RandomGrayscale); it keeps three channels.
+/// Makes an image grey with three channels (torchvision's RandomGrayscale).
 struct Grayscale {
   static constexpr std::string_view kName = "grayscale";
   static constexpr std::string_view kAfter = "decode";
@@ -98,14 +104,14 @@ struct Grayscale {
 };
 
 /// Adds one random colour along the principal components of ImageNet's colours to every pixel
-/// (Krizhevsky et al. 2012; eigenvalues of levels 0 .. 255 as in tensorpack's Lighting).
+/// (Krizhevsky et al. 2012; eigenvalues for levels 0 .. 255 as in tensorpack's Lighting).
 struct Lighting {
   static constexpr std::string_view kName = "lighting";
   static constexpr std::string_view kAfter = "decode";
-  double deviation = 0.1;  // of the three random weights
+  double deviation = 0.1;  // standard deviation of the three random weights
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// Levels to add to red, green and blue.
+  /// Draws the levels to add to red, green and blue.
   cv::Vec3d draw(Rng& rng) const;
 
   void describe(Options& o) {
@@ -114,8 +120,8 @@ struct Lighting {
   }
 };
 
-/// A Gaussian blur of random width (torchvision's GaussianBlur; the kernel reaches 3 deviations
-/// either way, the border is reflected).
+/// Applies a Gaussian blur of random width (torchvision's GaussianBlur; the kernel extends 3
+/// deviations to each side, the border is reflected).
 struct Blur {
   static constexpr std::string_view kName = "blur";
   static constexpr std::string_view kAfter = "decode";
@@ -134,7 +140,7 @@ struct Blur {
   }
 };
 
-/// Adds normal noise to every level, of one random strength per image.
+/// Adds normal noise to every level, with one random strength per image.
 struct Noise {
   static constexpr std::string_view kName = "noise";
   static constexpr std::string_view kAfter = "decode";

@@ -17,7 +17,7 @@ MILLRACE_REGISTER(register_stage<FixedSizeCrop>(
 MILLRACE_REGISTER(register_stage<LargeScaleJitter>(
     "resizes by a widely random scale, then cuts or pads to one size"));
 
-/// Draws the begin of a window of `length` that holds `centre` and stays in the image.
+/// Draws the start of a window of `length` that contains `centre` and stays in the image.
 std::int64_t begin_around(double centre, int length, int image, Rng& rng) {
   const auto last = static_cast<std::int64_t>(image - length);
   const auto low = static_cast<std::int64_t>(std::ceil(centre)) - length;

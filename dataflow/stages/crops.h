@@ -1,4 +1,4 @@
-// Stages that cut out a random part. For training only: a sample does not know its place.
+// Stages that cut out a random part. For training only, since a sample does not store its offset.
 #pragma once
 
 #include <opencv2/core/types.hpp>
@@ -16,7 +16,7 @@ namespace millrace {
 
 /// detectron2's RandomCrop, with its four ways to draw the window's size.
 struct RandomCrop {
-  /// The meaning of `size`: the window's size, or its range; in shares of the image's sides, or
+  /// The meaning of `size`: the window's size or its range, in fractions of the image's sides or in
   /// pixels.
   enum class Type { relative, relative_range, absolute, absolute_range };
   friend std::vector<std::string> value_names(Type) {
@@ -32,13 +32,14 @@ struct RandomCrop {
 
   Sample operator()(Sample sample, Rng& rng) const;
 
-  /// The window's size in an image of size `image`; never larger.
+  /// Draws the window's size in an image of size `image`; never larger than the image.
   cv::Size draw_size(cv::Size image, Rng& rng) const;
-  /// The window. With `keep_object` it contains the centre of an object drawn at random that is not
-  /// a crowd, as in detectron2, and leaves some of an object; after ten draws, the whole image.
+  /// Draws the window. With `keep_object` it contains the centre of a random object that is not a
+  /// crowd, as in detectron2, and keeps part of an object; after ten failed draws it is the whole
+  /// image.
   cv::Rect draw(const Sample& sample, Rng& rng) const;
 
-  /// Throws std::invalid_argument for a `size` that the `crop_type` cannot use.
+  /// Throws std::invalid_argument for a `size` that is invalid for `crop_type`.
   void check() const;
 
   void describe(Options& o) {
@@ -52,8 +53,8 @@ struct RandomCrop {
   }
 };
 
-/// Gives every image one size: cuts what is longer at a random place, pads right and below what is
-/// shorter (detectron2's FixedSizeCrop, but each axis has a random number of its own).
+/// Gives every image one size: cuts longer sides at a random place, pads shorter ones at the right
+/// and bottom (detectron2's FixedSizeCrop, but with a separate random number for each axis).
 struct FixedSizeCrop {
   static constexpr std::string_view kName = "fixed_size_crop";
   static constexpr std::string_view kAfter = "decode";
@@ -62,7 +63,7 @@ struct FixedSizeCrop {
   Visibility visibility;
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// The window on an image of size `image`; it reaches beyond a smaller one.
+  /// Draws the window on an image of size `image`; it extends beyond a smaller image.
   cv::Rect draw(cv::Size image, Rng& rng) const;
   std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
     return cv::Size(static_cast<int>(width), static_cast<int>(height));
@@ -76,8 +77,9 @@ struct FixedSizeCrop {
   }
 };
 
-/// Large-scale jitter (Ghiasi et al., Simple Copy-Paste, 2021): fits the image into `scale` times
-/// the target size, its shape kept (detectron2's ResizeScale), then cuts or pads it to that size.
+/// Large-scale jitter (Ghiasi et al., Simple Copy-Paste, 2021): resizes the image to fit `scale`
+/// times the target size at its aspect ratio (detectron2's ResizeScale), then cuts or pads it to
+/// the target size.
 struct LargeScaleJitter {
   static constexpr std::string_view kName = "large_scale_jitter";
   static constexpr std::string_view kAfter = "decode";
@@ -85,7 +87,7 @@ struct LargeScaleJitter {
   FixedSizeCrop target;
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// The size of the resized image.
+  /// Draws the size of the resized image.
   cv::Size draw(cv::Size image, Rng& rng) const;
   std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const {
     return target.largest_output(input);

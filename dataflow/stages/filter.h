@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-/// Keeps the samples that are worth training on. Needs no pixels, so it may be placed before
-/// `decode`; after a crop it counts what the crop has left.
+/// Keeps the samples that are useful for training. Needs no pixels, so it may precede `decode`;
+/// after a crop it counts the remaining objects.
 struct Filter {
   static constexpr std::string_view kName = "filter";
-  std::int64_t min_objects = 0;  // crowds do not count
-  double min_object_side = 0;    // pixels; shorter boxes do not count
-  std::int64_t min_side = 0;     // of the image, pixels
+  std::int64_t min_objects = 0;  // crowds are not counted
+  double min_object_side = 0;    // pixels; objects with a shorter box side are not counted
+  std::int64_t min_side = 0;     // shorter side of the image, pixels
 
   bool operator()(const Sample& sample) const;
 

@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-/// Mirrors an image and its objects by chance, left to right or top to bottom.
+/// Mirrors an image and its objects at random, left to right or top to bottom.
 struct Flip {
   static constexpr std::string_view kName = "flip";
   static constexpr std::string_view kAfter = "decode";
@@ -29,36 +29,37 @@ struct Flip {
   }
 };
 
-/// Scales, turns, shears and moves the image about its centre in one bilinear warp (MMDetection's
-/// RandomAffine: translation * shear * rotation * scale), and keeps a frame around that
-/// centre, of width x height or as large as the image. By default it changes no image:
-/// `rotation = 15` alone is a rotation. For training only.
+/// Scales, rotates, shears and moves the image about its centre in one bilinear warp (MMDetection's
+/// RandomAffine: translation * shear * rotation * scale). The result is a frame around that centre,
+/// of width x height or as large as the image. The defaults change no image; `rotation = 15` alone
+/// is a rotation. For training only.
 struct Affine {
   static constexpr std::string_view kName = "affine";
   static constexpr std::string_view kAfter = "decode";
   double probability = 1;
   double rotation = 0;                  // degrees, to either side
   double min_scale = 1, max_scale = 1;  // factors
-  double translation = 0;               // share of width and height, to either side
+  double translation = 0;               // fraction of width and height, to either side
   double shear = 0;                     // degrees, to either side, of each axis
   std::int64_t fill = 114;
-  std::int64_t width = 0, height = 0;  // pixels of the result; 0: the image's
+  std::int64_t width = 0, height = 0;  // pixels of the result; 0 = those of the image
   Visibility visibility;
 
-  /// What was drawn: degrees, a factor, shares of width and height.
+  /// The drawn values: degrees, a factor, fractions of width and height.
   struct Draw {
     double rotation = 0, scale = 1, translate_x = 0, translate_y = 0, shear_x = 0, shear_y = 0;
   };
 
   Sample operator()(Sample sample, Rng& rng) const;
   Draw draw(Rng& rng) const;
-  /// The matrix from an image of size `image` to one of size `result`, in continuous coordinates. A
-  /// positive rotation turns clockwise as seen, since y points down.
+  /// Returns the matrix from an image of size `image` to one of size `result`, in continuous
+  /// coordinates. A positive rotation appears clockwise, since y points down.
   static cv::Matx23d matrix(const Draw& draw, cv::Size image, cv::Size result);
   std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const {
     return width > 0 ? cv::Size(static_cast<int>(width), static_cast<int>(height)) : input;
   }
-  /// Throws std::invalid_argument for an empty range of scales, or one of width and height alone.
+  /// Throws std::invalid_argument for an empty range of scales, or if only one of width and height
+  /// is set.
   void check() const;
 
   void describe(Options& o) {

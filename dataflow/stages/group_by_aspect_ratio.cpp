@@ -19,17 +19,18 @@ MILLRACE_REGISTER(detection_stages().add<GroupByAspectRatio>(
     std::string(GroupByAspectRatio::kName), "collects batches of images of like shape",
     {grouping}));
 
-constexpr std::size_t kMostCuts = 256;  // between groups, tried; the work grows with their square
+constexpr std::size_t kMostCuts = 256;  // cuts between groups that are tried; the work is quadratic
+                                        // in it
 
-/// Neighbours in the order of their ratios; sides as multiples of the shorter.
+/// Images with neighbouring ratios; sides are multiples of the shorter side.
 struct Run {
-  double ratio = 0;             // of the widest
-  double width = 1;             // of the widest: the most of the run
-  double height = 1;            // of the narrowest: the most of the run
-  double images = 0, area = 0;  // summed
+  double ratio = 0;             // of the widest image
+  double width = 1;             // of the widest image: the maximum of the run
+  double height = 1;            // of the narrowest image: the maximum of the run
+  double images = 0, area = 0;  // sums
 };
 
-/// At most kMostCuts runs of neighbouring ratios, equal ratios never parted.
+/// Returns at most kMostCuts runs of neighbouring ratios; equal ratios are in one run.
 std::vector<Run> runs_of(std::span<const cv::Size> shapes) {
   std::vector<double> ratios;
   ratios.reserve(shapes.size());
@@ -58,15 +59,15 @@ std::vector<Run> runs_of(std::span<const cv::Size> shapes) {
 std::vector<double> ratio_bounds(std::span<const cv::Size> shapes, std::size_t buckets) {
   const auto runs = runs_of(shapes);
   const auto n = runs.size();
-  // least[b][j]: the padding of runs 0 .. j-1 in at most b + 1 groups; from[b][j]: the last one's
-  // begin.
+  // least[b][j] is the padding of runs 0 .. j-1 in at most b + 1 groups, from[b][j] the first run
+  // of the last group.
   std::vector least(buckets, std::vector<double>(n + 1, std::numeric_limits<double>::max()));
   std::vector from(buckets, std::vector<std::size_t>(n + 1, 0));
   for (std::size_t b = 0; b < buckets; ++b) {
     least[b][0] = 0;
     for (std::size_t j = 1; j <= n; ++j) {
       double images = 0, area = 0;
-      for (auto i = j; i-- > 0;) {  // the last group: runs i .. j-1
+      for (auto i = j; i-- > 0;) {  // the last group has runs i .. j-1
         images += runs[i].images;
         area += runs[i].area;
         if (b == 0 && i > 0) continue;
@@ -90,7 +91,7 @@ void GroupByAspectRatio::fit(const Source<Sample>& source) {
   constexpr std::int64_t kShapesSeen = 4096;
   if (buckets == 0) return;
   const auto step = std::max<std::int64_t>(1, source.size() / kShapesSeen);
-  std::vector<cv::Size> shapes;  // those that are known before decoding
+  std::vector<cv::Size> shapes;  // shapes known before decoding
   for (std::int64_t i = 0; i < source.size(); i += step) {
     const auto sample = source.about(i);
     if (sample.width > 0) shapes.emplace_back(sample.width, sample.height);

@@ -12,28 +12,29 @@
 
 namespace millrace {
 
-/// The bounds (ratios of width to height, ascending) that part `shapes` into at most `buckets`
-/// groups with the least padding, were every image resized to one shorter side and padded to the
-/// largest of its group: an optimal partition. Pure. REQUIRES: buckets > 0, no empty shape.
+/// Returns the bounds (ratios of width to height, ascending) that divide `shapes` into at most
+/// `buckets` groups with the least padding, if every image were resized to one shorter side and
+/// padded to the largest of its group. The partition is optimal. Pure. REQUIRES: buckets > 0, no
+/// empty shape.
 std::vector<double> ratio_bounds(std::span<const cv::Size> shapes, std::size_t buckets);
 
-/// The key that batches images of like shape: how many of the bounds the ratio of width to height
-/// passes, by the annotated size whatever later stages do (as detectron2 and torchvision group). An
-/// image of unknown size passes none.
+/// A key that batches images of similar shape: the number of bounds that the ratio of width to
+/// height exceeds. It uses the annotated size, whatever later stages do (as in detectron2 and
+/// torchvision). The key of an image of unknown size is 0.
 struct GroupByAspectRatio {
   static constexpr std::string_view kName = "group_by_aspect_ratio";
-  Options::Reals bounds = {1.0};  // width / height; one bound of 1 parts wide from tall
+  Options::Reals bounds = {1.0};  // width / height; one bound of 1 separates wide from tall
   std::int64_t buckets = 0;       // > 0: `fit` chooses the bounds
   std::int64_t batch_size = 4;
 
-  /// If `buckets` > 0, chooses bounds for the least padding of the images of `source` (of some
-  /// thousands of them, evenly spread).
+  /// Chooses bounds for the least padding of the images of `source`, from some thousands of them,
+  /// evenly spread, if `buckets` > 0.
   void fit(const Source<Sample>& source);
 
   std::size_t groups() const { return bounds.size() + 1; }
   std::size_t operator()(const Sample& sample) const;
 
-  /// The bounds for data.aspect_grouping.
+  /// Returns the bounds for a value of data.aspect_grouping.
   static Config bounds_of(const Config& grouping) {
     return {Config::Array(std::get<bool>(grouping.data) ? 1 : 0, Config(1.0, {})), {}};
   }

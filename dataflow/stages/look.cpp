@@ -27,13 +27,13 @@ struct PrintOptions {
   }
 };
 
-/// classes[number], or the number if there are fewer names.
+/// Returns classes[number], or the number as text if there is no such name.
 std::string class_name(std::span<const std::string> classes, std::int32_t number) {
   const auto k = static_cast<std::size_t>(number);
   return k < classes.size() ? classes[k] : std::to_string(number);
 }
 
-/// "image 42 (photos/a.jpg), 640 x 480, now 320 x 240: 2 cat, 1 dog"
+/// Returns e.g. "image 42 (photos/a.jpg), 640 x 480, now 320 x 240: 2 cat, 1 dog".
 std::string line(const Sample& sample, const std::vector<std::string>& classes) {
   auto text = fmt::format("image {} ({}), {} x {}", sample.image_id, sample.path, sample.width,
                           sample.height);
@@ -58,7 +58,7 @@ MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
       });
     }}));
 
-/// Image `index` of a batch without padding, with boxes and masks. (H, W, 3) 8-bit RGB.
+/// Draws image `index` of a batch without padding, with boxes and masks. (H, W, 3) 8-bit RGB.
 cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes) {
   const auto& image = batch.images[index];
   const auto& objects = batch.objects[index];
@@ -98,8 +98,8 @@ Json json_of(const Instances& objects, std::span<const std::string> classes) {
 }
 
 /// Writes the picture of each image as `<name>-<place>.png` and the rest of the batch as
-/// `<name>.json`: sizes, scales, and each object's box, class, crowd flag and shape as COCO writes
-/// it. Throws Error naming the file.
+/// `<name>.json`: sizes, scales, and each object's box, class, crowd flag and shape in COCO's
+/// format. Throws Error with the file.
 void write_batch(const std::filesystem::path& folder, const std::string& name, const Batch& batch,
                  std::span<const std::string> classes) {
   Json images = Json::array();
@@ -135,8 +135,8 @@ struct DumpOptions {
   }
 };
 
-/// The files of a batch have its number in the training, so that those of a training that was
-/// resumed are the same; and its rank, if there are several.
+/// Makes the stage "dump". Files are named by the batch's number in the training, so that a resumed
+/// training writes the same files, and by its rank if there are several.
 Stage dumping(const Config& table, const DetectionContext& context) {
   const auto options = read_options<DumpOptions>(table, {"type"});
   try {

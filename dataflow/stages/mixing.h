@@ -1,4 +1,5 @@
-// Stages that make one image of several. Further samples are drawn at random from the whole source.
+// Stages that combine several images; the further samples are drawn at random from the whole
+// source.
 #pragma once
 
 #include <opencv2/core/types.hpp>
@@ -13,26 +14,27 @@
 
 namespace millrace {
 
-/// Four images around a random centre on a canvas of 2 width x 2 height pixels (YOLOv4;
-/// MMDetection's Mosaic). Each is fitted into width x height, its shape kept, and touches the
-/// centre with a corner; what reaches beyond the canvas is cut off. The result has the first
-/// sample's id, path and scales: for training only.
+/// Places four images around a random centre on a canvas of 2 width x 2 height pixels (YOLOv4;
+/// MMDetection's Mosaic). Each is resized to fit width x height at its aspect ratio and touches the
+/// centre with a corner; parts beyond the canvas are cut off. The result has the first sample's id,
+/// path and scales, so it is for training only.
 struct Mosaic {
   static constexpr std::string_view kName = "mosaic";
   static constexpr std::string_view kAfter = "decode";
   double probability = 1;
   std::int64_t width = 640, height = 640;     // pixels
-  double min_center = 0.5, max_center = 1.5;  // in width and height
+  double min_center = 0.5, max_center = 1.5;  // fractions of width and height
   std::int64_t pad_value = 114;
   Visibility visibility;
 
-  /// 3 or 0.
+  /// Returns 3 or 0.
   std::size_t partners(const Sample& sample, Rng& rng) const;
   Sample operator()(Sample sample, std::vector<Sample> others, Rng& rng) const;
 
-  /// The centre on the canvas, pixels.
+  /// Draws the centre on the canvas, pixels.
   cv::Point draw(Rng& rng) const;
-  /// Samples go top left, top right, bottom left, bottom right. REQUIRES: four, with pixels.
+  /// Joins the samples: top left, top right, bottom left, bottom right. REQUIRES: four, with
+  /// pixels.
   Sample join(std::vector<Sample> samples, cv::Point centre) const;
   std::optional<cv::Size> largest_output(std::optional<cv::Size>) const {
     return cv::Size(static_cast<int>(2 * width), static_cast<int>(2 * height));
@@ -52,21 +54,22 @@ struct Mosaic {
   }
 };
 
-/// Simple Copy-Paste (Ghiasi et al. 2021): puts some objects of another image, cut out along their
-/// masks, on top of this one. The other image is cut or padded to the size of this one; each of its
-/// objects that has a shape and is no crowd is taken by an even chance, and at least one. Objects
-/// below lose the pixels that are covered. No blending: it made no difference there.
+/// Simple Copy-Paste (Ghiasi et al. 2021): pastes some objects of another image, cut out along
+/// their masks, onto this one. The other image is cut or padded to the size of this one. Each of
+/// its objects with a shape that is not a crowd is chosen with probability 1/2, and at least one.
+/// Covered objects lose the covered pixels. There is no blending, which made no difference in the
+/// paper.
 struct CopyPaste {
   static constexpr std::string_view kName = "copy_paste";
   static constexpr std::string_view kAfter = "decode";
   double probability = 0.5;
   Visibility visibility;
 
-  /// 1 or 0.
+  /// Returns 1 or 0.
   std::size_t partners(const Sample& sample, Rng& rng) const;
   Sample operator()(Sample sample, std::vector<Sample> others, Rng& rng) const;
 
-  /// Which objects of `other` are pasted.
+  /// Draws the objects of `other` that are pasted, one flag per object.
   std::vector<bool> draw(const Instances& other, Rng& rng) const;
   /// Pastes the `chosen` objects that have a pixel. REQUIRES: images of one size.
   Sample paste(Sample sample, Sample other, const std::vector<bool>& chosen) const;
@@ -77,10 +80,10 @@ struct CopyPaste {
   }
 };
 
-/// Half of this image and half of another one, and the objects of both (mixup for detection as in
-/// YOLOX, Ge et al. 2021): the other is fitted into a random factor of this one's size, mirrored by
-/// an even chance, and cut at a random place, or padded with black, to that size. The result has
-/// the first sample's id, path and scales: for training only.
+/// Averages this image and another one, and keeps the objects of both (mixup for detection as in
+/// YOLOX, Ge et al. 2021). The other image is resized to fit a random multiple of this one's size,
+/// mirrored with probability 1/2, and cut at a random place, or padded with black, to this one's
+/// size. The result has the first sample's id, path and scales, so it is for training only.
 struct MixUp {
   static constexpr std::string_view kName = "mixup";
   static constexpr std::string_view kAfter = "decode";
@@ -90,7 +93,7 @@ struct MixUp {
   std::int64_t pad_value = 114;
   Visibility visibility;
 
-  /// 1 or 0; 0 for an image without objects.
+  /// Returns 1 or 0; 0 for an image without objects.
   std::size_t partners(const Sample& sample, Rng& rng) const;
   Sample operator()(Sample sample, std::vector<Sample> others, Rng& rng) const;
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }

@@ -1,4 +1,4 @@
-// The stage that gives each batch a size of its own.
+// The stage that draws one image size per batch.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-/// Resizes all images of a batch to one square, their shape not kept: multi-scale training of
-/// detectors that take squares (RT-DETR). Batches of different ranks draw sides of their own.
+/// Resizes all images of a batch to one square without keeping the aspect ratio: multi-scale
+/// training of detectors with square inputs (RT-DETR). Each rank draws its own sides.
 struct MultiScale {
   static constexpr std::string_view kName = "multi_scale";
   static constexpr std::string_view kAfter = "group_by_aspect_ratio";

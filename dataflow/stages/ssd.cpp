@@ -18,7 +18,7 @@ MILLRACE_REGISTER(
 MILLRACE_REGISTER(register_stage<IouCrop>(
     "cuts out, by chance, a random window that overlaps an object by a drawn share"));
 
-constexpr int kRounds = 50;  // of drawing another min_iou
+constexpr int kRounds = 50;  // draws of min_iou
 
 bool holds_centre(const cv::Rect& window, const Box& box) {
   const auto x = (box.x1 + box.x2) / 2, y = (box.y1 + box.y2) / 2;

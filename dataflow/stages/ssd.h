@@ -1,5 +1,5 @@
-// SSD's augmentations (Liu et al. 2016), as torchvision and RT-DETR have them. For training only: a
-// sample does not know its place.
+// SSD's augmentations (Liu et al. 2016), as in torchvision and RT-DETR. For training only, since a
+// sample does not store its offset.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-/// Changes brightness, contrast, saturation, hue and the order of the channels, each by chance
+/// Changes brightness, contrast, saturation, hue and the order of the channels, each at random
 /// (torchvision's RandomPhotometricDistort).
 struct PhotometricDistort {
   static constexpr std::string_view kName = "photometric_distort";
@@ -25,7 +25,7 @@ struct PhotometricDistort {
 
   struct Draw {
     double brightness = 1, contrast = 1, saturation = 1, hue = 0;
-    bool contrast_last = false;  // after saturation and hue
+    bool contrast_last = false;  // contrast is applied after saturation and hue
     std::array<int, 3> channels = {0, 1, 2};
   };
 
@@ -42,7 +42,7 @@ struct PhotometricDistort {
   }
 };
 
-/// Puts the image at a random place of a larger canvas by chance (torchvision's RandomZoomOut).
+/// Places the image at random on a larger canvas (torchvision's RandomZoomOut).
 struct ZoomOut {
   static constexpr std::string_view kName = "zoom_out";
   static constexpr std::string_view kAfter = "decode";
@@ -51,7 +51,7 @@ struct ZoomOut {
   std::int64_t fill = 0;
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// The canvas as a window on an image of size `image`.
+  /// Draws the canvas as a window on an image of size `image`.
   cv::Rect draw(cv::Size image, Rng& rng) const;
   std::optional<cv::Size> largest_output(std::optional<cv::Size> input) const;
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
@@ -66,8 +66,8 @@ struct ZoomOut {
   }
 };
 
-/// Cuts out, by chance, a window that overlaps an object by a share drawn for each image, and
-/// leaves the objects whose centres it holds (torchvision's RandomIoUCrop).
+/// Cuts out a random window whose IoU with an object is at least a value drawn for each image, and
+/// keeps the objects whose centres it contains (torchvision's RandomIoUCrop).
 struct IouCrop {
   static constexpr std::string_view kName = "iou_crop";
   static constexpr std::string_view kAfter = "decode";
@@ -79,7 +79,7 @@ struct IouCrop {
   Visibility visibility;
 
   Sample operator()(Sample sample, Rng& rng) const;
-  /// The window; the whole image if an IoU of 1 is drawn or no draw suits.
+  /// Draws the window; the whole image if an IoU of 1 is drawn or no draw is suitable.
   cv::Rect draw(const Sample& sample, Rng& rng) const;
   void check() const {
     check_range(kName, "min_scale", min_scale, "max_scale", max_scale);
