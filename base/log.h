@@ -10,6 +10,29 @@
 
 namespace millrace {
 
+/// Logs the formatted line. Not a template, so that spdlog and its formatting are compiled once.
+void log_formatted(spdlog::level::level_enum level, fmt::string_view format,
+                   fmt::format_args arguments);
+
+/// Log a line: log_info("read {} images", count). Threads may log at the same time. Debug lines are
+/// shown with --verbose, info lines without --quiet, warnings and errors always.
+template <typename... Arguments>
+void log_debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  log_formatted(spdlog::level::debug, format, fmt::make_format_args(arguments...));
+}
+template <typename... Arguments>
+void log_info(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  log_formatted(spdlog::level::info, format, fmt::make_format_args(arguments...));
+}
+template <typename... Arguments>
+void log_warning(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  log_formatted(spdlog::level::warn, format, fmt::make_format_args(arguments...));
+}
+template <typename... Arguments>
+void log_error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  log_formatted(spdlog::level::err, format, fmt::make_format_args(arguments...));
+}
+
 /// Level of the log on standard error: warnings and errors, also information, or everything. The
 /// file of log_to_file contains information at every level.
 enum class LogLevel { quiet, usual, verbose };

@@ -31,8 +31,8 @@ void put_list(std::string& out, const Range& values) {
 
 void put_shape(std::string& out, const Segmentation& shape, bool crowd) {
   if (const auto* mask = std::get_if<Rle>(&shape)) {
-    fmt::format_to(std::back_inserter(out),
-                   ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask->height, mask->width);
+    out +=
+        fmt::format(",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask->height, mask->width);
     // Crowds as plain counts like in COCO's files, which some tools expect.
     if (crowd)
       put_list(out, mask->counts);
