@@ -117,7 +117,7 @@ TEST(Events, AreJsonWhateverTheNames) {
   EXPECT_EQ(written("odd").at("args").at("bytes"), 12);
   EXPECT_EQ(written("odd").at("cat"), "file");
   EXPECT_EQ(written("odd").at("pid"), 3);
-  // A long path is cut at its beginning, since the end says more.
+  // A long path is cut at its beginning, since its end identifies the file.
   const auto path = std::string(200, 'd') + "/photo.jpg";
   Event(EventKind::stage, "long path", path);
   Event(EventKind::step, "long list", "images 1, " + std::string(200, '2'));

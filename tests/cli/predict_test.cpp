@@ -69,7 +69,7 @@ TEST_F(Predict, KilledAnywhereGoesOnToTheSameBytes) {
     ::kill(child, SIGKILL);
     EXPECT_EQ(finish(child).exit_code, -1);
     EXPECT_FALSE(fs::exists(out / "detections.json"));
-    // As if it was killed in the middle of a write.
+    // Imitates a kill in the middle of a write.
     write_text(out / "predict.part", read_text(out / "predict.part") + "{\"file\":\"/ph");
     write_text(out / "detections.json.part", read_text(out / "detections.json.part") + ",\n{\"im");
   }

@@ -335,7 +335,7 @@ TEST_F(Weights, PredictLosesNoImageForAnother) {
   write_text(photos / "002-thread.tif", tiff_of(std::string(3 * 20000, '\x80'), 20000, 1));
   const auto good = std::distance(fs::directory_iterator(photos), fs::directory_iterator()) - 1;
   const auto out = in_folder("seen");
-  // A folder has the name of the picture of one of them.
+  // A folder already has the name of one of the pictures to write.
   fs::create_directories(out / "001-narrow.jpg" / "in the way");
   const auto outcome = predict(weights, {photos});
   EXPECT_EQ(outcome.exit_code, 1);

@@ -29,7 +29,8 @@ double sampled(const std::vector<float>& mask, int size, const Box& box, int x, 
 }
 
 /// Returns the value of torchvision's paste_masks_in_image at one pixel: the mask is padded with
-/// zeros, its box is enlarged alike and rounded to whole pixels, and the border is repeated.
+/// zeros, its box is enlarged by the same factor and rounded to whole pixels, and the border is
+/// repeated.
 double sampled_framed(const std::vector<float>& mask, int size, const Box& box, int x, int y) {
   const auto place = [&](float low, float high, int pixel) -> std::optional<double> {
     const float grow = static_cast<float>(size + 2) / static_cast<float>(size);

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 std::atomic<int> made = 0;  // samples that passed the stage 'count'
 
-/// Stands in for work that a cache saves; another value of its option makes another pipeline.
+/// Stands for the work that a cache saves. Another value of its option makes another pipeline.
 struct Count {
   static constexpr std::string_view kName = "count";
   std::int64_t shade = 0;
@@ -77,8 +77,8 @@ struct Scene {
     expected = remade(data, cached(""));
     EXPECT_GT(made, 60);
   }
-  /// Expects changed data or stages to give other bytes, and the cache to process `images` images
-  /// anew.
+  /// Expects changed data or stages to give other bytes, and `images` images to be processed
+  /// instead of read from the cache.
   void expect_made(int images, const DataOptions& changed,
                    const std::string& count = "{ type = 'count' }, ") const {
     const auto own = remade(changed, cached("", count));

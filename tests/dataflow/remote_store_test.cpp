@@ -125,8 +125,8 @@ TEST(RemoteStore, EndsTheFlowWhenItStaysAway) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   const auto short_patience = ", timeout = '1 second'";
-  // The store is opened anew each time, because the ranges that a failed flow requested ahead have
-  // failed, too.
+  // Opens the store again each time, because the ranges that a failed flow requested in advance
+  // have failed, too.
   const auto message_with = [&](const std::string& fault) {
     store.fail("error 0 0 0");
     const auto train = store.open(store.url, short_patience);

@@ -101,8 +101,8 @@ class Elastic : public Mpirun {
     return steps;
   }
 
-  /// Stops the launcher and compares the result with an undisturbed training of as many steps by
-  /// one process.
+  /// Stops the launcher and compares the result with an undisturbed training of the same number of
+  /// steps by one process.
   void expect_undisturbed(pid_t launcher) const {
     ::kill(launcher, SIGTERM);
     const auto end = finish(launcher);
@@ -120,7 +120,7 @@ class Elastic : public Mpirun {
       EXPECT_TRUE(read_text(disturbed / file) == read_text(whole / file)) << file;
   }
 
-  /// For this time, kills ranks, kills hosts or cuts them off, and brings them back.
+  /// For this time, kills ranks, kills hosts or cuts them off, and restores them.
   void disturb_for(std::chrono::seconds time, unsigned seed) {
     const auto launcher = launch({"callbacks.checkpoint.every='2 steps'"});
     std::mt19937 random(seed);

@@ -40,7 +40,7 @@ class SameBytesAlways : public SameBytes {
       std::cout << " " << ranks << " ranks killed after " << instant << " s" << std::endl;
       ::kill(child, SIGKILL);
       finish(child);
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // ranks end after mpirun is gone
+      std::this_thread::sleep_for(std::chrono::seconds(1));  // ranks end after mpirun has ended
     }
   }
 

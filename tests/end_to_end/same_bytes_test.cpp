@@ -43,7 +43,8 @@ TEST_F(SameBytes, OfADevice) {
   };
   expect_same(recipe({"model.backbone.norm='gn'", "model.fpn.norm='gn'"}), {2, 4});
 
-  // sync_bn needs the statistics of micro-batches of other ranks, so each rank may have one only
+  // With sync_bn, a device can only wait for the statistics of other ranks, so each rank may have
+  // only one micro-batch.
   const auto statistics = recipe({});
   const auto refused = trainer(command(statistics, 1, in_folder("refused")));
   EXPECT_EQ(refused.exit_code, 2);

@@ -11,15 +11,15 @@ class ShortBatches : public Mpirun {
  protected:
   static constexpr int kImages = 8;  // per epoch, and per step unless one is lost
 
-  /// How an image is lost: by a broken file with data.on_error = "skip", "replace" or "fail", or by
-  /// a "filter" after `decode`.
+  /// A training and the way its image is lost: by a broken file with data.on_error = "skip",
+  /// "replace" or "fail", or by a "filter" after `decode`.
   struct Recipe {
     std::string detector, loss;
     int steps = 2;
     Words settings = {};
   };
 
-  /// How a step is computed.
+  /// The division of a step into ranks and micro-batches.
   struct Division {
     int ranks = 1, accumulate = 1, micro_batch = 0, passes = 1, threads = 1;
 

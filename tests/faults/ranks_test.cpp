@@ -150,7 +150,7 @@ TEST_F(Faults, ASignalToMpirunSavesTheTrainingAndItIsResumed) {
         read_json(in_folder("stopped") / "checkpoints" / "latest" / "state.json").at("state");
     const auto step = state.at("step").get<int>();
     EXPECT_GE(step, 5);
-    // The same number of steps without the signal and with it.
+    // Compares with an uninterrupted training of the same number of steps.
     const auto until = std::to_string(step + 7);
     const auto train_on = [&](const std::string& run) {
       fs::create_directories(in_folder(run));

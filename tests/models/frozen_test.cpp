@@ -1,4 +1,4 @@
-// Frozen parameters and running statistics stay bit-identical; others change.
+// Frozen parameters and running statistics stay bit-identical, and all other ones change.
 #include <gtest/gtest.h>
 
 #include <regex>

@@ -121,7 +121,7 @@ inline const std::string kFewRegions =
     "rpn.post_nms_top_n_train = 40\nroi.batch_size_per_image = 32\nbox.fc_dim = 32\n";
 /// Few proposals also for detection.
 inline const std::string kFewProposals = kFewRegions + "rpn.post_nms_top_n_test = 40\n";
-/// The same limits for heads on C4.
+/// Few regions and proposals for heads on C4.
 inline const std::string kFewOnC4 =
     "backbone.out = 'c4'\nrpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\n"
     "roi.batch_size_per_image = 32\n";

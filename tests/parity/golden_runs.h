@@ -25,7 +25,7 @@ class GoldenRun {
   /// Throws std::out_of_range if there is no tensor of this name.
   const at::Tensor& operator[](const std::string& name) const { return tensors_.at(name); }
   bool has(const std::string& name) const { return tensors_.contains(name); }
-  /// Returns the tensors name0, name1, ... of the run's images.
+  /// Returns the tensors prefix0suffix, prefix1suffix, ... of the run's images.
   std::vector<at::Tensor> of_images(const std::string& prefix,
                                     const std::string& suffix = "") const;
   /// Returns the names that start with `prefix`, in order.

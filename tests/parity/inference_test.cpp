@@ -1,6 +1,6 @@
 // Compares inference stage by stage with torchvision's recordings. Each stage gets the recorded
-// tensor of the stage before; discrete results must be equal, and others within the rounding
-// measured with the recording.
+// tensor of the stage before. Discrete results must be equal, and continuous ones within the
+// rounding measured with the recording.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

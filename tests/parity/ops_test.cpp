@@ -1,5 +1,5 @@
 // Compares our operators with torchvision's, one at a time: exactly for discrete results, within
-// rounding for others.
+// rounding for continuous ones.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>

@@ -44,7 +44,7 @@ TEST(StepBoundary, PublishesAtTheBoundaryWhateverTheOrder) {
 TEST(StepBoundary, HandsOutWhatSpeaksOfEarlierMomentsFirst) {
   Fixture f;
   f.plan.train.max_steps = 3;
-  // step of arrival, step of the metric, value
+  // step of arrival, step of the metric, and its value
   std::vector<std::tuple<std::int64_t, std::int64_t, double>> heard;
   f.add().on_after_step = [](const TrainState& s) {
     if (s.at.step != 3) return;

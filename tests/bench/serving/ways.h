@@ -40,9 +40,9 @@ struct Way {
 /// Starts data servers on "tcp", "curve" (tcp with keys), "ipc" or "shared" memory.
 std::unique_ptr<Way> open_data_servers(const Load& load);
 
-/// Opens the lower bound, "socket": the same pixels by blocking calls of a TCP connection, into as
-/// many buffers as a consumer of data servers has. With "checked", both ends also compute the
-/// digest of the pixels. One consumer and one server.
+/// Opens the lower bound, "socket": the same pixels by blocking calls of a TCP connection, with the
+/// number of buffers of a data server's consumer. With "checked", both ends also compute the digest
+/// of the pixels. One consumer and one server.
 std::unique_ptr<Way> open_bare_socket(const Load& load);
 
 }  // namespace millrace::bench

@@ -1,4 +1,4 @@
-// How data servers and consumers handle peers that are invalid or not allowed.
+// Handling of invalid and unauthorised peers by data servers and consumers.
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
