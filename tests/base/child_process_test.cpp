@@ -37,7 +37,7 @@ TEST(ChildProcess, SeesWhatIsAddedToTheEnvironment) {
   EXPECT_EQ(child.output(), "7 /nowhere\n");
 }
 
-/// The process that a command has written to a file.
+/// Reads the process id that a command has written to a file.
 pid_t read_id(const std::filesystem::path& file) {
   pid_t id = 0;
   std::ifstream(file) >> id;

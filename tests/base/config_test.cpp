@@ -18,7 +18,7 @@ class ConfigFiles : public ::testing::Test {
   std::string write(const std::string& name, const std::string& text) const {
     return scratch_.file(name, text).string();
   }
-  /// The complaint about a file, with these overrides.
+  /// Returns the error message of loading a file with these overrides; empty if none.
   std::string message_of(const std::string& file, std::vector<std::string> overrides = {}) const {
     return testing::message_of<ConfigError>([&] { load_config(file, overrides); });
   }
@@ -98,7 +98,7 @@ TEST_F(ConfigFiles, UnsetOfWhatNobodySaidIsAnError) {
               HasSubstr("this file has none"));
 }
 
-/// "a.a.a", so many.
+/// Returns "a.a.a" with `levels` levels.
 std::string deep_key(int levels) {
   std::string key = "a";
   for (int i = 1; i < levels; ++i) key += ".a";

@@ -1,4 +1,4 @@
-// Energy counters as Linux shows them, in a folder of our own.
+// Energy counters in the layout of Linux, in a temporary folder.
 #include "millrace/base/process/energy.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Energy : public ::testing::Test {
 TEST_F(Energy, IsThatOfAllPackagesSinceTheMeterWasMade) {
   add_package("intel-rapl:0", 4e6);
   add_package("intel-rapl:1", 1e6);
-  add_package("intel-rapl:0:0", 3e6);  // a part of the first
+  add_package("intel-rapl:0:0", 3e6);  // a part of package 0
   EnergyMeter meter(root_);
   EXPECT_DOUBLE_EQ(meter.joules().value(), 0);
   add_package("intel-rapl:0", 6e6);
@@ -52,7 +52,8 @@ TEST_F(Energy, GoesOnWhenACounterStartsAnew) {
 TEST_F(Energy, IsNotKnownWithoutACounterThatCanBeRead) {
   EXPECT_FALSE(EnergyMeter(root_).joules());
   add_package("intel-rapl:0", 1e6);
-  fs::create_directories(root_ / "intel-rapl:1");  // the half would be taken for the whole
+  // a package without a counter: the sum would be incomplete
+  fs::create_directories(root_ / "intel-rapl:1");
   EXPECT_FALSE(EnergyMeter(root_).joules());
 }
 

@@ -68,7 +68,7 @@ TEST(Sentence, StatesFailedAllocationsInBytes) {
 TEST(Sentence, OmitsTheTagsOfTheJsonLibrary) {
   EXPECT_EQ(sentence_of("a.json: [json.exception.parse_error.101] parse error at line 1"),
             "a.json: parse error at line 1");
-  const std::string cut = "'[json.exception.parse_error";  // quoted by somebody, without an end
+  const std::string cut = "'[json.exception.parse_error";  // quoted text without an end
   EXPECT_EQ(sentence_of(cut), cut);
 }
 

@@ -1,4 +1,4 @@
-// What a process has done lately can be read at any moment, and is left behind where it dies.
+// The recent events of a process can be read at any time and are written to a file when it dies.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,14 +34,14 @@ std::vector<EventRecord> all_events() {
   return all;
 }
 
-/// Those of a name, in the order in which they are given.
+/// Returns the events with this name, in order of storage.
 std::vector<EventRecord> events_called(std::string_view name) {
   auto all = all_events();
   std::erase_if(all, [&](const auto& event) { return event.name.data() != name; });
   return all;
 }
 
-/// What is written of the only event of a name.
+/// Returns the JSON of the last event with this name.
 json written(std::string_view name) {
   const auto all =
       json::parse(events_text({3, 4711, "rank 3 (a)", "a"}, "asked")).at("traceEvents");
@@ -117,7 +117,7 @@ TEST(Events, AreJsonWhateverTheNames) {
   EXPECT_EQ(written("odd").at("args").at("bytes"), 12);
   EXPECT_EQ(written("odd").at("cat"), "file");
   EXPECT_EQ(written("odd").at("pid"), 3);
-  // The end of a long name of a file tells more than its beginning.
+  // A long path is cut at its beginning, since its end identifies the file.
   const auto path = std::string(200, 'd') + "/photo.jpg";
   Event(EventKind::stage, "long path", path);
   Event(EventKind::step, "long list", "images 1, " + std::string(200, '2'));
@@ -150,12 +150,12 @@ struct LastEventsOf : ::testing::Test {
   LastEventsOptions options() const {
     return {.file = file_, .rank = 3, .name = "rank 3 (a)", .host = "a", .at_sigterm = true};
   }
-  /// The wait status of a process that does something while an event goes on.
+  /// Returns the wait status of a child process that calls `end` during an event.
   int status_of(const std::function<void()>& end) const {
     const auto child = ::fork();
     if (child == 0) {
       const int nowhere = ::open("/dev/null", O_WRONLY);
-      ::dup2(nowhere, STDERR_FILENO);  // sanitizers say what they see
+      ::dup2(nowhere, STDERR_FILENO);  // discards the output of sanitizers
       const StopSignals signals;
       const LastEvents last(options());
       const Event event(EventKind::stage, "decode", "photo.jpg");
@@ -179,7 +179,7 @@ TEST_F(LastEventsOf, AProcessThatASignalKillsAreLeftBehind) {
     std::filesystem::remove_all(folder_ / "events");
     const auto status = status_of([of = signal] { ::raise(of); });
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    ASSERT_TRUE(WIFSIGNALED(status)) << status;  // who handled it before gets it afterwards
+    ASSERT_TRUE(WIFSIGNALED(status)) << status;  // the signal is passed on to the previous handler
     EXPECT_EQ(WTERMSIG(status), signal);
 #endif
     const auto all = events();
@@ -201,7 +201,7 @@ TEST_F(LastEventsOf, ARequestToEndAreWrittenAndTheProcessGoesOn) {
   const auto status = status_of([] { ::raise(SIGTERM); });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
   EXPECT_EQ(events()[0].at("args").at("why"), "SIGTERM");
-  // After an error, the signal that follows it does not hide what came first.
+  // After an error was written, a later signal does not overwrite it.
   status_of([] {
     write_last_events("an error");
     ::raise(SIGTERM);

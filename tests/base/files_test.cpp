@@ -32,7 +32,7 @@ void replace(const fs::path& file, std::string_view bytes) {
   replace_file(file, std::span(&bytes, 1));
 }
 
-/// Both ways to write a file keep these laws.
+/// Tests of both functions that write a file.
 class Files : public ::testing::TestWithParam<void (*)(const fs::path&, std::string_view)> {
  protected:
   fs::path in_folder(const std::string& name) const { return scratch_ / name; }
@@ -53,7 +53,7 @@ TEST_P(Files, OfASymbolicLinkTheTargetIsReplaced) {
   write(in_folder("disk/a"), "old");
   fs::create_hard_link(in_folder("disk/a"), in_folder("disk/same"));
   fs::create_symlink("disk/a", in_folder("near"));
-  fs::create_symlink(in_folder("near"), in_folder("far"));  // absolute, to a link
+  fs::create_symlink(in_folder("near"), in_folder("far"));  // absolute, to another link
   write(in_folder("far"), "new");
   for (const auto* link : {"near", "far"}) EXPECT_TRUE(fs::is_symlink(in_folder(link)));
   EXPECT_EQ(read_file(in_folder("disk/a")), "new");
@@ -104,7 +104,7 @@ TEST_P(Files, ADescriptorsNameIsWrittenTo) {
   const auto file = in_folder("open");
   const int open = ::open(file.c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(open, 0);
-  fs::remove(file);  // its name in /proc/self/fd is now that of no file
+  fs::remove(file);  // its name in /proc/self/fd now refers to no file
   write("/proc/self/fd/" + std::to_string(open), "kept");
   std::string bytes(4, ' ');
   EXPECT_EQ(::pread(open, bytes.data(), bytes.size(), 0), 4);
@@ -167,7 +167,7 @@ TEST(ReadFile, WaitsForASlowWriterOfAPipe) {
   auto reader =
       std::async(std::launch::async, [&] { return read_file(pipe, {.pipes = Pipes::taken}); });
   UniqueFd out(::open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
-  std::this_thread::sleep_for(std::chrono::seconds(11));  // longer than without one
+  std::this_thread::sleep_for(std::chrono::seconds(11));  // longer than the wait for a first writer
   write_all(out, "late", pipe);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   write_all(out, ", but whole", pipe);

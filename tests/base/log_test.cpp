@@ -13,7 +13,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The process-wide logger, as main sets it up.
+/// Tests of the process-wide logger, set up as in main().
 class LogFile : public ::testing::Test {
  protected:
   LogFile() { start_logging(); }

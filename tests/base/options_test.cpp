@@ -34,7 +34,7 @@ struct Example {
   }
 };
 
-/// What reading a `T` from this TOML complains of.
+/// Returns the error message of reading a `T` from this TOML; empty if none.
 template <class T = Example>
 std::string message_of(const std::string& toml) {
   return testing::message_of<ConfigError>(

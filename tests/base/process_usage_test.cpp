@@ -31,7 +31,7 @@ TEST(FreeMemory, IsSomeOfWhatTheMachineHas) {
 
 TEST(FreeMemory, IsWhatALimitOfTheProcessLeaves) {
   constexpr double kMore = 256 << 20;
-  std::int64_t mapped = 0;  // pages
+  std::int64_t mapped = 0;  // in pages
   std::ifstream("/proc/self/statm") >> mapped;
   const auto limit = static_cast<double>(mapped * sysconf(_SC_PAGESIZE)) + kMore;
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {

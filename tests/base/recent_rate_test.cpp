@@ -1,4 +1,4 @@
-// A rate is that of the last additions, and falls while nothing comes.
+// A rate covers the last additions and falls while nothing is added.
 #include "millrace/base/recent_rate.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ Clock::time_point at(int second) { return Clock::time_point(std::chrono::seconds
 TEST(RecentRate, IsWhatWasAddedOverTheTimeSinceItBegan) {
   RecentRate rate;
   EXPECT_EQ(rate.per_second(at(1)), 0);
-  rate.add(1000, at(1));  // the beginning
+  rate.add(1000, at(1));  // starts the measurement
   EXPECT_EQ(rate.per_second(at(2)), 0);
   rate.add(4, at(2));
   rate.add(4, at(3));

@@ -30,7 +30,7 @@ void write(const fs::path& file, const std::string& bytes, const fs::path& like)
   write_sharing(file, parts, like);
 }
 
-/// The file has its own bytes whatever that of before had.
+/// Expects the written bytes to be right for any content of the old file.
 void expect_own_bytes(const fs::path& folder) {
   auto bytes = noise(kSize, 1);
   write(folder / "0", bytes, folder / "none");

@@ -1,4 +1,4 @@
-// Status files of one start of a run are found, and no others; processes are told apart.
+// Status files: only those of one start of a run are read; processes are distinguished.
 #include "millrace/base/disk/status_files.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class StatusFiles : public ::testing::Test {
 TEST_F(StatusFiles, AreOfTheStartAskedFor) {
   write(/*start=*/2, 0, 2);
   write(2, 1, 2);
-  write(/*start=*/1, 2, 4);  // of a larger world before
+  write(/*start=*/1, 2, 4);  // an earlier start with more ranks
   write(1, 3, 4);
   const auto files = read_status_files(run_.path(), 2);
   ASSERT_EQ(files.size(), 2U);
@@ -67,7 +67,7 @@ TEST(ProcessIdentity, RunsUntilItEnds) {
   const auto mine = own_identity();
   EXPECT_EQ(is_running(mine), true);
   auto other = mine;
-  other.start += 1;  // the number was given to this process later
+  other.start += 1;  // the same process id, given to a later process
   EXPECT_EQ(is_running(other), false);
   other.system = "another";
   EXPECT_EQ(is_running(other), std::nullopt);

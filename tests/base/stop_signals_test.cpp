@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// The wait status of a process of its own that does `work`, and what it says on standard error.
+/// Runs `work` in a child process; returns its wait status and standard error.
 std::pair<int, std::string> in_process(const std::function<void()>& work) {
   int said[2];
   EXPECT_EQ(::pipe(said), 0);
@@ -31,7 +31,7 @@ std::pair<int, std::string> in_process(const std::function<void()>& work) {
   return {status, text};
 }
 
-/// Expects that a process of its own finds `holds` true.
+/// Expects `holds` to return true in a child process.
 void expect_in_process(const std::function<bool()>& holds) {
   EXPECT_EQ(in_process([&] { ::_exit(holds() ? 0 : 1); }).first, 0);
 }
@@ -50,8 +50,8 @@ TEST(StopSignals, NoteTheFirstAndDieOfTheSecond) {
 }
 
 #if defined(__x86_64__)
-/// Sends a signal to this thread while its stack pointer is `stack_pointer`, as it is in some of
-/// oneDNN's kernels.
+/// Sends a signal to this thread while its stack pointer is `stack_pointer`, as in some of oneDNN's
+/// kernels.
 void raise_with(void* stack_pointer, int signal) {
   long result = SYS_tgkill;
   asm volatile(

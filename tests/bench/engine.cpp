@@ -1,4 +1,4 @@
-// What the engine itself costs: samples that need no work, through one stage and through ten.
+// Cost of the engine itself: samples that need no work, through one stage and through ten.
 #include <benchmark/benchmark.h>
 #include <oneapi/tbb/global_control.h>
 
@@ -15,7 +15,8 @@ struct Numbers {
 
 constexpr int kGroup = 16;
 
-/// Arguments: stages up to the one that groups, threads. Each iteration is one group of 16 samples.
+/// Arguments: number of stages up to the grouping stage, threads. Each iteration is one group of 16
+/// samples.
 void engine(benchmark::State& state) {
   auto pipeline = from(Numbers{1'000'000});
   for (auto stage = state.range(0); stage > 1; --stage)

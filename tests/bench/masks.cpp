@@ -1,5 +1,5 @@
-// What operations on one mask cost, for objects of a 640 x 480 image made from polygons of 24
-// points. The floor: the bytes of a bitmap, written once.
+// Cost of operations on one mask, for objects of a 640 x 480 image made from polygons of 24 points.
+// The lower bound is the time to write the bytes of a bitmap once.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -55,7 +55,7 @@ const Objects& objects() {
 
 std::vector<std::uint8_t> bitmap(std::size_t{kHeight} * kWidth);
 
-/// Times `work(i)` for one object after the other.
+/// Times `work(i)` for one object after another.
 template <typename F>
 void add(const char* name, F work) {
   benchmark::RegisterBenchmark(name, [work](benchmark::State& state) {

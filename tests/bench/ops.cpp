@@ -1,6 +1,5 @@
-// What the operators of the detectors cost, on inputs that ops.py makes in the same way for
-// torchvision. The counter `check` is a number of the result, by which the two are seen to do the
-// same.
+// Cost of the operators of the detectors, on inputs that ops.py generates in the same way for
+// torchvision. The counter `check` is a value of the result, which must be equal in both.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -21,13 +20,14 @@
 namespace millrace {
 namespace {
 
-/// Fractions of multiples of `step`: evenly spread in [0, 1), the same in any language. (N) double
+/// Returns the fractions of multiples of `step`, [N] double: evenly spread in [0, 1) and equal in
+/// every language.
 at::Tensor spread(std::int64_t count, double step) {
   const auto values = at::arange(count, at::kDouble) * step;
   return values - values.floor();
 }
 
-/// Boxes of sides `least` .. `most` within width x height pixels, (N, 4).
+/// Returns boxes [N, 4] with sides from `least` to `most`, within width x height pixels.
 at::Tensor boxes(std::int64_t count, double width, double height, double least, double most) {
   const auto side = [&](double step) { return spread(count, step) * (most - least) + least; };
   const auto w = side(0.5545497), h = side(0.3025187);
@@ -35,7 +35,7 @@ at::Tensor boxes(std::int64_t count, double width, double height, double least, 
   return at::stack({x, y, (x + w).clamp_max(width), (y + h).clamp_max(height)}, 1).to(at::kFloat);
 }
 
-/// Times `work`; `check` of its result is reported. OMP_NUM_THREADS says by how many threads.
+/// Times `work` and reports `check` of its result. OMP_NUM_THREADS sets the number of threads.
 template <typename Work, typename Check>
 void measure(benchmark::State& state, Work work, Check check) {
   auto result = work();
@@ -43,7 +43,7 @@ void measure(benchmark::State& state, Work work, Check check) {
   state.counters["check"] = static_cast<double>(check(result));
 }
 
-/// P2..P5 of two images of 512 x 512, and regions of all sizes.
+/// The levels P2 to P5 of two 512 x 512 images, and regions of all sizes.
 struct Pooling {
   std::vector<at::Tensor> maps;
   at::Tensor rois, levels, weights;
@@ -67,7 +67,7 @@ struct Pooling {
   at::Tensor operator()() const { return roi_align(maps, rois, levels, options); }
 };
 
-/// Arguments: regions, cells a side, adaptive sampling.
+/// Arguments: regions, cells per side, adaptive sampling.
 void roi_align_forward(benchmark::State& state) {
   const at::NoGradGuard no_grad;
   const Pooling pooling(state.range(0), state.range(1), state.range(2) != 0);
@@ -86,7 +86,7 @@ void roi_align_backward(benchmark::State& state) {
       [](const std::vector<at::Tensor>& grads) { return grads[0].square().mean().item<double>(); });
 }
 
-/// Arguments: boxes, groups, hundredths of IoU.
+/// Arguments: boxes, groups, IoU threshold in hundredths.
 void nms_of_groups(benchmark::State& state) {
   const auto count = state.range(0), groups = state.range(1);
   const auto candidates = boxes(count, 600, 600, 16, 300);
@@ -98,7 +98,7 @@ void nms_of_groups(benchmark::State& state) {
       [](const at::Tensor& kept) { return kept.numel(); });
 }
 
-/// The anchors of 800 x 1344 pixels.
+/// The anchors of an 800 x 1344 image.
 struct Anchors {
   std::vector<at::Tensor> levels;
   std::vector<std::int64_t> counts;
@@ -114,7 +114,7 @@ struct Anchors {
   }
 };
 
-/// Two images.
+/// Selects the proposals of two images.
 void proposals_of_batch(benchmark::State& state) {
   const Anchors anchors;
   const auto all = at::cat(anchors.levels);
@@ -130,7 +130,7 @@ void proposals_of_batch(benchmark::State& state) {
       [](const Proposals& found) { return found.counts.sum().item<std::int64_t>(); });
 }
 
-/// Argument: objects.
+/// Argument: number of objects.
 void match_anchors(benchmark::State& state) {
   const Anchors anchors;
   const auto all = at::cat(anchors.levels), truth = boxes(state.range(0), 1333, 800, 10, 400);
@@ -142,7 +142,7 @@ void match_anchors(benchmark::State& state) {
       [](const Matches& matches) { return matches.label.eq(1).sum().item<double>(); });
 }
 
-/// 128 regions of 20 objects, octagons, in 512 x 512 pixels. Argument: soft or binary.
+/// 128 regions of 20 octagonal objects in a 512 x 512 image. Argument: soft or binary.
 void targets_of_masks(benchmark::State& state) {
   const auto objects = boxes(20, 512, 512, 40, 300);
   std::vector<coco::Segmentation> shapes;

@@ -1,5 +1,6 @@
-// What this machine can do at best, as JSON: a large matrix product, and z = x + 2 y over vectors
-// of 64 MiB that no cache holds. `trainer bench model --work` prints what operators reach of it.
+// Peak speed of this machine, as JSON: a large matrix product, and z = x + 2 y over vectors of 64
+// MiB, which exceed every cache. `trainer bench model --work` reports the fraction that operators
+// reach.
 //
 //   bench_peaks [cpu|cuda] [THREADS]
 #include <ATen/Parallel.h>
@@ -22,9 +23,9 @@
 namespace millrace {
 namespace {
 
-constexpr int kTries = 6;  // the first warms up
+constexpr int kTries = 6;  // the first is a warm-up
 
-/// Seconds of the fastest.
+/// Returns the seconds of the fastest try.
 template <typename Work>
 double fastest(c10::Device device, const Work& work) {
   double best = std::numeric_limits<double>::infinity();

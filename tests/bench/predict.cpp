@@ -1,7 +1,7 @@
-// bench_predict MODEL fp32|bf16 THREADS BATCH ROUNDS IMAGE...: detects in the images, BATCH at a
-// time, ROUNDS times over, and prints one line of JSON: seconds to open the model and to its first
-// answer, median seconds and mean seconds of CPU per image after the first batch, and objects
-// found.
+// bench_predict MODEL fp32|bf16 THREADS BATCH ROUNDS IMAGE...: detects objects in the images, BATCH
+// at a time, ROUNDS times, and prints one line of JSON: seconds to open the model and to its first
+// result, median wall seconds and mean CPU seconds per image after the first batch, and the number
+// of objects.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Since this process started, with all that was loaded.
+/// Returns the seconds since the start of this process, including the loading of its libraries.
 double seconds_since_start() {
   std::string line;
   std::getline(std::ifstream("/proc/self/stat"), line);

@@ -1,9 +1,10 @@
-// What it costs ranks to sum their gradients, and how much of that the backward pass hides.
+// Cost of the gradient sums over ranks, and the part of it that the backward pass hides.
 //
 //   mpirun -np 2 --bind-to none bench_ranks CONFIG train.max_steps=12 train.threads=1 ...
 //
-// prints the seconds of a step, of its wait after the backward pass (the least of all ranks, which
-// is the slowest one's: the others also wait for that), and of the same sums alone.
+// prints the seconds of a step, of the wait after its backward pass (the minimum over the ranks,
+// which is that of the slowest rank, since the other ranks also wait for it), and of the same sums
+// alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,8 +27,8 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kWarmUp = 2;  // steps that are not counted
-constexpr int kAlone = 5;            // sums without a step
+constexpr std::int64_t kWarmUp = 2;  // warm-up steps, not counted
+constexpr int kAlone = 5;            // number of sums without a step
 
 double least(const Cluster& cluster, double mine) {
   for (const auto& theirs :
@@ -39,7 +40,7 @@ double least(const Cluster& cluster, double mine) {
   return mine;
 }
 
-/// Seconds of the sums alone.
+/// Returns the seconds of the sums alone.
 double sums_alone(const Cluster& cluster, const Parameters& parameters, at::ScalarType type) {
   const auto sync = make_gradient_sync(at::kCPU, cluster);
   GradientBuckets buckets(parameters, *sync, type);

@@ -1,6 +1,6 @@
-// The layers that roofline.py computes with are those of a real step: as many FLOPs in convolutions
-// and matrix products, forwards and backwards, and as many parameters to train. Winograd's sums
-// count as the direct ones, and pixels without a gradient as the others.
+// The layers in roofline.py match those of a real step: the same FLOPs in convolutions and matrix
+// products, forward and backward, and the same number of trained parameters. Winograd's sums count
+// as direct ones, and pixels without a gradient count like all others.
 #include <ATen/TensorOperators.h>
 #include <ATen/record_function.h>
 #include <fmt/format.h>
@@ -22,18 +22,18 @@ namespace {
 
 struct Counted {
   std::int64_t forward = 0, backward = 0;          // FLOPs
-  std::int64_t boxes = 0, masks = 0, anchors = 0;  // regions, and anchors drawn
+  std::int64_t boxes = 0, masks = 0, anchors = 0;  // regions, and sampled anchors
   bool is_backward = false;
-  std::int64_t depth = 0;  // of operators that are counted and have others inside
+  std::int64_t depth = 0;  // nesting depth of counted operators
 } counted;
 
-/// FLOPs of a convolution with a weight (out, in, k, k), for each value of its output; of a
-/// transposed one, (in, out, k, k), of its input.
+/// Returns the FLOPs of a convolution with weight [out, in, k, k], from the number of its output
+/// values; for a transposed one, weight [in, out, k, k], from the number of its input values.
 std::int64_t convolution_flops(std::int64_t values, const at::Tensor& weight) {
   return 2 * values * c10::multiply_integers(weight.sizes().slice(1));
 }
 
-/// The number of values of a convolution's output.
+/// Returns the number of output values of a convolution.
 std::int64_t output_values(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
                            std::int64_t stride) {
   const auto side = [&](std::int64_t i) {
@@ -44,7 +44,7 @@ std::int64_t output_values(const at::Tensor& x, const at::Tensor& weight, std::i
 
 constexpr std::string_view kSparse = "millrace::sparse_convolution_backward";
 
-/// FLOPs of a call.
+/// Returns the FLOPs of a call.
 std::int64_t flops_of(const at::RecordFunction& op) {
   const std::string_view name = op.name();
   const auto input = [&](std::size_t i) -> const c10::IValue& { return op.inputs()[i]; };

@@ -1,4 +1,4 @@
-// Laws of the cost model, and how far it is from what others have published (docs/scaling.md states
+// Properties of the cost model, and its errors against published results (docs/scaling.md states
 // the same bounds).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(ScalingModel, AnAllReduceIsNoFasterThanItsLink) {
 }
 
 TEST(ScalingModel, SmallSumsOverManyNodesTakeATree) {
-  // A ring's latency grows with the nodes, a tree's with their logarithm.
+  // A ring's latency grows with the number of nodes, a tree's with its logarithm.
   EXPECT_LT(all_reduce_s(1e3, 512, kNetwork), 2 * all_reduce_s(1e3, 64, kNetwork));
 }
 
@@ -93,7 +93,7 @@ TEST(ScalingModel, DataServersAreAsManyAsTheSlowerOfCoresAndLinkAsksFor) {
   EXPECT_EQ(data_servers(4000, by_link), 4);
 }
 
-/// That no figure which the model was not given is off by more than `bound`.
+/// Expects every value that was not fitted to have an error of at most `bound`.
 void expect_within(const std::vector<Comparison>& all, const std::string& of, double bound) {
   int compared = 0;
   for (const auto& c : all) {
@@ -111,7 +111,7 @@ void expect_within(const std::vector<Comparison>& all, const std::string& of, do
 TEST(ScalingModel, MeetsThePublishedStepsWithinTheStatedErrors) {
   expect_within(published_steps(), "aws", 0.05);
   expect_within(published_steps(), "64 x", 0.05);
-  expect_within(published_steps(), "256 x 1", 0.40);  // other code, see the page
+  expect_within(published_steps(), "256 x 1", 0.40);  // another code base, see the page
 }
 
 TEST(ScalingModel, MeetsThePublishedTrainingsWithinTheStatedErrors) {

@@ -1,7 +1,7 @@
-// bench_serving WAY SECONDS [made=RATE] [taken=RATE] [consumers=N] [servers=N]: reads batches of
-// 4 x 800 x 1216 x 3 bytes and their boxes from servers in other processes, as fast as they come,
-// as a server makes them or as a consumer takes them (RATE batches/s), and prints a line of JSON.
-// WAY: tcp, curve, ipc, shared; socket, checked: what the kernel takes of it (serving/ways.h).
+// bench_serving WAY SECONDS [made=RATE] [taken=RATE] [consumers=N] [servers=N]: reads batches of 4
+// x 800 x 1216 x 3 bytes and their boxes from servers in other processes, at full speed, as a
+// server makes them, or as a consumer takes them (RATE batches/s), and prints a line of JSON. WAY:
+// tcp, curve, ipc, shared; socket and checked measure the kernel's part (serving/ways.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,10 +25,11 @@ namespace {
 using namespace millrace;
 using namespace millrace::bench;
 
-// Until as many wait for the consumer as ever will: from then on one comes for each that goes.
+// Batches before the measurement, which fill the queue of the consumer. From then on one arrives
+// for each that is taken.
 constexpr int kFirst = 32;
 
-/// User and system time of another process.
+/// Returns the user and system time of another process in seconds.
 double cpu_seconds_of(pid_t process) {
   clockid_t clock{};
   timespec spent{};
@@ -43,10 +44,10 @@ double cpu_seconds_of(const Way& way) {
   return sum;
 }
 
-/// What one consumer has had.
+/// The batches that one consumer received.
 struct Had {
   std::int64_t batches = 0, bytes = 0;
-  std::vector<double> ms;  // from when a batch was ready until it was there
+  std::vector<double> ms;  // from when a batch was ready until it arrived
 };
 
 Had read(Way& way, const Load& load, double seconds, std::barrier<>& in_step) {
@@ -109,7 +110,7 @@ void measure(const Load& load, double seconds) {
       fmt::join(all.ms, ", "));
 }
 
-/// A positive number, whole for an integer.
+/// Parses a positive number.
 template <class T>
 T number_in(std::string_view text) {
   T value{};

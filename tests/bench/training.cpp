@@ -1,10 +1,10 @@
-// What a training costs beside its maths: the loop of `trainer run`, with data flow, run folder and
-// callbacks, against a bare loop of steps over the same batches in memory. Both start from the same
-// weights and must end with the same.
+// Cost of a training besides its maths: the loop of `trainer run`, with data flow, run folder and
+// callbacks, compared with a bare loop of steps over the same batches in memory. Both start with
+// the same weights and must end with the same.
 //
 //   bench_training configs/maskrcnn.toml train.max_steps=40 data.short_side=320 ...
 //
-// prints the seconds per step of both, interleaved, and the memory of the whole over time.
+// prints the seconds per step of both, interleaved, and the memory of the process over time.
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -30,13 +30,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kWarmUp = 4;  // steps that are not counted
+constexpr std::int64_t kWarmUp = 4;  // warm-up steps, not counted
 constexpr int kRounds = 3;
 
-/// Times from one step's end to the next one's.
+/// Times from the end of one step to the end of the next.
 struct Times {
-  std::vector<double> steps;  // seconds
-  double cpu_s = 0;           // over all of these
+  std::vector<double> steps;  // in seconds
+  double cpu_s = 0;           // over all of these steps
   std::vector<double> resident_mib;
 
   void mark() {
@@ -73,10 +73,10 @@ NamedTensors copy_of_values(const Detector& detector) {
   return copy;
 }
 
-Times* watched = nullptr;  // by the callback below
+Times* watched = nullptr;  // set for the callback below
 NamedTensors whole_weights;
 
-/// Marks before each step, so that what all callbacks do after a step counts with it.
+/// Marks the time before each step, so that the work of all callbacks after a step is included.
 struct Stopwatch final : Callback {
   void before_step(const TrainState&) override { watched->mark(); }
   void after_train(const TrainState& state) override {
@@ -178,7 +178,7 @@ int run(int argc, char** argv) {
 }  // namespace millrace
 
 int main(int argc, char** argv) try {
-  // libgomp reads it when it is loaded; `trainer` starts its second program with the same value.
+  // libgomp reads it when it is loaded. `trainer` starts its second program with the same value.
   if (::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0) == 0 && !std::getenv("BENCH_STARTED")) {
     ::setenv("BENCH_STARTED", "1", 1);
     ::execv("/proc/self/exe", argv);

@@ -1,5 +1,5 @@
-// Files that callbacks append to have every line once, wherever the process was killed: the
-// example's own callback.
+// Files that callbacks append to contain every line once after a kill at any time; tested with the
+// example's callback.
 #include "millrace/trainer/appended_file.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Announces a score that gets better in most steps.
+/// Returns a training that announces a score, which improves in most steps.
 Training announcing(const std::filesystem::path& folder) {
   Training training{.folder = folder};
   training.declared = {{"rising", "type = 'series'\nvalues = [1, 3, 2, 4, 5, 6, 6, 7, 8, 9]"},

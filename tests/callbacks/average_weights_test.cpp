@@ -20,7 +20,7 @@ at::Tensor weight(const NamedTensors& tensors) {
   return std::ranges::find(tensors, "line.weight", &NamedTensors::value_type::first)->second;
 }
 
-/// Trains and averages; gives the weights after each step.
+/// Trains with averaging; returns the weights after each step.
 std::vector<at::Tensor> trained(const std::filesystem::path& folder, const std::string& toml) {
   std::vector<at::Tensor> weights;
   const auto note = [&](const TrainState& s) {
@@ -74,7 +74,7 @@ TEST(AverageWeights, AreAFileOfWeights) {
   EXPECT_TRUE(report.not_loaded().empty());
 }
 
-/// Its boxes are off by the sum of its weights.
+/// Detects boxes that are off by the sum of the weights.
 struct Judge final : LineDetector {
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -108,7 +108,7 @@ TEST(AverageWeights, AreScoredBesideTheTrainedOnesInAnyMode) {
       load_weights(judge.parameters(), checkpoint_of(scratch / "run" / "checkpoints", step) / file);
       return evaluate_detector(judge, fake_validation())->boxes.stats[0];
     };
-    // What eval says of the file is what the callback said.
+    // The scores of the callback equal those of an evaluation of the file.
     const auto* const averages = "callback.average_weights.safetensors";
     EXPECT_THAT(said, ElementsAre(Pair(5, score(5, averages)), Pair(10, score(10, averages)),
                                   Pair(15, score(15, averages))))

@@ -45,7 +45,7 @@ TEST(KeepBestCallback, KeepsTheStepWhereTheMetricWasBest) {
   const Scratch scratch;
   Training{.folder = scratch / "run",
            .declared = {{"keep_best", "metric = 'bbox/AP'"}, {"evaluate", "every = '1 epoch'"}}}();
-  // The fake detector never gets better: the first evaluation stays the best.
+  // The fake detector never improves, so the first evaluation stays the best.
   EXPECT_EQ(read_checkpoint(scratch / "run" / "checkpoints" / "best").at.step, 5);
 }
 
@@ -101,7 +101,7 @@ TEST(Windows, TellRatesAndCountsAsTheyWereLast) {
   EXPECT_EQ(lines[0].at("lr"), rates[4]);
   EXPECT_EQ(lines[0].at("bad_steps"), 3);
   EXPECT_EQ(lines[1].at("lr"), rates[9]);
-  EXPECT_EQ(lines[1].at("bad_steps"), 3);  // so far
+  EXPECT_EQ(lines[1].at("bad_steps"), 3);  // up to this step
   EXPECT_EQ(lines[1].at("optimizer.momentum"), 0.5);
   EXPECT_FALSE(lines[0].contains("optimizer.momentum"));
 }
@@ -149,9 +149,10 @@ TEST(Windows, AreWrittenWhereTheTrainingDiverges) {
   EXPECT_THROW(run(), Error);
   const auto lines = metrics(run.folder);
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_EQ(lines[0].at("step"), 11);  // the next was the tenth in a row, and the end
+  // step 12 is the tenth bad step in a row and ends the training
+  EXPECT_EQ(lines[0].at("step"), 11);
   EXPECT_EQ(lines[0].at("bad_steps"), 9);
-  EXPECT_TRUE(lines[0].contains("loss"));  // that of the first two steps
+  EXPECT_TRUE(lines[0].contains("loss"));  // of the first two steps
 }
 
 TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
@@ -184,7 +185,7 @@ TEST(ProgressLine, FitsTheTerminal) {
   EXPECT_EQ(progress_line(figures),
             "epoch 2.25/12 step 345/1536  12:33 left  loss 0.812 (loss_mask 0.500)  12.3 images/s  "
             "data wait 2%  lr 0.02");
-  // What matters least is left out first, and what is left is whole.
+  // The least important parts are omitted first, and the others are shown completely.
   EXPECT_EQ(progress_line(figures, 59),
             "epoch 2.25/12  [====>             ]  12:33 left  loss 0.812");
   EXPECT_EQ(progress_line(figures, 79),
@@ -197,7 +198,7 @@ TEST(ProgressLine, FitsTheTerminal) {
   later.scores = {{"mask AP", 0.4312}};
   EXPECT_EQ(progress_line(later, 79),
             "epoch 2.25/12  [=>      ]  12:33 left  loss 0.812  mask AP 0.431  12.3 images/s");
-  later.data_wait_share = 0.4;  // what to mend comes before it
+  later.data_wait_share = 0.4;  // a long wait for data has priority
   EXPECT_THAT(progress_line(later, 79), HasSubstr("data wait 40%"));
   EXPECT_EQ(progress_line(figures, 20), "12:33 left");
   EXPECT_EQ(progress_line(figures, 4), "12:3");

@@ -1,5 +1,5 @@
-// Evaluation while training waits or goes on: the same weights, scores and decisions, however slow
-// it is.
+// Evaluation during training gives the same weights, scores and decisions in all modes, however
+// slow it is.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -26,8 +26,8 @@ using ::testing::Pair;
 
 const std::vector<std::string> kModes = {"inline", "score_in_background", "background"};
 
-/// Finds boxes that come nearer to the objects while its weights grow. What `before_detecting`
-/// does, it does first.
+/// Detects boxes that approach the objects while its weights grow. Calls `before_detecting` before
+/// each detection.
 class LearningDetector : public LineDetector {
  public:
   explicit LearningDetector(std::function<void()> before_detecting = [] {})
@@ -52,7 +52,7 @@ class LearningDetector : public LineDetector {
 
 std::unique_ptr<Detector> quick_detector() { return std::make_unique<LearningDetector>(); }
 
-/// Takes longer than several steps, and not always the same.
+/// Returns a detector that takes longer than several steps, by varying amounts.
 std::unique_ptr<Detector> slow_detector() {
   return std::make_unique<LearningDetector>([calls = 0]() mutable {
     std::this_thread::sleep_for(std::chrono::milliseconds(calls++ % 7));
@@ -70,7 +70,7 @@ Training training(const fs::path& folder, const std::string& mode, const std::st
   return {.folder = folder, .declared = declared(mode, more), .make_model = slow_detector};
 }
 
-/// Every figure by name and step, times left out. Expects each once.
+/// Returns every metric by name and step, without times. Expects each to occur once.
 std::map<std::pair<std::string, std::int64_t>, double> curves(const fs::path& run) {
   std::map<std::pair<std::string, std::int64_t>, double> points;
   for (const auto& line : metrics(run))
@@ -82,7 +82,7 @@ std::map<std::pair<std::string, std::int64_t>, double> curves(const fs::path& ru
   return points;
 }
 
-/// Bytes of every results file, by name.
+/// Reads every results file, by name.
 std::map<std::string, std::string> results(const fs::path& run) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(run / "detections"))
@@ -99,7 +99,7 @@ std::string failure_of(const Training& run) {
   return message_of([&] { run(); });
 }
 
-/// Proposes what it finds, and the whole image.
+/// Proposes its detections and the whole image.
 struct ProposingDetector final : LearningDetector {
   bool gives_notes() const override { return true; }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
@@ -174,7 +174,8 @@ TEST(EvaluationModes, GiveTheSameWeightsScoresDetectionsAndBestCheckpoint) {
 TEST(EvaluationModes, TakeScoresWhenTheNextEvaluationIsDueOrTrainingEnds) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // when, of which step
+    // step of arrival, step of the evaluation
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     auto run = training(scratch / mode, mode);
     run.make_model = quick_detector;
     run.on_published = [&](const TrainState& state, const Moment& of, const Scalars& scalars) {
@@ -218,7 +219,7 @@ TEST(EvaluationModes, RunAtMostOneAtATimeBesideTheTraining) {
   };
   run();
   EXPECT_EQ(most, 1);
-  // The batches of the last one, which nothing could go on beside
+  // The batches of the last evaluation, which runs after the last step.
   EXPECT_EQ(on_training_thread, 5);
   EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
 }
@@ -305,7 +306,7 @@ TEST(EvaluationModes, TakeTheLastScoresWhereAnotherCallbackFails) {
   EXPECT_THAT(failure_of(run), HasSubstr("broke"));
   EXPECT_TRUE(curves(scratch / "run").contains({"bbox/AP", 5}));
   run.before_step = {};
-  run();  // evaluates step 5 again
+  run();  // repeats the evaluation of step 5
   EXPECT_TRUE(curves(scratch / "run").contains({"bbox/AP", 5}));
 }
 
@@ -339,7 +340,7 @@ TEST(EvaluationTargets, MustBeScoresThatThereAre) {
               HasSubstr("targets: the detector gives no segm/AP"));
 }
 
-/// Says that it gives no masks.
+/// Reports that it gives no masks.
 struct BoxesAlone final : LearningDetector {
   bool gives_masks() const override { return false; }
 };
@@ -365,7 +366,7 @@ TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
                         "COCO's rules, not LVIS's"));
 }
 
-/// As after the first steps of many a training.
+/// Detects nothing, as many detectors do after their first steps.
 struct BlindToBoxes final : LearningDetector {
   bool gives_masks() const override { return false; }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
@@ -413,7 +414,7 @@ TEST(EvaluateCallback, ScoresAndKeepsDetections) {
       coco::read_detections(scratch / "run" / "detections" / "step-000015.json");
   EXPECT_EQ(detections.size(), 10U);
   EXPECT_EQ(detections[0].category_id, 7);
-  // Found boxes are right, or a pixel or two off: all at IoU 0.5, some at 0.95.
+  // Detected boxes are exact, or one or two pixels off: all match at IoU 0.5, some at 0.95.
   const auto last = metrics(scratch / "run").back();
   EXPECT_EQ(last.at("bbox/AP50"), 1.0);
   EXPECT_GT(last.at("bbox/AP"), 0.5);

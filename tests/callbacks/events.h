@@ -1,4 +1,4 @@
-// A reader of TensorBoard's event files, for what tests ask of them.
+// A reader of TensorBoard's event files for tests.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ T read_little_endian(std::string_view bytes) {
   return value;
 }
 
-/// The payloads of a file's records. Throws where a length or a checksum does not fit.
+/// Returns the payloads of a file's records. Throws if a length or a checksum is wrong.
 inline std::vector<std::string> payloads(std::string_view bytes) {
   const auto check = [](std::string_view part, std::string_view stored) {
     const auto crc = crc32c(part);
@@ -43,8 +43,8 @@ inline std::vector<std::string> payloads(std::string_view bytes) {
   return all;
 }
 
-/// The fields of a protocol buffer message: numbers as they are, reals as their bits, everything
-/// else as bytes.
+/// The fields of a protobuf message: varints as numbers, floats as their bits, everything else as
+/// bytes.
 struct Fields {
   std::map<int, std::vector<std::string>> bytes;
   std::map<int, std::uint64_t> numbers;
@@ -81,8 +81,7 @@ struct Fields {
   }
 };
 
-/// All scalars but those of the clock in a run's event files: name, step, value, in the order in
-/// which they stand there.
+/// Returns all scalars of a run's event files except times, as name, step and value in file order.
 inline std::vector<std::string> scalars_of_events(const std::filesystem::path& run) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(run / "tensorboard"))

@@ -14,8 +14,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// A person who has written `text` into the file when step `from` (0 is the first) begins, and not
-/// before.
+/// An edit of the file: its content is `text` from the beginning of step `from` (0 = the first).
 struct Person {
   std::int64_t from;
   std::string text;
@@ -42,7 +41,7 @@ Training edited_training(const fs::path& folder, std::vector<Person> people) {
           .before_step = edits(folder, std::move(people))};
 }
 
-/// A hyper-parameter in each step in which it differs from its initial value.
+/// Returns a hyper-parameter by step, for the steps in which it differs from its initial value.
 std::map<int, double> changed(const fs::path& run, const std::string& name) {
   std::map<int, double> values;
   for (const auto& line : metrics(run))
@@ -56,7 +55,7 @@ TEST(LiveEdit, ChangesWhatTheFileSaysAndWritesItDown) {
   const Scratch scratch;
   edited_training(scratch / "run", {{5, "lr_factor = 0.5\n"},
                                     {9, "lr_factor = 0.5\n[optimizer]\nmomentum = 0.8\n"}})();
-  // Two looks must find the same: after steps 6 and 7.
+  // An edit needs two equal reads: after steps 6 and 7.
   const auto rates = changed(scratch / "run", "lr_factor");
   EXPECT_EQ(rates.begin()->first, 8);
   EXPECT_EQ(rates.size(), 8U);
@@ -88,7 +87,7 @@ TEST(LiveEdit, ReadsNewEditsOnceTheOldOnesAreRepeated) {
   edited_training(scratch / "run", {{6, "lr_factor = 0.5"}})();
   for (const auto* step : {"step-000008", "step-000012", "step-000015"})
     fs::remove_all(scratch / "run" / "checkpoints" / step);
-  edited_training(scratch / "run", {{0, "lr_factor = 0.25"}})();  // from step 4 on
+  edited_training(scratch / "run", {{0, "lr_factor = 0.25"}})();  // resumes from step 4
   const auto rates = changed(scratch / "run", "lr_factor");
   EXPECT_EQ(rates.at(9), 0.5);
   EXPECT_EQ(rates.at(15), 0.25);
@@ -152,7 +151,7 @@ TEST(LiveEdit, WithdrawsWhatHoldsAndWhatIsToBeRepeated) {
   for (const auto* step : {"step-000008", "step-000012", "step-000015"})
     fs::remove_all(scratch / "again" / "checkpoints" / step);
   write_file_atomically(scratch / "again" / "edit.toml", "lr_factor = 'withdraw'");
-  edited_training(scratch / "again", {{0, "lr_factor = 'withdraw'"}})();  // from step 4 on
+  edited_training(scratch / "again", {{0, "lr_factor = 'withdraw'"}})();  // resumes from step 4
   EXPECT_TRUE(changed(scratch / "again", "lr_factor").empty());
   EXPECT_TRUE(journal(scratch / "again").empty());
 }

@@ -1,4 +1,4 @@
-// What a training says of itself: tables, event files, traces, figures of speed and memory.
+// Output of a training: tables, event files, traces, and metrics of speed and memory.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -58,7 +58,7 @@ TEST(CsvCallback, SaysWhatTheMetricsFileSays) {
 }
 
 TEST(EventRecords, HaveTheChecksumsOfTheirFormat) {
-  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value of CRC-32C's definition
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value in CRC-32C's definition
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
   auto record = scalar_record({3, 1.5}, "loss", 0.25);
   EXPECT_EQ(payloads(record + record).size(), 2U);
@@ -80,7 +80,7 @@ TEST(EventRecords, HistogramsCountEveryFiniteValueOnce) {
   EXPECT_TRUE(histogram_of({}).counts.empty());
 }
 
-/// What TensorBoard's own reader finds.
+/// Returns the content of the event files as TensorBoard's own reader gives it.
 nlohmann::json read_by_tensorboard(const std::filesystem::path& run) {
   const auto out = run / "events.json", errors = run / "errors.txt";
   const auto status =
@@ -176,7 +176,7 @@ TEST(TimeLeft, CountsEvaluationsWithTheSteps) {
   EXPECT_EQ(left.seconds(10), 0);
   for (int step = 0; step < 100; ++step) left.add(2, step % 50 == 49 ? 100 : 0);
   EXPECT_NEAR(left.seconds(100), 100 * 2 + 2 * 100, 1e-9);
-  for (int step = 0; step < 200; ++step) left.add(1, 0);  // steps that have become shorter
+  for (int step = 0; step < 200; ++step) left.add(1, 0);  // the steps have become shorter
   EXPECT_NEAR(left.seconds(300), 300 + 200, 1);
 }
 
@@ -211,7 +211,7 @@ TEST(ProfileCallback, WritesATraceWhoseSpansNest) {
   EXPECT_THAT(names, Not(Contains(HasSubstr("takes step 6"))));
   EXPECT_THAT(names, Contains("callback 'log' in after_step"));
   EXPECT_THAT(names, Contains("aten::mul"));
-  constexpr double kRounding = 1e-2;  // microseconds since the machine's start do not fit a double
+  constexpr double kRounding = 1e-2;  // double cannot hold exact microseconds since boot
   for (auto& [thread, spans] : threads) {
     EXPECT_TRUE(thread_names.contains(thread)) << thread;
     std::ranges::sort(spans, [](const Span& a, const Span& b) {
@@ -274,7 +274,7 @@ TEST(PicturesCallback, WantsASecondStageForItsStages) {
 const Declared kReported = {
     {"log", "every = '2 steps'"}, {"evaluate", "every = '1 epoch'"}, {"report", ""}};
 
-/// The only run in the page of a run's folder.
+/// Returns the only run in the HTML page of a run's folder.
 nlohmann::json report_of(const std::filesystem::path& run) {
   return page_json(read_file(run / "report.html"))["runs"][0];
 }
@@ -361,7 +361,7 @@ TEST(Monitors, SayTheSameWhereverTheTrainingWasStopped) {
     if (s.at.step == 6) std::raise(SIGTERM);
   };
   ASSERT_EQ(stopped.in_child(), 0);
-  EXPECT_EQ(metrics(stopped.folder).back().at("step"), 7);  // what there was of its window
+  EXPECT_EQ(metrics(stopped.folder).back().at("step"), 7);  // the last, incomplete window
   stopped.before_step = {};
   ASSERT_EQ(stopped.in_child(), 0);
   expect_whole(stopped.folder);

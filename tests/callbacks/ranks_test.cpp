@@ -1,5 +1,4 @@
-// Run by each of some ranks: what they agree on at step boundaries, and what they
-// evaluate together.
+// Runs on every rank: decisions at step boundaries and evaluations by all ranks together.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -21,20 +20,20 @@ using ::testing::HasSubstr;
 
 bool is_last_rank() { return cluster->rank() == cluster->size() - 1; }
 
-/// What each rank says, by rank.
+/// Gathers the texts of all ranks, by rank.
 std::vector<std::string> of_all(const std::string& mine) { return cluster->gather("of all", mine); }
 
-/// The same on all ranks.
+/// Expects the same text on all ranks.
 void expect_same(const std::string& mine) { EXPECT_THAT(of_all(mine), Each(mine)); }
 
-/// A training of all ranks in a folder that the chief alone sees.
+/// Returns a training of all ranks in a folder that only rank 0 can access.
 Training training(const fs::path& folder, const Declared& declared = kUsual) {
   auto theirs = folder.parent_path() / "elsewhere";
   return {
       .folder = cluster->is_chief() ? folder : theirs, .declared = declared, .cluster = cluster};
 }
 
-/// A callback made of functions; see LambdaCallback.
+/// The functions of a LambdaCallback.
 struct Hooks {
   bool on_all_ranks = false;
   std::function<void(const TrainState&)> before_step = {}, after_step = {}, after_train = {},
@@ -42,7 +41,7 @@ struct Hooks {
   std::function<void(const TrainState&, const Moment&, const Scalars&)> on_published = {};
 };
 
-/// Adds one to a training.
+/// Adds a callback with these functions to a training.
 void add(Training& training, const Hooks& hooks, std::optional<When> when = std::nullopt) {
   training.add = [=, before = training.add](CallbackList& list) {
     if (before) before(list);
@@ -237,7 +236,7 @@ TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
   }
 }
 
-/// Detections that differ from image to image.
+/// Detections that differ between images.
 struct Finding : LineDetector {
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -353,7 +352,7 @@ TEST(Ranks, SayWhichOfThemTheOthersWaitForLongest) {
   const auto said = stragglers.add({}, *cluster, begin + std::chrono::seconds(10));
   ASSERT_TRUE(said.has_value());
   EXPECT_THAT(*said, HasSubstr(cluster->name(last)));
-  // Where nobody is slow, nothing is said.
+  // Without a slow rank, nothing is logged.
   EXPECT_FALSE(stragglers.add({}, *cluster, begin + std::chrono::seconds(20)).has_value());
 }
 

@@ -44,10 +44,10 @@ TEST(Recipe, ResolvesItsOwnOutputToTheSame) {
   EXPECT_EQ(to_toml(resolve(parse_config(once, "b.toml")).tree), once);
 }
 
-/// Each text and what is wrong with it; nothing: it is right.
+/// Pairs of a TOML text and the expected error; empty = valid.
 using Complaints = std::vector<std::pair<std::string, std::string>>;
 
-/// Below the model.
+/// Reads each text below a [model] table.
 void expect_complaints(const Complaints& complaints) {
   for (const auto& [toml, what] : complaints) {
     const auto said = complaint(kModel + toml);
@@ -143,7 +143,7 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
         nothing("a.toml:5:14: milestones") + "with type = \"cosine\""},
        {cosine + "gamma = 0.5\n", nothing("gamma") + "with type = \"cosine\""},
        {cosine + "power = 2\n", nothing("power") + "with type = \"cosine\""},
-       {cosine + "milestones = [8, 11.0]\npower = 0.9\n", ""},  // the defaults
+       {cosine + "milestones = [8, 11.0]\npower = 0.9\n", ""},  // the default values
        {"[schedule]\nwarmup = '0 steps'\nwarmup_factor = 0.5\n",
         nothing("warmup_factor") + "without a"},
        {optimizer + "beta2 = 0.9\n", nothing("beta2") + "with type = \"sgd\""},

@@ -1,5 +1,4 @@
-// A training that was killed and resumed leaves what one leaves that was never stopped, byte for
-// byte.
+// A training that was killed and resumed leaves the same bytes as an uninterrupted one.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -91,7 +90,7 @@ TEST(Checkpoints, ThatAreDamagedPushNoGoodOneOut) {
                           .declared = {{"checkpoint", "every = '1 steps'\nkeep = 1"}}};
   training();
   const auto checkpoints = scratch / "run" / "checkpoints";
-  fs::create_directory(checkpoints / "step-000100");  // has no files
+  fs::create_directory(checkpoints / "step-000100");  // without files
   auto longer = training;
   longer.adjust = [](TrainPlan& plan) { plan.train.epochs = 4; };
   longer();
@@ -116,13 +115,14 @@ TEST(Ledger, HasEveryStepOnceWhereverTheTrainingWasKilled) {
   }
 }
 
-/// On disk there is the start alone.
+/// Only the checkpoint of the start is on disk.
 const Declared kInMemory = {{"log", "every = '1 step'"},
                             {"checkpoint", "every = '1000 steps'\nat_start = true"},
                             {"average_weights", "decay = 0.9"},
                             {"memory_checkpoint", ""}};
 
-/// Once the start lies on disk, where a thread of its own writes it.
+/// Waits until the start's checkpoint is on disk, as a background thread writes it, then kills the
+/// process.
 void killed_after_step_10(const TrainState& state) {
   if (state.at.step != 10) return;
   comes_to([&] { return !saved_steps(state.folder).empty(); });
@@ -143,7 +143,7 @@ TEST(MemoryCheckpoints, LoseOneStepAtMost) {
   EXPECT_FALSE(fs::exists(run.folder / "memory"));
 }
 
-/// The newest file of a run in this host's memory.
+/// Returns the newest checkpoint's weights of a run in this host's memory.
 fs::path weights_in_memory(const fs::path& run) {
   const auto folder =
       fs::path("/dev/shm") / ("millrace-" + std::to_string(::getuid())) / read_file(run / "memory");
@@ -210,7 +210,7 @@ TEST(MemoryCheckpoints, AreLeftOutIfAFolderIsAnotherUsers) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-/// All that can run on made-up data, each doing something.
+/// All callbacks that can run on generated data, with options that make each of them act.
 const Declared kAll = {
     {"log", "every = '2 steps'"},
     {"checkpoint", "every = '3 steps'\nkeep = 2"},
@@ -233,7 +233,7 @@ const Declared kAll = {
     {"run_command", "command = 'true'\nonly_if = 'val/loss > 0'"},
 };
 
-/// A training with all of them, in which a person lowers the decay in step 8.
+/// Returns a training with all of them; an edit of the file lowers the weight decay in step 8.
 Training everything(const fs::path& folder, const Declared& declared = kAll) {
   return {.folder = folder, .declared = declared, .before_step = [=](const TrainState& s) {
             if (s.at.step >= 6)
@@ -241,8 +241,8 @@ Training everything(const fs::path& folder, const Declared& declared = kAll) {
           }};
 }
 
-/// What it leaves: weights, momentum and metrics, averages, detections and what was kept as the
-/// best.
+/// Returns the results of a run: weights, momentum, metrics, averages, detections and the best
+/// checkpoints.
 std::string all_essence(const fs::path& run) {
   auto text = essence(run);
   for (const auto* file :
@@ -265,7 +265,8 @@ TEST(Resume, OfAllCallbacksEqualsAnUninterruptedRun) {
       edit(s);
     };
     ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
-    // What nobody has taken yet is not yet written either.
+    // An edit that no run has applied yet is removed, since the resumed run would apply it too
+    // early.
     if (!fs::exists(folder / "edits.jsonl")) fs::remove(folder / "edit.toml");
     ASSERT_EQ(everything(folder).in_child(), 0);
     EXPECT_TRUE(all_essence(folder) == whole) << "killed before step " << victim;

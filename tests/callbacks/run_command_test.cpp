@@ -18,7 +18,7 @@ Training commanding_training(const std::filesystem::path& folder, const std::str
   return {.folder = folder, .declared = {{"evaluate", ""}, {"run_command", toml}}};
 }
 
-/// No child process is left, dead or alive.
+/// Expects no child process to be left, running or as a zombie.
 void expect_no_children() {
   errno = 0;
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
@@ -88,7 +88,7 @@ TEST(RunCommand, EndsWhatTakesTooLong) {
 TEST(RunCommand, LetsTrainingGoOnMeanwhile) {
   const Scratch scratch;
   Log log;
-  // The command ends when a later step has written a file that it waits for.
+  // The command waits for a file that a later step writes.
   auto run = commanding_training(scratch / "run",
                                  "wait = false\nonly_if = 'step <= 5'\ncommand = 'while [ ! -e "
                                  "$MILLRACE_RUN_FOLDER/go ]; do sleep 0.01; done; echo gone'");

@@ -1,4 +1,4 @@
-// A callback that publishes what a test wants to see watched.
+// A callback that publishes a given series of values.
 #pragma once
 
 #include "millrace/trainer/callback.h"

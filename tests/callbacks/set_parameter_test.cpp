@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-/// The value of a hyper-parameter in each of the 15 steps.
+/// Returns the value of a hyper-parameter in each of the 15 steps.
 std::vector<double> values(const std::string& name, const std::string& toml) {
   const Scratch scratch;
   std::vector<double> seen;

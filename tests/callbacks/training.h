@@ -1,5 +1,5 @@
-// A whole training of the fake detector with registered callbacks, as often and as rudely stopped
-// as a test likes.
+// A complete training of the fake detector with registered callbacks, which tests can stop or kill
+// at any step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace millrace::testing {
 
-/// Name of the registered callback and its table as TOML.
+/// Pairs of a registered callback's name and its TOML table.
 using Declared = std::vector<std::pair<std::string, std::string>>;
 
 inline const Declared kUsual = {
@@ -30,8 +30,8 @@ inline const Declared kUsual = {
     {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
     {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
-/// The callbacks of these tables, each with its `type`, `every` and so on, as a configuration has
-/// them.
+/// Returns the callbacks of these tables, with their `type`, `every` and so on, as from a
+/// configuration.
 inline CallbackList made(const Declared& declared) {
   Recipe recipe;
   for (const auto& [name, toml] : declared) {
@@ -52,7 +52,7 @@ struct Training {
   };
   std::function<void(const TrainState&, const Moment&, const Scalars&)> on_published = {};
   const Cluster* cluster = &Cluster::alone();
-  std::function<void(CallbackList&)> add = {};  // more callbacks
+  std::function<void(CallbackList&)> add = {};  // adds further callbacks
 
   /// Trains from the newest checkpoint, if there is one.
   TrainEnd operator()() const {
@@ -75,7 +75,7 @@ struct Training {
     return trainer.run();
   }
 
-  /// The same in a child process. Returns its wait status.
+  /// Trains in a child process and returns its wait status.
   int in_child() const {
     const auto child = start_child();
     int status = 0;
@@ -83,7 +83,7 @@ struct Training {
     return status;
   }
 
-  /// Is killed before the step after `victim`, and trains on in another process.
+  /// Kills the training before the step after `victim`, then resumes it in another process.
   void killed_after(std::int64_t victim) const {
     auto killed = *this;
     killed.before_step = [&](const TrainState& s) {
@@ -106,12 +106,13 @@ struct Training {
   }
 };
 
-/// The lines of metrics.jsonl.
+/// Returns the lines of metrics.jsonl.
 inline std::vector<nlohmann::json> metrics(const std::filesystem::path& run) {
   return json_lines(run / "metrics.jsonl");
 }
 
-/// What depends on the configuration alone: weights, momentum, metrics without times.
+/// Returns the results that depend only on the configuration: weights, momentum and metrics without
+/// times.
 inline std::string essence(const std::filesystem::path& run) {
   const auto latest = run / "checkpoints" / "latest";
   return read_file(latest / "model.safetensors") + read_file(latest / "optimizer.safetensors") +

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Its validation losses are known; says what it was asked.
+/// A detector with known validation losses; counts its calls.
 struct Measured final : LineDetector {
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     auto losses = LineDetector::compute_losses(batch, step);
@@ -67,7 +67,7 @@ TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
   auto stopped = measuring_training(scratch / "stopped");
   stopped.make_model = [] {
     auto model = std::make_unique<Measured>();
-    model->signal_at = 8;  // in the middle of the second pass
+    model->signal_at = 8;  // in the middle of the second evaluation
     return model;
   };
   const auto end = stopped();

@@ -1,4 +1,4 @@
-// A training that stands still is noticed, and what is said names the place.
+// A training without progress is detected, and the message names the cause.
 #include <gmock/gmock.h>
 
 #include "millrace/callbacks/common/stall.h"
@@ -13,7 +13,8 @@ using ::testing::HasSubstr;
 
 using Time = Clock::time_point;
 
-/// Asks every second from `from` on, up to `to`; the seconds at which a stall was seen.
+/// Calls `watch` every second from `from` to `to`; returns the seconds at which it reported a
+/// stall.
 std::vector<int> seen_stalls(StallWatch& watch, const Activity::Now& now, int from, int to) {
   std::vector<int> seen;
   for (int s = from; s <= to; ++s)
@@ -35,7 +36,7 @@ TEST(StallWatch, SeesEachStallOnceAndItsEnd) {
 TEST(StallWatch, TakesNoStoppedProcessForAStall) {
   StallWatch watch(seconds(10));
   EXPECT_THAT(seen_stalls(watch, moved_at(100), 100, 104), ::testing::IsEmpty());
-  // SIGSTOP, a debugger or a suspended machine: nobody has looked for an hour.
+  // After SIGSTOP, in a debugger or on a suspended machine, nothing runs for an hour.
   EXPECT_THAT(seen_stalls(watch, moved_at(100), 3700, 3720), ::testing::ElementsAre(3710));
 }
 
@@ -95,7 +96,7 @@ TEST(WatchdogCallback, NamesTheCallbackThatHangs) {
   EXPECT_THAT(text, HasSubstr("training goes on after it stood still for "));
 }
 
-/// The validation's images, which are not there before the log says what waits for them.
+/// Yields validation images only after the log has reported what waits for them.
 class LateFlow final : public DataFlow<Batch> {
  public:
   explicit LateFlow(const Log& log) : log_(log) {}
@@ -123,7 +124,7 @@ TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
   EXPECT_THAT(log.take(), HasSubstr("training goes on after it stood still for "));
 }
 
-/// Does not end its fifth step before the log says that it takes long.
+/// Does not end its fifth step before the log has reported that it takes long.
 struct SlowDetector final : LineDetector {
   explicit SlowDetector(const Log& to_watch) : log(to_watch) {}
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {

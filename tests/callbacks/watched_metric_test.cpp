@@ -53,7 +53,7 @@ TEST(StopEarly, ForgetsBadValuesAfterOneThatIsBetterByEnough) {
   }
 }
 
-/// The factor of the learning rate after each value.
+/// Returns the learning rate factor after each value.
 std::vector<double> factors(const std::string& values, const std::string& toml) {
   const Scratch scratch;
   std::vector<double> seen;
@@ -126,7 +126,7 @@ TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
         made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
       },
       ThrowsMessage<ConfigError>(HasSubstr("callbacks.checkpoint: no callback of this run")));
-  for (const auto* metric : {"loss", "loss_rpn_box_reg"})  // of every step
+  for (const auto* metric : {"loss", "loss_rpn_box_reg"})  // metrics of every step
     EXPECT_THAT(
         [&] {
           made({{"stop_early", std::string("metric = '") + metric + "'"}, {"evaluate", ""}});

@@ -1,4 +1,5 @@
-// The anchors read from a configuration, beside those that the detectors make and match.
+// Compares the anchor rule read from a configuration with the anchors that the detectors make and
+// match.
 #include "millrace/cli/detector_rules.h"
 
 #include <ATen/ops/cat.h>
@@ -13,7 +14,7 @@
 namespace millrace::cli {
 namespace {
 
-/// One image with these boxes, and one without any.
+/// Returns data of one image with these boxes and one image without objects.
 SeenData data_of(const at::Tensor& boxes, cv::Size size) {
   SeenData data{.classes = {"one"}};
   Instances objects;
@@ -29,7 +30,7 @@ SeenData data_of(const at::Tensor& boxes, cv::Size size) {
   return data;
 }
 
-/// Expects the coverage to be what the detectors' own matcher says of their own anchors.
+/// Expects the coverage to equal the matches of the detectors' own matcher and anchors.
 void expect_as_matched(const std::string& type, const std::string& toml,
                        const PyramidAnchors& anchors, std::int64_t first_stride,
                        const MatchOptions& matching) {

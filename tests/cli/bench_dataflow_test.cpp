@@ -1,4 +1,4 @@
-// trainer bench dataflow: its figures, and that batches depend on neither threads nor restarts.
+// trainer bench dataflow: its values, and batches that depend neither on threads nor on restarts.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {

@@ -1,4 +1,4 @@
-// trainer bench eval: a made set is measured, and is the same each time.
+// trainer bench eval: a generated data set is measured and is the same each time.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {

@@ -1,4 +1,4 @@
-// trainer bench model: its figures, and that its profile accounts for the whole step.
+// trainer bench model: its values, and a profile that accounts for the whole step.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {

@@ -1,4 +1,4 @@
-// trainer coco-eval against the figures of pycocotools.
+// Compares trainer coco-eval with the values of pycocotools.
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
 
@@ -23,7 +23,7 @@ TEST_F(CocoEval, GivesTheFiguresOfPycocotools) {
   }
 }
 
-/// One image, one object, found exactly.
+/// A data set of one image with one object and an exact detection.
 class TinyEval : public Trainer {
  protected:
   TinyEval() {

@@ -1,4 +1,5 @@
-// Configurations: every one in the repository resolves, and a wrong one says where it is wrong.
+// Every configuration in the repository resolves, and errors of a configuration name their
+// position.
 #include <sys/stat.h>
 
 #include "tests/cli/trainer.h"
@@ -13,7 +14,7 @@ TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
   for (const auto& entry : fs::recursive_directory_iterator("configs")) {
     const auto& file = entry.path();
     if (file.extension() != ".toml" || file.parent_path().filename() == "base") continue;
-    // Those for a GPU name a plug-in that is not to be opened without one.
+    // Configurations for a GPU name a plug-in that cannot be loaded without one.
     if (read_text(file).find("millrace_cuda.so") != std::string::npos)
       successful(trainer({"config", file, "--set", "plugins=[]"}));
     else
@@ -46,7 +47,7 @@ TEST_F(Configs, EachValueSaysWhereItCameFrom) {
   EXPECT_THAT(resolved.out, HasSubstr("# --set train.seed"));
 }
 
-/// A file that inherits configs/maskrcnn.toml in its first line.
+/// A configuration file whose first line inherits configs/maskrcnn.toml.
 class WrongConfig : public Trainer {
  protected:
   void expect_wrong(const std::string& toml, const std::string& where, const std::string& what) {

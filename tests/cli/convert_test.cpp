@@ -1,4 +1,4 @@
-// trainer convert: the real program, with files that torch has written and will read.
+// trainer convert as a program, on files that torch has written and reads.
 #include <ATen/ops/zeros.h>
 
 #include "millrace/models/weights/formats.h"
@@ -35,7 +35,7 @@ TEST_F(Convert, EveryContainerGivesTheSameWeights) {
     successful(convert(kFixtures + file, "b.pth"));
     successful(convert(in_folder("b.pth"), "b.npz"));
     successful(convert(in_folder("b.npz"), out));
-    if (file == std::string("fp32.safetensors")) continue;  // sorted by name
+    if (file == std::string("fp32.safetensors")) continue;  // its tensors are sorted by name
     expect_same_bytes("a.safetensors", out);
   }
 }
@@ -98,7 +98,7 @@ TEST_F(Convert, RejectsNamesOfNoScheme) {
   write_weights(in_folder("other.safetensors"), others);
   expect_error(convert(in_folder("other.safetensors"), "a.pth"), 1, "'lm_head.weight'");
   EXPECT_FALSE(fs::exists(in_folder("a.pth")));
-  // A card makes them a detector's own names, which no other scheme has.
+  // A model card makes them a detector's own names, which no other scheme has.
   write_weights(in_folder("card.safetensors"), others, to_metadata({.classes = {"cat"}}));
   successful(convert(in_folder("card.safetensors"), "a.pth"));
   EXPECT_EQ(read_weights(in_folder("a.pth")).at(0).first, "lm_head.weight");

@@ -1,4 +1,4 @@
-// Data that is missing or broken: one clear message, or a counted warning; never a crash.
+// Missing or broken data gives one clear message or a counted warning, never a crash.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -14,7 +14,7 @@ class DataFaults : public TrainerOnData {
 TEST_F(DataFaults, AMissingFolderIsNamed) {
   fs::remove_all(data_);
   auto arguments = on(data_, {"bench", "dataflow"});
-  arguments[2] = "configs/coco/mask_rcnn_R50_FPN_1x.toml";  // makes no sample
+  arguments[2] = "configs/coco/mask_rcnn_R50_FPN_1x.toml";  // without the sample data set
   const auto outcome = trainer(arguments);
   expect_error(outcome, 2, data_.string());
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;

@@ -1,5 +1,5 @@
-// train.on_divergence = "return": a real model with a rate that no training stands goes back to a
-// checkpoint, and to the same bytes through a kill.
+// train.on_divergence = "return": a real model with a learning rate that is too high goes back to a
+// checkpoint, with the same bytes after a kill.
 #include <csignal>
 #include <thread>
 
@@ -25,7 +25,7 @@ class Divergence : public Trainer {
     return read_text(in_folder(runs) / "maskrcnn-1/checkpoints/latest/model.safetensors");
   }
 
-  /// Kills a training with SIGKILL once its log has this text.
+  /// Kills a training with SIGKILL when its log contains this text.
   void kill_at(const std::string& text, const Words& words) const {
     const auto child = start(MILLRACE_TRAINER, words);
     while (read_text(in_folder("stderr")).find(text) == std::string::npos &&

@@ -1,4 +1,4 @@
-// trainer doctor: its report, its exit codes, and what it says of sources.
+// trainer doctor: its report, its exit codes, and its checks of sources.
 #include "tests/cli/trainer.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class Doctor : public TrainerOnData {
     return trainer(on(data_, {"doctor"}, overrides) + more);
   }
 
-  /// "severity name where count", one a finding.
+  /// Returns one "severity name where count" per finding.
   static Words findings(const Outcome& outcome, const std::string& severity) {
     Words result;
     const auto json = outcome.json();

@@ -1,4 +1,4 @@
-// trainer export: the real program.
+// trainer export as a program.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -15,9 +15,10 @@ TEST_F(Export, ARunsModelLeavesWithItsCertificate) {
   EXPECT_THAT(out.out, AllOf(HasSubstr("model.onnx\n"), HasSubstr("model.certificate.json\n")));
   const auto certificate = read_json(in_folder("model.certificate.json"));
   EXPECT_EQ(certificate["cases"].size(), 4U);  // of the validation split
-  // Without a runtime nothing is compared: another exit code than that of answers that differ.
+  // If onnxruntime is missing, nothing is compared, and the exit code differs from that of a failed
+  // comparison.
   EXPECT_EQ(trainer({"export", "--check", model, "--python", "/usr/bin/false"}).exit_code, 2);
-  // What is not as it was written is not run.
+  // A modified file is not run.
   write_text(model, read_text(model) + " ");
   expect_error(trainer({"export", "--check", model}), 1, "is not the file that");
 }

@@ -1,5 +1,5 @@
-// The sample data set is made by the command that trains, in the folder that the configuration's
-// own file names for it, and nowhere else: a mistyped folder is told, not filled.
+// The command that trains generates the sample data set, but only in the folder that the
+// configuration file itself names; a mistyped folder is an error.
 #include <algorithm>
 
 #include "millrace/base/config.h"
@@ -79,14 +79,14 @@ TEST_F(FirstUse, AMistypedFolderIsToldAndNotFilled) {
     expect_error(trainer(words), 2, "no data folder '" + typed_.string() + "'");
     EXPECT_FALSE(fs::exists(typed_));
   }
-  // Nor by whoever starts from the complete configuration.
+  // Nor with a copy of the complete configuration.
   const auto complete = successful(trainer(command({"config"}, config_, {typed})));
   const auto copy = write("complete.toml", complete.out);
   expect_error(trainer(run_of(copy)), 2, "no data folder '" + typed_.string() + "'");
   EXPECT_FALSE(fs::exists(typed_));
 }
 
-/// The value of data.root in TOML text.
+/// Returns the value of data.root in TOML text.
 std::string root_in(const std::string& toml) {
   return std::get<std::string>(parse_config(toml, "text").find_path("data.root")->data);
 }

@@ -1,10 +1,10 @@
-// trainer import: labels of other tools into COCO's layout.
+// trainer import: converts labels of other tools to COCO's layout.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
 namespace {
 
-/// A folder of YOLO labels, one of them wrong.
+/// A folder of YOLO labels, one of which is invalid.
 class Import : public Trainer {
  protected:
   Import() {

@@ -1,4 +1,4 @@
-// trainer init: from a folder of photos and labels to a configuration that trains.
+// trainer init: makes a configuration that trains from a folder of photos and labels.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,7 +12,7 @@ using ::testing::Each;
 using ::testing::Ge;
 using ::testing::SizeIs;
 
-/// The bytes of all files of a folder; of links where they lead.
+/// Returns the bytes of all files of a folder, and the targets of links.
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -25,7 +25,7 @@ std::map<std::string, std::string> contents(const fs::path& folder) {
   return files;
 }
 
-/// What was printed, without the ends of its lines.
+/// Returns the output with line breaks and repeated spaces replaced by single spaces.
 std::string words_of(const Outcome& outcome) {
   std::string words = outcome.out;
   std::ranges::replace(words, '\n', ' ');
@@ -49,7 +49,7 @@ class InitTest : public TrainerOnData {
     return read_json(out() / "data" / "annotations" / ("instances_" + name + ".json"));
   }
 
-  /// A Pascal VOC folder of the sample's images with boxes.
+  /// Makes a Pascal VOC folder of the sample's images with boxes.
   fs::path make_voc(std::size_t count, const std::string& mistake_in_first = "") const {
     const auto root = in_folder("voc");
     fs::create_directories(root / "JPEGImages");
@@ -245,7 +245,7 @@ TEST_F(InitTest, RefusesWhatItCannotUseWithASentence) {
 
 TEST_F(InitTest, AFolderWithoutObjectsIsNoDataSet) {
   edit(annotations_, [](Json& json) { json["annotations"] = Json::array(); });
-  const auto outcome = init();  // it has told of the data by then
+  const auto outcome = init();  // it has already reported on the data
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("no object is annotated"));
 }

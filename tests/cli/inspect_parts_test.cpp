@@ -1,4 +1,4 @@
-// What `trainer inspect` shows of a split and says of its figures.
+// The images that `trainer inspect` shows of a split, and its remarks on the statistics.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Images of 640 x 480 pixels with `of(i)` squares of `side(i)` pixels of class i modulo 3.
+/// Returns 640 x 480 images; image i has `of(i)` squares of `side(i)` pixels of class i modulo 3.
 template <class Count, class Side>
 SeenData made(int images, Count of, Side side) {
   SeenData data{.classes = {"cat", "dog", "bird", "fish"}};

@@ -1,4 +1,4 @@
-// Steps that do not fit into memory: warned of before they come, or ended with one sentence.
+// Steps that exceed the memory are warned of in advance, or end with a one-sentence error.
 #include "tests/cli/trainer.h"
 #include "tests/support/limited.h"
 
@@ -16,7 +16,7 @@ class Memory : public Trainer {
 TEST_F(Memory, WarnsOfLargestBatchThatCannotFit) {
   const auto data = make_data();
   const Limited memory(RLIMIT_DATA, rlim_t{3} << 29);
-  // One that is drawn at the smaller of its sizes.
+  // With this seed, the batch is drawn at the smaller of its sizes, so the step itself fits.
   const auto done = successful(
       train(data, kTrainOnly + Words{"data.val=''", "data.batch_size=1", "train.seed=1",
                                      "data.short_side=[64, 2000]", "data.max_side=4000"}));

@@ -1,4 +1,4 @@
-// The pages of docs/migrating name keys, components and commands that there are.
+// The pages of docs/migrating name only keys, components and commands that exist.
 #include <regex>
 #include <set>
 
@@ -7,7 +7,7 @@
 namespace millrace::testing {
 namespace {
 
-/// The texts between backticks.
+/// Returns the texts between backticks.
 Words spans_of(const std::string& text) {
   static const std::regex span("`([^`]+)`");
   Words all;
@@ -25,7 +25,7 @@ Words words_of(const std::string& line) {
 
 class Migrating : public Trainer {
  protected:
-  /// Every line of the pages, with what is behind its page's name.
+  /// Calls `each` with every line of the pages and its "page:line".
   template <class Each>
   static void for_each_line(Each each) {
     for (const auto& entry : fs::directory_iterator("docs/migrating")) {
@@ -36,7 +36,7 @@ class Migrating : public Trainer {
     }
   }
 
-  /// "table.key" of every option, and `[[data.stages]] type = "NAME"` of every component.
+  /// Returns "table.key" of every option, and `[[data.stages]] type = "NAME"` of every component.
   std::set<std::string> known() const {
     const auto list = successful(trainer({"list", "--json"})).json();
     std::set<std::string> keys;
@@ -94,7 +94,7 @@ TEST_F(Migrating, EveryCallbackOfTheTextExists) {
 }
 
 TEST_F(Migrating, EveryCommandAndOptionExists) {
-  std::map<std::string, std::string> help;  // of a subcommand
+  std::map<std::string, std::string> help;  // by subcommand
   int seen = 0;
   const auto check = [&](const std::string& line, const std::string& where) {
     auto words = words_of(line);

@@ -1,4 +1,4 @@
-// A detector whose second step depends on what the process has done before.
+// A detector whose second step depends on earlier steps of the process.
 #include "tests/support/fake_training.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// trainer pack, and training from what it made.
+// trainer pack, and training from packed data.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {

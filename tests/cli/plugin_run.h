@@ -1,4 +1,4 @@
-// A detector of a plug-in in the real program: whole, resumed and shared trainings of one recipe.
+// Trains a plug-in's detector with the real program: uninterrupted, resumed and on several ranks.
 #pragma once
 
 #include "tests/cli/trainer.h"
@@ -9,8 +9,8 @@ class PluginRun : public Trainer {
  protected:
   fs::path data_ = make_data();
 
-  /// Trains the configuration `base` of the repository with `recipe` on top of it, in the folder
-  /// `name`; goes on with what is there. Returns the run's folder.
+  /// Trains the configuration `base` of the repository with `recipe` on top of it in the folder
+  /// `name`; resumes if the folder exists. Returns the run's folder.
   fs::path train(const std::string& base, const std::string& recipe, const std::string& name,
                  const Words& more, int steps, int ranks = 1) const {
     const auto file = in_folder(name + ".toml");
@@ -41,7 +41,7 @@ class PluginRun : public Trainer {
     }
   }
 
-  /// Of each step.
+  /// Returns the metrics of each step.
   static std::vector<Json> steps(const fs::path& run) {
     std::vector<Json> all;
     std::ifstream lines(run / "metrics.jsonl");

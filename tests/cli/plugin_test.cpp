@@ -1,5 +1,5 @@
-// Plug-ins: what they register is known; what cannot be loaded is refused with its reason; what
-// fails is named.
+// Plug-ins: their components are known, load errors give the reason, and failures name the
+// component.
 #include "millrace/plugins/plugin.h"
 
 #include <elf.h>
@@ -34,7 +34,7 @@ class Plugin : public Trainer {
                kTrainOnly + settings));
   }
 
-  /// The same with a detector of its own.
+  /// Trains for one step with a plug-in's detector.
   Outcome train_detector(const std::string& plugin, const std::string& detector) const {
     const auto config = in_folder("detector.toml");
     write_text(config, "plugins = ['" + plugin + "']\n[data]\nroot = '" + make_data().string() +
@@ -42,7 +42,7 @@ class Plugin : public Trainer {
     return trainer({"run", config, "--out", in_folder("runs")});
   }
 
-  /// A copy of the plug-in `hello`, changed by `change`.
+  /// Returns a copy of the plug-in `hello`, changed by `change`.
   template <class Change>
   fs::path changed(Change change) const {
     auto bytes = read_text(HELLO_PLUGIN);
@@ -102,7 +102,7 @@ TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
   write_text(in_folder("heir.toml"), "base = 'mine/a.toml'\n");
   for (const auto* file : {"mine/a.toml", "mine/b.toml", "heir.toml"}) {
     const auto resolved = successful(trainer({"config", in_folder(file).string()}));
-    // So that the run's own copy works from anywhere.
+    // The path is absolute, so that the run's copy of the configuration works in any folder.
     EXPECT_THAT(resolved.out, HasSubstr("plugins = [\"" + in_folder("mine/hello.so").string()));
   }
 }

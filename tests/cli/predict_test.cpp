@@ -1,4 +1,4 @@
-// trainer predict over many files: killed, continued, with files that are broken.
+// trainer predict over many files: killed, resumed, with broken files.
 #include <csignal>
 
 #include "tests/cli/trainer.h"
@@ -13,14 +13,14 @@ namespace {
 
 class Predict : public TrainerOnData {
  protected:
-  /// A model that was trained for a step.
+  /// Trains for a step and returns the run's folder.
   fs::path model() {
     successful(trainer(
         on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
     return in_folder("runs") / "maskrcnn-1";
   }
 
-  /// A folder of `count` photos, of which every seventh is broken.
+  /// Makes a folder of `count` photos; every seventh is broken.
   fs::path photos(int count) {
     const auto folder = in_folder("photos");
     fs::create_directory(folder);
@@ -42,7 +42,7 @@ class Predict : public TrainerOnData {
     return std::ranges::count(read_text(file), '\n');
   }
 
-  /// Files of a folder by name, with their bytes.
+  /// Reads the files of a folder, by name.
   static std::map<std::string, std::string> all_in(const fs::path& folder) {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::directory_iterator(folder))
@@ -63,13 +63,13 @@ TEST_F(Predict, KilledAnywhereGoesOnToTheSameBytes) {
   EXPECT_EQ(expected.size(), 21U + 3U) << "pictures, results and the page";
 
   const auto out = in_folder("killed");
-  for (const std::int64_t lines : {2, 9, 17}) {  // the first tells of no file
+  for (const std::int64_t lines : {2, 9, 17}) {  // the first line belongs to no file
     const auto child = start(MILLRACE_TRAINER, into(out));
     comes_to([&] { return lines_in(out / "predict.part") >= lines; });
     ::kill(child, SIGKILL);
     EXPECT_EQ(finish(child).exit_code, -1);
     EXPECT_FALSE(fs::exists(out / "detections.json"));
-    // As if in the middle of writing, too.
+    // Imitates a kill in the middle of a write.
     write_text(out / "predict.part", read_text(out / "predict.part") + "{\"file\":\"/ph");
     write_text(out / "detections.json.part", read_text(out / "detections.json.part") + ",\n{\"im");
   }
@@ -77,14 +77,14 @@ TEST_F(Predict, KilledAnywhereGoesOnToTheSameBytes) {
   EXPECT_THAT(end.err, HasSubstr("goes on after "));
   EXPECT_THAT(end.err, HasSubstr("3 of 24 images failed: ")) << "those of before, too";
   EXPECT_EQ(all_in(out), expected);
-  // Nothing is left to go on with.
+  // Nothing is left to resume.
   EXPECT_THAT(trainer(into(out)).err, Not(HasSubstr("goes on after ")));
   EXPECT_EQ(all_in(out), expected);
 }
 
 TEST_F(Predict, WritesAPageThatCountsWhatItShows) {
   const auto weights = model(), folder = photos(12), out = in_folder("out");
-  // All that is found, however unsure.
+  // All detections, whatever their scores.
   const auto done = trainer({"predict", weights, folder, "--out", out, "--score", "0.2", "--set",
                              "model.test.score_thresh=0"});
   EXPECT_THAT(done.err, HasSubstr("2 of 12 images failed: "));
@@ -113,7 +113,7 @@ TEST_F(Predict, TakesIdsByNameToScoreAsEval) {
     for (auto& image : json["images"]) image["id"] = 1000 - image["id"].get<int>();
     for (auto& one : json["annotations"]) one["image_id"] = 1000 - one["image_id"].get<int>();
   });
-  // One that its EXIF data would turn, but not its annotations.
+  // An image whose EXIF data rotates it, while its annotations do not.
   const auto turned_image = read_json(val_annotations_)["images"][0];
   const auto turned_file = data_ / "val2017" / turned_image["file_name"].get<std::string>();
   write_text(turned_file, turned(read_text(turned_file), 3));
@@ -177,7 +177,7 @@ TEST_F(Predict, TakesCutPhotosAndRefusesLargeOnesAsTold) {
   const auto weights = model();
   const auto photo = photos(1) / "0100.jpg";
   const auto bytes = read_text(photo);
-  fs::remove(photo);  // a link
+  fs::remove(photo);  // it is a link
   write_text(photo, bytes.substr(0, bytes.size() * 3 / 4));
   const auto predict = [&](const std::string& set) {
     return trainer({"predict", weights, photo, "--out", in_folder("found"), "--set", set});
@@ -226,7 +226,7 @@ TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
   const auto weights = model(), out = in_folder("out"), video = in_folder("street.mp4");
   const std::vector<std::int64_t> times = {0, 3000, 7500, 90000, 90001};
   write_video(video, 128, 96, times);
-  // All that is found, however unsure.
+  // All detections, whatever their scores.
   const Words all = {"--set", "model.test.score_thresh=0", "--out", out};
   const auto done = successful(trainer(Words{"predict", weights, video} + all));
   EXPECT_THAT(done.out, HasSubstr("street.mp4: 5 frames: "));
@@ -250,7 +250,7 @@ TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
     EXPECT_NEAR(frames[k].at("time").get<double>(), static_cast<double>(times[k]) / 90000, 1e-9);
   }
 
-  // The annotated one has the same times, and each frame what a photo of it has.
+  // The annotated video has the same times, and each frame has the detections of a photo of it.
   const auto shown = video_files().open((out / "street.mp4").string());
   Pixels pixels(static_cast<std::size_t>(shown->facts().width * shown->facts().height * 3));
   for (const auto time : times) EXPECT_EQ(shown->read(pixels.data()), time);

@@ -1,5 +1,5 @@
-// `run --replay` names the operator that made the first value that is not finite, whatever the
-// detector and precision.
+// `run --replay` names the operator that computed the first non-finite value, for any detector and
+// precision.
 #include <cstring>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Writes `value` over all numbers of a tensor of a safetensors file.
+/// Sets all values of a tensor in a safetensors file to `value`.
 void overwrite(const fs::path& file, const std::string& tensor, float value) {
   auto bytes = read_text(file);
   std::uint64_t length = 0;
@@ -25,8 +25,8 @@ void overwrite(const fs::path& file, const std::string& tensor, float value) {
 
 struct Case {
   std::string detector, precision;
-  std::string layer;   // whose weights are spoilt
-  std::string kernel;  // that multiplies with them
+  std::string layer;   // layer whose weights are overwritten
+  std::string kernel;  // operator that multiplies with them
   friend void PrintTo(const Case& one, std::ostream* out) {
     *out << one.detector << " in " << one.precision << ", " << one.layer;
   }
@@ -34,7 +34,7 @@ struct Case {
 
 class Replay : public Trainer, public ::testing::WithParamInterface<Case> {
  protected:
-  /// Trains a step or two; the folder of the run.
+  /// Trains for one or two steps and returns the run's folder.
   fs::path train(const fs::path& data, const std::string& name, const Words& settings) const {
     auto command = on(data, {"run"},
                       settings + kTrainOnly +
@@ -74,8 +74,8 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
                                 HasSubstr("the first operator that made one"),
                                 Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
 
-  // The same step with initial weights, except for one layer's: finite, and its sums of products
-  // are not.
+  // The same step with initial weights, except for one layer whose weights are finite but whose
+  // sums of products overflow.
   const auto healthy = train(data, "healthy", {"train.max_steps=1"});
   const auto model = record / "model.safetensors";
   fs::copy_file(healthy / "checkpoints/step-000001/model.safetensors", model,

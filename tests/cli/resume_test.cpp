@@ -1,4 +1,4 @@
-// Which run a training goes on with, what it leaves alone, and what a run folder says of its run.
+// Which run a training resumes, what it leaves unchanged, and what a run folder records.
 #include <map>
 
 #include "tests/cli/trainer.h"
@@ -11,7 +11,7 @@ class ResumeRun : public Trainer {
   fs::path data_ = make_data();
   fs::path runs_ = in_folder("runs");
 
-  /// A configuration file of its own, which inherits from the recipe.
+  /// Writes a configuration file that inherits from the recipe.
   fs::path config(const std::string& name, const std::string& more = "") const {
     const auto file = in_folder(name);
     fs::create_directories(file.parent_path());
@@ -44,7 +44,7 @@ class ResumeRun : public Trainer {
     return names;
   }
 
-  /// Every file of a folder with its bytes and when it was written.
+  /// Returns the bytes and modification time of every file of a folder.
   static std::map<std::string, std::pair<std::string, fs::file_time_type>> bytes(
       const fs::path& folder) {
     std::map<std::string, std::pair<std::string, fs::file_time_type>> all;
@@ -299,7 +299,7 @@ TEST_F(ResumeRun, TheRunFolderSaysWhatEachStartWasMadeWith) {
 
   const auto run = runs_ / "exp-1";
   EXPECT_THAT(read_text(run / "record.json"), Not(HasSubstr("hidden")));
-  EXPECT_THAT(read_text(run / "log.txt"),  // also of what was said before there was a folder
+  EXPECT_THAT(read_text(run / "log.txt"),  // including output from before the folder existed
               AllOf(HasSubstr("maskrcnn: 6 classes"), HasSubstr("done after step 2")));
   const auto record = read_json(run / "record.json");
   EXPECT_EQ(record.at("config_file"), fs::canonical(exp).string());

@@ -1,5 +1,5 @@
-// A run folder that is come back to: by a resumed run, by another process, with another
-// configuration, and by those who ask what went wrong.
+// Further use of a run folder: by a resumed run, another process, another configuration, and for
+// the analysis of failures.
 #include <cstring>
 #include <regex>
 

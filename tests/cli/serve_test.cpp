@@ -1,5 +1,4 @@
-// trainer serve: where it listens, whom it lets in, how it ends; and who reads it without a line of
-// ours.
+// trainer serve: its endpoints, keys and end, and a consumer in plain Python.
 #include <sys/stat.h>
 
 #include "tests/cli/served.h"
@@ -16,7 +15,7 @@ class Serve : public Trainer {
   Words serve(const Words& more = {}) const {
     return on(data_, {"serve", "--bind", endpoint_}) + more;
   }
-  /// The server in a process of its own.
+  /// Starts the server in a process of its own.
   std::unique_ptr<Served> served(const Words& more = {}) const {
     return std::make_unique<Served>(Words{MILLRACE_TRAINER} + serve(more), in_folder("log"));
   }
@@ -36,7 +35,7 @@ TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
   EXPECT_THAT(served.json()["verdict"].get<std::string>(),
               HasSubstr("of the time for the data servers"));
 
-  // Without the data, the consumer needs the names of the classes alone.
+  // Without the data, a consumer needs only the names of the classes.
   auto without = bench({source(), "data.classes=[\"star\"]"});
   const auto refused = trainer(without);
   EXPECT_EQ(refused.exit_code, 1);

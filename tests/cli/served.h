@@ -1,4 +1,4 @@
-// `trainer serve` as a process of its own, beside what the test runs.
+// Runs `trainer serve` in a process of its own.
 #pragma once
 
 #include <csignal>
@@ -8,22 +8,22 @@
 
 namespace millrace::testing {
 
-/// Waits until a log has a text; false where it never does.
+/// Waits until a log contains a text; returns false after the deadline.
 inline bool comes_to_say(const fs::path& log, const std::string& text) {
   return comes_to([&] { return read_text(log).find(text) != std::string::npos; });
 }
 
-/// Killed with this object, or before.
+/// A server process that is killed by the destructor or ended by end().
 class Served {
  public:
-  /// Runs `command`; what it logs is appended to `log`.
+  /// Runs `command` and appends its output to `log`.
   Served(const Words& command, const fs::path& log)
       : child_(spawn(command, {}, log, O_APPEND)), log_(log) {}
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
   ~Served() { end(SIGKILL); }
 
-  /// Sends a signal and waits for the end; the exit code, -1 where the signal killed it.
+  /// Sends a signal and waits for the end. Returns the exit code; -1 if the signal killed it.
   int end(int signal) {
     if (child_ == 0) return -1;
     ::kill(child_, signal);

@@ -1,5 +1,5 @@
-// trainer status, of real trainings and data servers: while they run, hang and are stopped, and
-// after their end.
+// trainer status of real trainings and data servers: while they run, hang or are stopped, and after
+// their end.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -24,10 +24,10 @@ class Status : public Trainer {
     return Words{MILLRACE_TRAINER} + on(data_, {"serve", "--bind", endpoint});
   }
   Json status() const { return successful(trainer({"status", run_, "--json"})).json(); }
-  /// Its text; the last line is the verdict.
+  /// Returns the text of the status; the last line is the verdict.
   std::string text() const { return successful(trainer({"status", run_})).out; }
 
-  /// Whether the status comes to be so; the last one is kept.
+  /// Waits until the status fulfils the condition; the last status is kept.
   template <class Condition>
   bool comes_to_be(Condition condition) {
     return comes_to([&] {
@@ -68,7 +68,7 @@ TEST_F(Status, TellsOfATrainingAndOfItsEnd) {
   EXPECT_THAT(text(), AllOf(HasSubstr("maskrcnn-1: training"), HasSubstr("rank  host"),
                             HasSubstr("\ntraining goes on: step ")));
   expect_short_lines(text());
-  // The folder of the runs stands for the newest of them.
+  // The folder of all runs refers to the newest run.
   EXPECT_EQ(successful(trainer({"status", in_folder("runs"), "--json"})).json()["run"],
             run_.string());
 
@@ -134,7 +134,7 @@ TEST_F(Status, OfACrashedRunNamesTheSignal) {
 
 TEST_F(Status, NamesTheStageAndTheImageThatHang) {
   const auto images = read_json(data_ / "annotations" / "instances_train2017.json")["images"];
-  for (const auto& image : images) {  // to open a pipe that nobody writes blocks for ever
+  for (const auto& image : images) {  // opening a pipe without a writer blocks forever
     const auto file = data_ / "train2017" / image["file_name"];
     fs::remove(file);
     ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
@@ -228,7 +228,7 @@ TEST_F(Status, ListensAtNoSocket) {
     EXPECT_THAT(fs::read_symlink(fd).string(), Not(StartsWith("socket:")));
 }
 
-/// A run that another machine trains, by its files.
+/// The files of a run that another machine trains.
 class StatusElsewhere : public Status {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
-// A signal at any moment, the first one of the process or after its terminal is gone: what was
-// trained is saved, and the process ends with 3.
+// A signal at any time, as the first event of the process or after its terminal has closed: trained
+// steps are saved, and the exit code is 3.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -17,10 +17,10 @@
 namespace millrace::testing {
 namespace {
 
-/// A new file that no other process can open while this one holds it.
+/// Creates a file that no other process can open while this process holds it.
 UniqueFd leased(const fs::path& file) {
   UniqueFd held(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  std::signal(SIGIO, SIG_IGN);  // asks to let go
+  std::signal(SIGIO, SIG_IGN);  // the signal asks to release the lease
   EXPECT_EQ(::fcntl(held.get(), F_SETLEASE, F_WRLCK), 0) << strerror(errno);
   return held;
 }
@@ -39,7 +39,7 @@ class Stop : public Trainer {
                   kTrainOnly + overrides);
   }
 
-  /// Runs until `reached`, then sends one signal.
+  /// Runs until `reached` returns true, then sends one signal.
   Outcome stopped(const Words& arguments, int signal, const std::function<bool()>& reached,
                   const fs::path& program = MILLRACE_TRAINER) const {
     const auto child = start(program, arguments);
@@ -48,7 +48,7 @@ class Stop : public Trainer {
     return finish(child);
   }
 
-  /// Puts a pipe into the place of each image of a split, by a rename, so that none is ever
+  /// Replaces each image of a split by a pipe. Each is renamed into place, so that no file is ever
   /// missing.
   void make_pipes(const std::string& split) const {
     std::vector<fs::path> images;
@@ -60,14 +60,15 @@ class Stop : public Trainer {
     }
   }
 
-  /// Whether one of them is being read. It stays open, so that the reader waits for ever.
+  /// Returns true if one of the pipes is being read. The pipe stays open, so the reader waits
+  /// forever.
   bool is_pipe_read(const std::string& split) const {
     return std::ranges::any_of(fs::directory_iterator(data_ / split), [](const auto& image) {
       return ::open(image.path().c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) >= 0;
     });
   }
 
-  /// Waits for a step, and then for one whose images never come.
+  /// Waits for a step, and then for one whose images never arrive.
   bool comes_to_hang() const {
     const bool stepped = comes_to([&] { return lines() >= 1; });
     make_pipes("train2017");
@@ -154,7 +155,7 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   auto making = command();
   const auto config = std::ranges::find(making, "configs/maskrcnn.toml");
   *config = own.string();
-  making.erase(config + 1, config + 3);  // --set data.root=...
+  making.erase(config + 1, config + 3);  // removes --set data.root=...
   const auto end = stopped(making, SIGTERM, [&] { return fs::exists(sample.string() + ".part"); });
   EXPECT_EQ(end.exit_code, 3) << end.err;
   EXPECT_FALSE(fs::exists(sample));
@@ -167,7 +168,7 @@ TEST_F(Stop, ASignalThatCameBeforeTheProgramWaitsForItsAnswer) {
     sigset_t term, before;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &term, &before);  // the child begins so
+    ::pthread_sigmask(SIG_BLOCK, &term, &before);  // inherited by the child
     const auto child = start(MILLRACE_TRAINER, arguments);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     ::kill(child, SIGTERM);
@@ -205,7 +206,8 @@ TEST_F(Stop, AClosedTerminalSaves) {
   const auto child = ::fork();
   if (child == 0) {
     ::setsid();
-    const int side = ::open(name.c_str(), O_RDWR);  // now it controls this session
+    // becomes the controlling terminal of the session
+    const int side = ::open(name.c_str(), O_RDWR);
     for (int stream = 0; stream < 3; ++stream) ::dup2(side, stream);
     ::close(side);
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
@@ -265,7 +267,7 @@ TEST_F(Stop, ASecondSignalKills) {
   const auto child = start(MILLRACE_TRAINER, command());
   ASSERT_TRUE(comes_to_hang());
   siginfo_t end{};
-  ASSERT_TRUE(comes_to([&] {  // two that come at once may be taken for one
+  ASSERT_TRUE(comes_to([&] {  // two signals at the same time may be merged into one
     ::kill(child, SIGTERM);
     return ::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            end.si_pid == child;

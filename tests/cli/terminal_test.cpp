@@ -1,4 +1,4 @@
-// What a person sees: on terminals of several widths, and where there is none.
+// Output for people: on terminals of several widths, and without a terminal.
 #include <pty.h>
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 namespace millrace::testing {
 namespace {
 
-/// What a program wrote on a terminal, where standard output and standard error are one.
+/// The output of a program on a terminal, standard output and standard error together.
 struct Screen {
   int exit_code = -1;
   std::string text;
 
-  /// Without the sequences that move, erase and colour; what was drawn over is there, too.
+  /// Returns the lines without escape sequences. Text that a later line overwrites is included.
   std::vector<std::string> lines() const {
     const auto plain = std::regex_replace(text, std::regex("\x1b\\[[0-9;]*[A-Za-z]"), "");
     std::vector<std::string> all(1);
@@ -33,7 +33,7 @@ struct Screen {
 
 class Terminal : public TrainerOnData {
  protected:
-  /// `trainer` with these arguments on a terminal; `environment`: NAME=VALUE.
+  /// Runs `trainer` on a terminal. `environment`: NAME=VALUE.
   static Screen show(const Words& arguments, unsigned short columns,
                      const Words& environment = {"TERM=xterm"}) {
     const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
@@ -153,7 +153,8 @@ TEST_F(Terminal, SentencesAreBrokenBetweenWordsAndWhatIsTypedIsNot) {
       EXPECT_TRUE(line.size() <= 80 || is_one_word || line.find("next: ") != line.npos) << line;
     }
   }
-  const auto whole = successful(trainer(training()));  // a log is searched
+  // lines of a log are not broken, since logs are searched
+  const auto whole = successful(trainer(training()));
   EXPECT_THAT(whole.err, HasSubstr(" over 100 steps, along a cosine to 0 "));
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")),
               HasSubstr(" over 100 steps, along a cosine to 0 "));

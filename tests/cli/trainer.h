@@ -1,4 +1,4 @@
-// Runs the real executable as a child process, in a temporary folder with a small data set.
+// Runs the real executable as a child process in a temporary folder with a small data set.
 #pragma once
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ using ::testing::StartsWith;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-/// The words of a command line, or the K=V of its --set.
+/// Words of a command line, or K=V settings of --set.
 using Words = std::vector<std::string>;
 
 inline Words operator+(Words words, const Words& more) {
@@ -39,7 +39,7 @@ inline Words operator+(Words words, const Words& more) {
   return words;
 }
 
-/// Words as a shell reads them.
+/// Quotes words for a shell.
 inline std::string quoted(const Words& words) {
   std::string line;
   for (const auto& word : words) {
@@ -50,18 +50,18 @@ inline std::string quoted(const Words& words) {
   return line;
 }
 
-/// `key='path'`, for --set.
+/// Returns `key='path'` for --set.
 inline std::string setting(const std::string& key, const fs::path& path) {
   return key + "='" + path.string() + "'";
 }
 
-/// `command --set a --set b ...`
+/// Returns `command --set a --set b ...`.
 inline Words with_settings(Words command, const Words& settings) {
   for (const auto& one : settings) command.insert(command.end(), {"--set", one});
   return command;
 }
 
-/// Settings of a training that only trains.
+/// Settings that turn off evaluation and pictures.
 inline const Words kTrainOnly = {"callbacks.evaluate.enabled=false",
                                  "callbacks.pictures.enabled=false"};
 
@@ -78,35 +78,35 @@ inline void write_text(const fs::path& file, const std::string& text) {
 inline Json read_json(const fs::path& file) { return Json::parse(read_text(file)); }
 inline void write_json(const fs::path& file, const Json& json) { write_text(file, json.dump()); }
 
-/// Writes a configuration that inherits configs/maskrcnn.toml, in its first line.
+/// Writes a configuration whose first line inherits configs/maskrcnn.toml.
 inline fs::path write_heir(const fs::path& file, const std::string& toml) {
   write_text(file, "base = '" + fs::absolute("configs/maskrcnn.toml").string() + "'\n" + toml);
   return file;
 }
 
 struct Outcome {
-  int exit_code = -1;  // -1: killed by a signal
+  int exit_code = -1;  // -1 = killed by a signal
   std::string out, err;
 
-  /// The last line of standard output as JSON.
+  /// Parses the last line of standard output as JSON.
   Json json() const { return Json::parse(out.substr(out.find_last_of('\n', out.size() - 2) + 1)); }
 };
 
-/// Expects an end without an error.
+/// Expects exit code 0.
 inline Outcome successful(Outcome outcome) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   return outcome;
 }
 
-/// Expects one message, in the form in which people and scripts expect it.
+/// Expects a message "trainer: error: ..." with `part` and empty standard output.
 inline void expect_error(const Outcome& outcome, int exit_code, const std::string& part) {
   EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("trainer: error: "), HasSubstr(part)));
   EXPECT_EQ(outcome.out, "");
 }
 
-/// Starts a program with its output in files, which `mode` opens: O_TRUNC or O_APPEND. An empty
-/// `out` leaves standard output as it is.
+/// Starts a program with its output in files opened with `mode`: O_TRUNC or O_APPEND. Empty `out` =
+/// standard output is inherited.
 inline pid_t spawn(Words command, const fs::path& out, const fs::path& err, int mode) {
   std::vector<char*> argv;
   for (auto& word : command) argv.push_back(word.data());
@@ -123,19 +123,19 @@ inline pid_t spawn(Words command, const fs::path& out, const fs::path& err, int 
   return child;
 }
 
-/// A folder that is removed after the test.
+/// A test with a temporary folder.
 class Trainer : public ::testing::Test {
  protected:
   fs::path in_folder(const std::string& name) const { return folder_ / name; }
 
-  /// `trainer` with these arguments, run in the project's root.
+  /// Runs `trainer` with these arguments in the project's root.
   Outcome trainer(const Words& arguments) const { return run(MILLRACE_TRAINER, arguments); }
 
   Outcome run(const fs::path& program, const Words& arguments) const {
     return finish(start(program, arguments));
   }
 
-  /// Starts a program; one at a time, until `finish` has seen its end.
+  /// Starts a program. Only one may run at a time; finish() waits for its end.
   pid_t start(const fs::path& program, const Words& arguments) const {
     return spawn(Words{program} + arguments, in_folder("stdout"), in_folder("stderr"), O_TRUNC);
   }
@@ -147,7 +147,7 @@ class Trainer : public ::testing::Test {
             read_text(in_folder("stderr"))};
   }
 
-  /// A sample data set of 8 + 4 images in <folder>/data, made once.
+  /// Makes a sample data set of 8 + 4 images in <folder>/data, once.
   fs::path make_data() const {
     const auto root = in_folder("data");
     if (!fs::exists(root))
@@ -155,7 +155,7 @@ class Trainer : public ::testing::Test {
     return root;
   }
 
-  /// A command on configs/maskrcnn.toml with a small, quick model on `data`.
+  /// Returns a command on configs/maskrcnn.toml with a small, fast model on `data`.
   static Words on(const fs::path& data, const Words& command, const Words& overrides = {}) {
     return with_settings(command + Words{"configs/maskrcnn.toml"},
                          Words{setting("data.root", data), "data.short_side=96",
@@ -167,14 +167,14 @@ class Trainer : public ::testing::Test {
   Scratch folder_;
 };
 
-/// With a small data set that a test may damage.
+/// A test with a small data set that it may damage.
 class TrainerOnData : public Trainer {
  protected:
   fs::path data_ = make_data();
   fs::path annotations_ = data_ / "annotations" / "instances_train2017.json";
   fs::path val_annotations_ = data_ / "annotations" / "instances_val2017.json";
 
-  /// Changes the annotations of a split: `change` gets them as JSON.
+  /// Edits the annotations of a split as JSON.
   template <class Change>
   static void edit(const fs::path& annotations, Change change) {
     auto json = read_json(annotations);

@@ -1,4 +1,4 @@
-// What a model says of a training before it begins, and `doctor` with it.
+// Checks of a training before it starts, by the model and by `doctor`.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -12,7 +12,7 @@ class TrainingChecks : public TrainerOnData {
     return trainer(on(data_, command, settings + (command[0] == "run" ? run : Words{})));
   }
 
-  /// Names of the report's findings of that severity.
+  /// Returns the names of the report's findings of this severity.
   static Words findings(const Json& report, const std::string& severity) {
     Words names;
     for (const auto& finding : report["findings"])

@@ -1,4 +1,4 @@
-// What the command line says about itself, and what it says to wrong usage.
+// Help texts of the command line and messages for wrong usage.
 #include <map>
 #include <set>
 
@@ -9,7 +9,8 @@ namespace {
 
 using Usage = Trainer;
 
-// The evaluator needs neither; readers of images other than JPEG wait for the first of these.
+// The evaluator needs neither. The readers of image formats other than JPEG are loaded with the
+// first such image.
 TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
   const auto loaded = successful(run("/usr/bin/ldd", {MILLRACE_TRAINER})).out;
   for (const auto* library : {"imgcodecs", "gdal", "tiff", "webp", "torch"})
@@ -43,7 +44,7 @@ TEST_F(Usage, HelpFitsIntoEightyColumns) {
     std::istringstream help(
         successful(trainer(command.empty() ? Words{"--help"} : Words{command, "--help"})).out);
     for (std::string line; std::getline(help, line);) {
-      if (line == "Examples:") break;  // which are copied whole
+      if (line == "Examples:") break;  // examples are for copying and not wrapped
       EXPECT_LE(line.size(), 80) << command << ": " << line;
     }
   }
@@ -146,7 +147,7 @@ TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
 
 TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
   const auto list = trainer({"list", "--json"}).json();
-  // Keys by table, those of all components together
+  // Keys by table; the tables of components contain the keys of all components.
   std::map<std::string, std::set<std::string>> known;
   const auto learn = [&](const std::string& table, const Json& options) {
     for (const auto& option : options) known[table].insert(option["name"].get<std::string>());
@@ -169,7 +170,8 @@ TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
       table = line.substr(1, line.find(']') - 1);
       if (table.starts_with("callbacks.")) table = "callbacks.NAME";
     } else if (const auto equals = line.find(" = "); equals != line.npos) {
-      const bool is_part = table.starts_with("model.");  // [model.rpn] min_size: rpn.min_size
+      // [model.rpn] min_size is the option rpn.min_size
+      const bool is_part = table.starts_with("model.");
       const auto key = (is_part ? table.substr(6) + "." : "") + line.substr(0, equals);
       EXPECT_TRUE(known[is_part ? "model" : table].count(key)) << table << ": " << line;
     }

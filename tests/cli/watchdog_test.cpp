@@ -1,4 +1,4 @@
-// A stage of the data that hangs in a real training: the watchdog names stage and file.
+// A data stage hangs in a real training: the watchdog names the stage and the file.
 #include <sys/stat.h>
 
 #include "tests/cli/trainer.h"
@@ -14,7 +14,7 @@ TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
   for (const auto& image : fs::directory_iterator(data / "train2017"))
     if (victim.empty() || image.path() < victim) victim = image.path();
   fs::remove(victim);
-  ASSERT_EQ(::mkfifo(victim.c_str(), 0600), 0);  // to open it for reading blocks for ever
+  ASSERT_EQ(::mkfifo(victim.c_str(), 0600), 0);  // opening it for reading blocks forever
 
   const auto outcome =
       trainer(on(data, {"run", "--out", in_folder("runs")},

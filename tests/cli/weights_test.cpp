@@ -1,5 +1,4 @@
-// Weights in and results out: eval and predict with what a run leaves, and with files that do not
-// fit.
+// eval and predict with the weights of a run and with files that do not fit.
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
 #include "tests/support/tiff.h"
@@ -19,7 +18,7 @@ class Weights : public TrainerOnData {
         images);
   }
 
-  /// The folder of a run of one step.
+  /// Trains for a step and returns the run's folder.
   fs::path run_of(const std::string& name, const Words& overrides) {
     const auto run = successful(trainer(on(data_, {"run", "--out", in_folder(name)},
                                            kTrainOnly + Words{"train.max_steps=1"} + overrides)));
@@ -27,11 +26,11 @@ class Weights : public TrainerOnData {
     return in_folder(name) / "maskrcnn-1";
   }
 
-  /// Trains for a step; the checkpoint that this leaves.
+  /// Trains for a step and returns the checkpoint.
   fs::path trained() { return run_of("runs", {}) / "checkpoints" / "latest"; }
 };
 
-/// A safetensors file with one F32 number.
+/// Returns a safetensors file with one F32 number.
 std::string safetensors(const std::string& name, const std::string& bytes) {
   const auto header = "{\"" + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   return little_endian(header.size(), 8) + header + bytes;
@@ -59,7 +58,7 @@ TEST_F(Weights, OfARunServeEvalAndPredict) {
             5);
   EXPECT_FALSE(read_json(out / "detections.json").empty());
 
-  // With a standard output that takes nothing, the files are written all the same.
+  // Files are written even if writing to standard output fails.
   fs::remove_all(out);
   const auto unheard =
       run("/bin/sh",
@@ -91,7 +90,7 @@ TEST_F(Weights, UnderOtherNamesAndOrdersOfClassesDetectTheSame) {
 
 TEST_F(Weights, ForOtherClassesAreRefused) {
   const auto weights = trained();
-  // A .pth does not say which classes it has: the shapes do.
+  // A .pth does not contain class names, but the shapes differ.
   successful(trainer({"convert", weights, in_folder("m.pth")}));
   expect_error(eval(in_folder("m.pth"), {"--set", "data.classes=[\"star\", \"ring\"]"}), 1,
                "roi_heads.box_predictor.cls_score.weight: file 6 classes, model 2");
@@ -108,7 +107,7 @@ TEST_F(Weights, ForOtherClassesAreRefused) {
     category["name"] = "my " + category.at("name").get<std::string>();
   write_json(val_annotations_, annotations);
   expect_error(eval(weights), 2, "none of the annotated categories (my");
-  // Forced, the names stand for the weights' classes one by one.
+  // With --force-weights, the names replace the weights' classes one by one.
   EXPECT_EQ(eval(weights, {"--force-weights"}).exit_code, 0);
 }
 
@@ -124,7 +123,7 @@ TEST_F(Weights, ScoreTheSameInAnyOrderOfClassesAndForSomeOfThem) {
   ASSERT_FALSE(Json::parse(as_trained.first).empty());
   EXPECT_EQ(results("b.json", R"(["triangle", "cross", "star", "heart", "ring", "crescent"])"),
             as_trained);
-  // With some of the classes, their detections stay and no others.
+  // With a subset of the classes, exactly their detections remain.
   const auto ring = Json::parse(results("c.json", R"(["ring"])").first);
   auto wanted = Json::array();
   const auto categories = read_json(val_annotations_).at("categories");
@@ -152,13 +151,13 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   const auto forced =
       successful(eval(folder, {"--set", "model.pixel_std=[58, 57, 57]", "--force-weights"}));
   EXPECT_THAT(forced.err, HasSubstr("used all the same (--force-weights)"));
-  // How one detects is free.
+  // Options of detection may change.
   successful(eval(
       folder, {"--set", "model.test.score_thresh=0.2", "--set", "model.test.detections_per_img=7",
                "--set", "data.short_side=64", "--set", "model.rpn.post_nms_top_n_test=50", "--set",
                "model.backbone.norm=bn", "--set", "model.masks=false"}));
 
-  // Training from them: heads may be others, what the kept tensors mean may not.
+  // Training from them: heads may differ, but not the meaning of the loaded tensors.
   const auto from = [&](const Words& overrides) {
     return trainer(
         on(data_, {"run", "--out", in_folder("next")},
@@ -207,11 +206,11 @@ TEST_F(Weights, RejectsFrozenStagesThatABackboneLacks) {
   const auto* resnet50 = "R50_C1-C4_imagenet_msra_fp16.npz";
   expect_error(from(resnet18, {"model.backbone.freeze_at=5"}), 1, "backbone.body.layer4.0.conv1");
   expect_error(from(resnet50, {"model.backbone.freeze_at=2"}), 1, "backbone.body.layer1.0");
-  // Norms folded into the convolutions: the model without norms has all, C5 aside.
+  // The norms are folded into the convolutions: a model without norms gets all tensors except C5.
   const auto folded =
       successful(from(resnet18, {"model.backbone.freeze_at=4", "model.backbone.norm=none"}));
   EXPECT_THAT(folded.err, Not(HasSubstr("of the file are not used")));
-  // Statistics are constants, of which nothing is random.
+  // Missing statistics keep constants, not random values.
   const auto frozen_bn = successful(from(resnet18, {"model.backbone.norm=frozen_bn"}));
   EXPECT_THAT(frozen_bn.err, HasSubstr("backbone.body.layer4.0.bn1.weight (1)"));
 }
@@ -263,7 +262,7 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
   const auto run = in_folder("runs") / "maskrcnn-1", alone = in_folder("alone.safetensors");
   successful(trainer({"convert", weights, alone}));
 
-  // As with the configuration that it was trained with, to the byte.
+  // Gives the same bytes as with the configuration of the training.
   const auto expected = in_folder("expected.json"), found = in_folder("found.json");
   const auto scores = successful(eval(weights, {"--out", expected})).json();
   ASSERT_FALSE(read_json(expected).empty());
@@ -279,7 +278,7 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
     for (const auto& file : fs::directory_iterator(seen))
       EXPECT_EQ(read_text(seen_alone / file.path().filename()), read_text(file)) << file;
   }
-  // A run knows what it was evaluated on, from any folder.
+  // A run records its evaluation data, so this works in any folder.
   const auto of_run = successful(trainer({"eval", run, "--json"}));
   EXPECT_EQ(of_run.json().at("bbox"), scores.at("bbox"));
 
@@ -293,7 +292,7 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
   EXPECT_EQ(counted(trainer({"eval", wider, "--max-dets", "150", "--json"})), 150);
   EXPECT_EQ(counted(eval(weights, {"--set", "callbacks.evaluate.max_detections=300"})), 300);
 
-  // How one detects is free, what the weights compute is not.
+  // Options of detection may change, but not the computation of the weights.
   successful(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
                       "model.test.score_thresh=0.9"}));
   expect_error(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
@@ -336,7 +335,7 @@ TEST_F(Weights, PredictLosesNoImageForAnother) {
   write_text(photos / "002-thread.tif", tiff_of(std::string(3 * 20000, '\x80'), 20000, 1));
   const auto good = std::distance(fs::directory_iterator(photos), fs::directory_iterator()) - 1;
   const auto out = in_folder("seen");
-  // A folder stands where the picture of one of them should go.
+  // A folder already has the name of one of the pictures to write.
   fs::create_directories(out / "001-narrow.jpg" / "in the way");
   const auto outcome = predict(weights, {photos});
   EXPECT_EQ(outcome.exit_code, 1);

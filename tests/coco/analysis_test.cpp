@@ -1,4 +1,4 @@
-// An analysis is the same for any number of threads, and so is its JSON.
+// An analysis and its JSON are the same for any number of threads.
 #include "millrace/coco/analysis/analysis.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The cache of annotations: equal to the file, or not used.
+// The annotation cache gives the data set of the file, or is not used.
 #include "millrace/coco/data/annotation_cache.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ using testing::Log;
 using testing::Scratch;
 using ::testing::SizeIs;
 
-/// Sets a variable of the environment, or removes it, until the end of the test.
+/// Sets or removes an environment variable during its lifetime.
 class Variable {
  public:
   Variable(const char* name, const std::optional<std::string>& value) : name_(name) {
@@ -51,14 +51,14 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return {fs::directory_iterator(folder), fs::directory_iterator()};
 }
 
-/// A data set once its cache is whole.
+/// Reads a data set and waits until its cache is written.
 std::shared_ptr<const Dataset> read_and_cache(const fs::path& json) {
   auto data = read_dataset_cached(json);
   finish_caching();
   return data;
 }
 
-/// JSON that is large enough to be cached.
+/// Pads JSON to the size from which files are cached.
 std::string padded(std::string json) {
   json.resize(std::max<std::size_t>(json.size(), kLeastCached), ' ');
   return json;
@@ -136,14 +136,16 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
   const auto file = cached();
   const auto whole = read_file(file);
   const auto expect_made_anew = [&](const std::string& damaged, const std::string& why = "") {
-    fs::rename(scratch_.file("damaged", damaged), file);  // readers may have the old one mapped
+    // replaces the file, since readers may have mapped the old one
+    fs::rename(scratch_.file("damaged", damaged), file);
     log_.take();
     expect_equal(*read_and_cache(json), *expected);
     const auto told = log_.take();
     EXPECT_THAT(told, AllOf(HasSubstr("warning the cached annotations " + file.string() +
                                       " cannot be used and are made anew: "),
                             HasSubstr(why)));
-    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;  // and where the new one is
+    // the second line names the new cache
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
     EXPECT_TRUE(read_file(file) == whole);
   };
 
@@ -151,7 +153,7 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
     bytes[byte] = static_cast<char>(bytes[byte] ^ (1 << bit % 8));
     return bytes;
   };
-  for (std::size_t byte = 0; byte < 192; ++byte)  // the header, and more
+  for (std::size_t byte = 0; byte < 192; ++byte)  // the header and more
     expect_made_anew(flipped(whole, byte, byte % 8));
   for (const std::size_t size : {0UL, 1UL, 100UL, 200UL, whole.size() / 2, whole.size() - 1})
     expect_made_anew(whole.substr(0, size));
@@ -220,7 +222,7 @@ TEST_F(AnnotationCache, LiesInTheFolderOfTheUser) {
 TEST_F(AnnotationCache, WarnsOnceWhereTheFolderCannotBeWritten) {
   const Variable unnamed("MILLRACE_CACHE", {});
   const Variable caches("XDG_CACHE_HOME",
-                        json_.string());  // a file is no folder, not even for root
+                        json_.string());  // a path below a file, which not even root can create
   expect_equal(*read_and_cache(json_), *read_dataset(json_));
   EXPECT_THAT(
       log_.take(),
@@ -257,7 +259,7 @@ TEST_F(AnnotationCache, OfALargeFileIsNotReadThroughAgain) {
   };
   const auto changed = std::chrono::system_clock::now();
   const auto expected = read_dataset(json_);
-  ASSERT_TRUE(testing::comes_to([&] {  // nobody can set when a file was changed
+  ASSERT_TRUE(testing::comes_to([&] {  // because a test cannot set the time of a file's last change
     return std::chrono::system_clock::now() - changed > std::chrono::milliseconds(2100);
   }));
   expect_equal(*read(), *expected);
@@ -266,7 +268,7 @@ TEST_F(AnnotationCache, OfALargeFileIsNotReadThroughAgain) {
   const auto file = files[files[0].extension() == ".seen"];
   log_.take();
 
-  // A byte that only a checksum could notice, in the last name
+  // Flips a byte in the last name, which only a checksum can detect.
   const auto flip = [&](bool keep_time) {
     const auto time = fs::last_write_time(file);
     std::fstream open(file, std::ios::in | std::ios::out | std::ios::binary);
@@ -300,7 +302,7 @@ TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
       {named('1', ".seen"), days(80), true},
       {named('2', ".aBcDeF.part"), hours(2), false},
       {named('3', ".aBcDeF.part"), hours(0), true},
-      {"my.annotations", days(1000), true},  // not ours
+      {"my.annotations", days(1000), true},  // not a cache
       {used, days(100), true}};              // used again below
   for (const auto& [name, age, kept] : files) {
     const auto file = scratch_ / "cache" / name;
@@ -313,7 +315,7 @@ TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
     EXPECT_EQ(fs::exists(scratch_ / "cache" / name), kept) << name;
 }
 
-/// Runs in processes of its own, see below.
+/// Runs in child processes; see start_process().
 TEST(AnnotationCacheProcess, DISABLED_ReadsAndRemoves) {
   const fs::path json = std::getenv("MILLRACE_TEST_JSON");
   const auto expected = read_dataset(json);
@@ -330,7 +332,7 @@ TEST(AnnotationCacheProcess, DISABLED_EndsAtOnce) {
   std::exit(0);
 }
 
-/// Starts a process with one of the tests above.
+/// Starts a child process that runs one of the tests above.
 pid_t start_process(const std::string& test) {
   std::string self = "/proc/self/exe", filter = "--gtest_filter=AnnotationCacheProcess.*" + test,
               disabled = "--gtest_also_run_disabled_tests", quiet = "--gtest_brief=1";
@@ -359,7 +361,7 @@ TEST_F(AnnotationCache, IsSharedByProcessesThatRace) {
   for (auto& process : processes) process = start_process("ReadsAndRemoves");
   for (const auto process : processes) expect_success(process);
   read_and_cache(json);
-  EXPECT_FALSE(cached().empty());  // one file, and nothing half-written beside it
+  EXPECT_FALSE(cached().empty());  // one file and no partial ones
 }
 
 }  // namespace

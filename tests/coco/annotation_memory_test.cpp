@@ -1,4 +1,5 @@
-// Reading annotations into files takes memory for images and objects, not for their outlines.
+// The peak memory of reading annotations with a spill folder depends on the number of images and
+// objects, not on their outlines.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -19,9 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kImages = 2000, kObjects = 20;  // of each image
+constexpr int kImages = 2000, kObjects = 20;  // kObjects per image
 
-/// The annotations of the same objects with outlines of so many points; images at the end.
+/// Writes annotations of the same objects with `points` points per outline; the images are at the
+/// end of the file.
 void write_set(const fs::path& file, int points) {
   std::string outline;
   for (int i = 0; i < points; ++i)
@@ -40,7 +42,7 @@ void write_set(const fs::path& file, int points) {
   out << "]}";
 }
 
-/// Runs in a process of its own, see below.
+/// Runs in a child process; see peak_of().
 TEST(AnnotationMemoryProcess, DISABLED_Reads) {
   const fs::path json = std::getenv("MILLRACE_TEST_JSON");
   tbb::task_arena(2).execute([&] {
@@ -52,7 +54,7 @@ TEST(AnnotationMemoryProcess, DISABLED_Reads) {
   });
 }
 
-/// Bytes that were resident at most while a process read the file.
+/// Returns the peak resident memory, in bytes, of a process that reads the file.
 std::int64_t peak_of(const fs::path& json) {
   ::setenv("MILLRACE_TEST_JSON", json.c_str(), 1);
   std::string self = "/proc/self/exe", filter = "--gtest_filter=AnnotationMemoryProcess.*",

@@ -1,4 +1,4 @@
-// Reading in pieces: the same data set and the same messages as reading in order.
+// Reading in pieces gives the same data set and the same messages as reading in order.
 #include "millrace/coco/data/readers.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 
 using testing::Scratch;
 
-/// Reads a text both ways and expects one result.
+/// Reads a text in order and in pieces and expects equal results.
 void expect_read(const Scratch& scratch, const std::string& json, std::size_t piece_bytes) {
   const InputFile file(scratch.file("x.json", json));
   const auto expected = parse_dataset(json, "x");
@@ -41,7 +41,7 @@ TEST(AnnotationPieces, AreTheSameForAnySizeAndNumberOfThreads) {
     tbb::task_arena(threads).execute([&] { expect_read(scratch, json, 2000); });
 }
 
-/// Names, numbers, escapes and shapes; `between` stands within its strings.
+/// Returns a file with names, numbers, escapes and shapes, and `between` inside its strings.
 std::string small_file(const std::string& between) {
   return R"({"images": [{"file_name": "a \")" + between +
          R"(\" \u00e4\\.jpg", "id": 3, "width": 9, "height": 8}, {"id": 12, "width": 9, "height": 8,)"
@@ -89,7 +89,8 @@ TEST(AnnotationPieces, StandWhereTheyLike) {
     for (const std::size_t bytes : {100, 3000, 1000000}) expect_read(scratch, json, bytes);
 }
 
-/// A file that is large enough for pieces, with something before, among and after its annotations.
+/// Returns a file that is large enough for pieces, with text before, among and after its
+/// annotations.
 std::string large(const std::string& first, const std::string& among,
                   const std::string& last = "}") {
   const RandomFile parts(2, 13000);
@@ -149,7 +150,7 @@ TEST(AnnotationPieces, LeaveOutAndTellTheSameRecordsAsOne) {
   replace("\"width\":", "\"width\":-", 0);
   for (const std::size_t after : {2000, 3000, 5000, 5100})
     replace("\"bbox\":[", "\"bbox\":[1,", after);
-  replace("[[", "[[7,8,9],[", 4000);  // leaves no number of its own behind
+  replace("[[", "[[7,8,9],[", 4000);  // an invalid polygon, whose numbers must not be kept
   replace("\"name\":", "\"nam\":", json.find("\"categories\""));
   const InputFile file(scratch.file("x.json", json));
   const auto read = [&](std::size_t piece_bytes) {
@@ -208,7 +209,7 @@ TEST(AnnotationPieces, OfDamagedTextAreRightOrNothing) {
     ASSERT_EQ(in_pieces != nullptr, in_order != nullptr) << told;
     if (in_pieces) expect_equal(*in_pieces, *in_order), ++same;
   }
-  EXPECT_GT(same, 100);  // digits that changed
+  EXPECT_GT(same, 100);  // flips that only changed a digit
 }
 
 TEST(AnnotationPieces, OfRealPhotosAreTheSame) {

@@ -1,4 +1,4 @@
-// Annotation files: what is read, and how each fault is reported.
+// Annotation files: the values that are read, and how each fault is reported.
 #include "millrace/coco/data/annotations.h"
 
 #include <fmt/format.h>
@@ -42,12 +42,12 @@ struct Text {
   }
 };
 
-/// A replaced part of the text, and what must be reported then.
+/// A replaced part of the text and the expected message.
 struct Fault {
   std::string part, told;
 };
 
-/// Expects each fault to be reported, or nothing, after `put(Text&, part)`.
+/// Applies `put(Text&, part)` for each fault and expects its message; empty = no error.
 template <typename F>
 void expect_told(const std::vector<Fault>& faults, F put) {
   for (const auto& [part, told] : faults) {
@@ -73,7 +73,7 @@ TEST(Annotations, AreReadInAnyOrderOfFieldsAndSections) {
   const Annotation& one = set->objects(set->images[0])[0];
   EXPECT_EQ(one.id, 41);
   EXPECT_THAT(one.bbox, ElementsAre(1, 2, 3.5, 2));
-  EXPECT_EQ(one.area, 7);  // the box's, where there is no other
+  EXPECT_EQ(one.area, 7);  // area of the box, as the file has none
   EXPECT_FALSE(one.crowd);
   EXPECT_EQ(set->text(set->categories[0].name), "d\u00f6g");
   EXPECT_EQ(set->category_index(9), 1);
@@ -319,7 +319,7 @@ TEST(Annotations, DamagedTextGivesADataSetOrAnError) {
     for (unsigned flips = random() % 4; flips > 0 && !damaged.empty(); --flips)
       damaged[random() % damaged.size()] =
           static_cast<char>(i % 2 ? random() : "{}[]\",:0e-"[random() % 10]);
-    Text::message_of(damaged);  // anything but an Error leaves it
+    Text::message_of(damaged);  // throws nothing but Error
   }
 }
 

@@ -1,4 +1,4 @@
-// AP while an evaluation runs.
+// AP during an evaluation, from the images added so far.
 #include "millrace/coco/analysis/ap_so_far.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kDraws = 200;
 
-/// The detections of an image.
+/// Returns the detections of an image.
 std::vector<Detection> found_in(const ResultSet& set, std::int64_t image) {
   std::vector<Detection> found;
   std::ranges::copy_if(set.found, std::back_inserter(found),

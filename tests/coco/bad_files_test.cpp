@@ -1,4 +1,4 @@
-// Files of another kind, truncated or endless ones, and every field with every wrong value.
+// Files of other formats, truncated and endless files, and every wrong value of every field.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::Scratch;
 
-/// What is said of a file by the reader of annotations or of results, or "".
+/// A reader of annotations or results; message() returns its error, empty = none.
 struct Reader {
   std::string name, opening;
   std::function<void(const fs::path&)> read;
@@ -86,7 +86,7 @@ TEST(BadFiles, ThroughAPipeWithoutEndAreRefusedAndOthersRead) {
     });
     EXPECT_THAT(reader.message(pipe), HasSubstr("pipe: byte 0: not JSON"));
   }
-  const auto json = RandomFile(1, 3000).json();  // more than a pipe holds
+  const auto json = RandomFile(1, 3000).json();  // more than the buffer of a pipe
   const std::jthread writer([&] { std::ofstream(pipe, std::ios::binary) << json; });
   expect_equal(*read_dataset(pipe), *parse_dataset(json, "x"));
 }
@@ -102,12 +102,12 @@ TEST(BadFiles, OfGigabytesOfNonsenseCostNoMemory) {
   const auto peak = peak_mib();
   for (const std::string head : {"", "[[", "{{", "aa", "  \n,"}) {
     const auto file = scratch.file("x", head);
-    fs::resize_file(file, std::uintmax_t{4} << 30);  // zeros that take no space
+    fs::resize_file(file, std::uintmax_t{4} << 30);  // a sparse file of zeros
     for (const auto& reader : readers())
       EXPECT_THAT(reader.message(file), HasSubstr("not JSON of the expected form")) << reader.name;
   }
   const auto file = scratch.file("x", R"([{"image_id":)");
-  fs::resize_file(file, std::uintmax_t{5} << 30);  // more than the parser takes
+  fs::resize_file(file, std::uintmax_t{5} << 30);  // more than the parser accepts
   EXPECT_THAT(readers()[1].message(file), HasSubstr(file.string()));
   EXPECT_LT(peak_mib() - peak, 64);
 }
@@ -127,7 +127,7 @@ TEST(BadFiles, CutAtAnyByteAreRefused) {
           {"image_id": 1, "category_id": 2, "segmentation": {"size": [5, 6], "counts": "23i0"}, "score": 1}])");
 }
 
-/// Values, as they stand in JSON or as Python writes what JSON lacks, that a field must not have.
+/// Values that a numeric field must reject, in JSON or as Python writes values that JSON lacks.
 const std::vector<std::string> kNoNumbers = {
     R"("1")", "null",   "[]",  "{}",    "[1]",  "NaN", "Infinity", "-Infinity",
     "1e999",  "-1e999", "nan", "1.2.3", "0x10", "+1",  "''",       ""};
@@ -159,7 +159,7 @@ const std::vector<std::string> kNoShapes = {
     R"({"size": [5, 6], "counts": "\u0000"})", R"({"size": [5, 6], "counts": "\ud800"})",
     R"({"size": [5, 6], "counts": 30})", R"({"size": [5, 6], "counts": null})"};
 
-/// Fields of a record and their text; one of them replaced.
+/// Returns a record of these fields with one value replaced.
 using Fields = std::map<std::string, std::string>;
 std::string record(Fields fields, const std::string& name, const std::string& value) {
   fields[name] = value;
@@ -169,10 +169,11 @@ std::string record(Fields fields, const std::string& name, const std::string& va
   return text + "}";
 }
 
-/// Wrong values of each field.
+/// Invalid values by field.
 using Wrongs = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-/// Expects each wrong value to be reported with its byte, in a record between two texts.
+/// Expects each invalid value to be reported with its byte, in a record between `before` and
+/// `after`.
 void expect_refused(const Reader& reader, const Fields& fields, const std::string& before,
                     const std::string& after, const Wrongs& wrongs) {
   const Scratch scratch;

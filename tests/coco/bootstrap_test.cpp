@@ -1,4 +1,4 @@
-// AP under weights of the images, its intervals, and whether results differ.
+// AP with weighted images, its confidence intervals, and tests of the difference between results.
 #include "millrace/coco/analysis/bootstrap.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(WeightedAp, WeightsOfOneGiveTheEvaluatorsFigures) {
   }
 }
 
-/// The set with image i as often as weights[i] says.
+/// Returns the set with image i repeated weights[i] times.
 ResultSet copied(const ResultSet& set, const std::vector<std::uint16_t>& weights) {
   ResultSet copies(0, 0);
   copies.truth.categories = set.truth.categories;
@@ -94,9 +94,10 @@ TEST(Bootstrap, ImagesThatAreAllAlikeLeaveNoDoubt) {
   EXPECT_NEAR(sure.ap.high, sure.ap.value, kClose);
 }
 
-// One of two images' objects is found: precision is 1 up to recall .5, AP = 51 / 101. A draw takes
-// either image twice with a probability of a quarter each (AP 1 or 0), so the percentiles are 0 and
-// 1 and the basic interval goes from 2 x 51/101 - 1 = 1/101 to 102/101, cut to 1.
+// The object of one of two images is found: precision is 1 up to recall .5, AP = 51 / 101. A
+// bootstrap sample contains either image twice with a probability of a quarter each (AP 1 or 0), so
+// the percentiles are 0 and 1, and the basic interval is from 2 x 51/101 - 1 = 1/101 to 102/101,
+// clipped to 1.
 TEST(Bootstrap, TheIntervalIsTheBasicOne) {
   ResultSet set(2, 1);
   set.object(1, 1, {10, 10, 50, 50});
@@ -162,7 +163,7 @@ TEST(Comparison, TheOtherWayRoundOnlySignsChange) {
   EXPECT_EQ(there.p, back.p);
 }
 
-/// An object in each image.
+/// Returns images with one object and one detection each.
 ResultSet one_object_each(int images) {
   ResultSet set(images, 1);
   for (int i = 1; i <= images; ++i) {
@@ -172,19 +173,20 @@ ResultSet one_object_each(int images) {
   return set;
 }
 
-// One side finds everything and the other nothing. The difference is 1 only if all coins agree.
+// One side detects everything, the other nothing. The difference is 1 only if all coin tosses are
+// equal.
 TEST(Comparison, ManyImagesMakeADifferenceSure) {
-  const ResultSet many = one_object_each(20);  // 2 of 2^20 tosses: none of the 200
+  const ResultSet many = one_object_each(20);  // probability 2 in 2^20, so none of the 200 draws
   const Comparison sure = compared(many, many.found, {});
   EXPECT_NEAR(sure.difference.ap.value, 1, kClose);
   EXPECT_EQ(sure.p, 1 / 201.);
   EXPECT_TRUE(sure.significant());
 
-  const ResultSet one = one_object_each(1);  // the side is all that a toss can change
+  const ResultSet one = one_object_each(1);  // a toss only changes the sign
   EXPECT_EQ(compared(one, one.found, {}).p, 1);
 }
 
-// Half the images from either side, by hand and by weights.
+// Half of the images from either side, mixed by hand and by weights.
 TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
   const ResultSet set = random_results(4);
   auto other = random_results(4).found;

@@ -1,4 +1,5 @@
-// Boundary AP: bands of masks pixel by pixel, its rules by hand, and boundary-iou-api's figures.
+// Boundary AP: the boundary of masks pixel by pixel, hand-computed cases, and recorded values of
+// boundary-iou-api.
 #include "millrace/coco/masks/boundary.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace millrace::coco {
 namespace {
 
-/// By looking at each pixel's square.
+/// Erodes a bitmap by testing the square around each pixel.
 std::vector<std::uint8_t> eroded_pixels(const std::vector<std::uint8_t>& bitmap, int height,
                                         int width, int by) {
   const auto inside = [&](int y, int x) {
@@ -35,7 +36,7 @@ TEST(Boundary, ErosionIsThatOfEachPixelsSquare) {
   for (int i = 0; i < 300; ++i) {
     const auto height = 1 + random() % 40, width = 1 + random() % 40, by = 1 + random() % 4;
     const int sides[] = {static_cast<int>(height), static_cast<int>(width), static_cast<int>(by)};
-    // Blobs that survive: what is inside everywhere but in a few pixels
+    // Mostly filled bitmaps, of which something is left after the erosion.
     std::vector<std::uint8_t> bitmap(height * width, 1);
     for (auto n = random() % 6; n > 0; --n) bitmap[random() % bitmap.size()] = 0;
     if (i % 4 == 0) bitmap = testing::random_bitmap(random, height, width);
@@ -55,16 +56,16 @@ TEST(Boundary, RunsThatTouchAreOne) {
 
 TEST(Boundary, IsAFiftiethOfTheDiagonalWideAndHalvesGoToEven) {
   EXPECT_EQ(boundary_width(480, 640), 16U);
-  EXPECT_EQ(boundary_width(45, 60), 2U);   // 1.5
-  EXPECT_EQ(boundary_width(75, 100), 2U);  // 2.5
+  EXPECT_EQ(boundary_width(45, 60), 2U);   // rounds 1.5
+  EXPECT_EQ(boundary_width(75, 100), 2U);  // rounds 2.5
   EXPECT_EQ(boundary_width(1, 1), 1U);
   const Rle full{45, 60, {0, 45 * 60}};
   EXPECT_EQ(area(boundary(full)), 45U * 60 - 41 * 56) << "the image's border is an outline";
   EXPECT_EQ(area(boundary(Rle{45, 60, {45 * 60}})), 0U);
 }
 
-/// AP of one detection on one object, both filled boxes in an image of 300 x 300, whose boundary is
-/// 8 pixels wide.
+/// Returns the AP of one detection of one object. Both are filled boxes in a 300 x 300 image, whose
+/// boundaries are 8 pixels wide.
 double ap_of(const Rectangle& object, const Rectangle& detection, IouType iou, bool crowd = false) {
   auto set = scene({{1, object, crowd}, {1, {0, 0, 100, 100}}},
                    {{1, {0, 0, 100, 100}, .9}, {1, detection, .8}});
@@ -73,7 +74,8 @@ double ap_of(const Rectangle& object, const Rectangle& detection, IouType iou, b
 
 TEST(BoundaryAp, TakesTheLessOfTheTwoOverlaps) {
   const Rectangle object{100, 100, 200, 200}, off{104, 100, 196, 200};
-  // Masks share .98. Of bands of 8 pixels 4 are shifted on one side
+  // The masks have an IoU of .98. On one side the boundaries, 8 pixels wide, are shifted by 4
+  // pixels.
   EXPECT_GT(ap_of(object, off, IouType::mask), ap_of(object, off, IouType::boundary));
   const Rectangle thin{150, 150, 15, 100}, shorter{150, 150, 15, 60};
   EXPECT_EQ(ap_of(thin, shorter, IouType::mask), ap_of(thin, shorter, IouType::boundary))
@@ -81,7 +83,7 @@ TEST(BoundaryAp, TakesTheLessOfTheTwoOverlaps) {
 }
 
 TEST(BoundaryAp, OfACrowdGoesByItsMask) {
-  // In the middle of a crowd: inside it, but far from its outline
+  // A detection in the middle of a crowd, far from its outline.
   const Rectangle crowd{100, 100, 200, 200}, inside{150, 150, 60, 60};
   EXPECT_GT(ap_of(crowd, inside, IouType::boundary, /*crowd=*/true), .99);
   EXPECT_LT(ap_of(crowd, inside, IouType::boundary), .6);
@@ -93,7 +95,7 @@ TEST(BoundaryAp, IsThatOfBoundaryIouApi) {
     const char *gt, *dt;
     std::vector<double> stats;
   };
-  // With cv2.erode, pycocotools 2.0.11's masks and COCOeval
+  // Recorded with cv2.erode and the masks and COCOeval of pycocotools 2.0.11.
   const Recorded all[] = {
       {"cocoapi100/instances_val2014_100.json",
        "cocoapi100/instances_val2014_fakesegm100_results.json",

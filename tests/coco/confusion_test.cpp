@@ -1,4 +1,4 @@
-// What a detector gives at one threshold of score.
+// Confusion matrix at a score threshold, and operating points.
 #include "millrace/coco/analysis/confusion.h"
 
 #include <gmock/gmock.h>
@@ -31,11 +31,11 @@ OperatingPoints operating_points(const ResultSet& set) {
 TEST(Confusion, RowsAreWhatIsThereAndColumnsWhatWasFound) {
   ResultSet set(2, 2);
   set.object(1, 1, kHere);
-  set.detection(1, 2, kHere, .9);  // c1 taken for c2
-  set.object(1, 2, kElsewhere);    // c2 taken for background
+  set.detection(1, 2, kHere, .9);  // c1 detected as c2
+  set.object(1, 2, kElsewhere);    // c2 missed
   set.object(2, 2, kHere);
-  set.detection(2, 2, kNear, .5);                             // right
-  set.detection(2, 1, kElsewhere, .8);                        // background taken for c1
+  set.detection(2, 2, kNear, .5);                             // correct
+  set.detection(2, 1, kElsewhere, .8);                        // false positive of c1
   EXPECT_THAT(confusion(set, 0).counts, ElementsAre(0, 1, 0,  //
                                                     0, 1, 1,  //
                                                     1, 0, 0));
@@ -49,14 +49,14 @@ TEST(Confusion, FollowsTheGreedyRule) {
   const std::vector<Object> one = {{1, kHere}};
   EXPECT_THAT(counts(one, {{1, kHere, .4}}, .4), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 0));
   EXPECT_THAT(counts(one, {{1, kHere, .4}}, .5), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0, 0));
-  // The better score takes the object
+  // The higher score is matched first.
   EXPECT_THAT(counts(one, {{1, kHere, .5}, {2, kNear, .6}}),
               ElementsAre(0, 1, 0, 0, 0, 0, 1, 0, 0));
-  // Of equal objects that of its class is taken
+  // Among objects of equal IoU, one of the detection's class is matched.
   for (const int first : {1, 2})
     EXPECT_THAT(counts({{first, kHere}, {3 - first, kHere}}, {{1, kHere, .9}}),
                 ElementsAre(1, 0, 0, 0, 0, 1, 0, 0, 0));
-  // Crowds take in their own class
+  // Crowds absorb detections of their own class.
   constexpr Rectangle kInside{10, 10, 20, 20};
   EXPECT_THAT(counts({{1, kHere, /*crowd=*/true}}, {{1, kInside, .9}, {2, kInside, .8}}),
               ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 0));
@@ -93,8 +93,8 @@ TEST(Confusion, PairsComeByFrequency) {
   EXPECT_EQ(confused_pairs(matrix, 1).size(), 1U);
 }
 
-// By falling score: hit, wrong, hit, wrong, of three objects. F1 is 2 hits / (detections +
-// objects): 2/4, 2/5, 4/6, 4/7.
+// Three objects and, by descending score, a hit, a false positive, a hit, a false positive. F1 is 2
+// hits / (detections + objects): 2/4, 2/5, 4/6, 4/7.
 TEST(OperatingPoints, TheBestHasTheHighestF1) {
   constexpr Rectangle kThird{200, 0, 50, 50}, kWrong{200, 200, 50, 50}, kToo{120, 200, 50, 50};
   const auto points = operating_points(

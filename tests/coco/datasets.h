@@ -1,4 +1,4 @@
-// Annotation files made of random objects, and data sets held against each other.
+// Annotation files with random objects, and comparison of data sets.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 
 namespace millrace::coco {
 
-/// The sections of an annotation file: objects with polygons, runs, texts of runs and no shape,
-/// with and without an area, in random order, written with and without white space.
+/// The sections of an annotation file. Objects have polygons, run lengths, encoded run lengths or
+/// no shape, with or without an area, in random order, with and without white space.
 struct RandomFile {
   std::string images, annotations, categories;
 

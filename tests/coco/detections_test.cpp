@@ -1,4 +1,4 @@
-// Results files: what is written reads back the same, and faults are told.
+// Results files round-trip, and invalid ones are reported.
 #include "millrace/coco/data/detections.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::Scratch;
 
-/// With boxes, masks and keypoints, one or more of them.
+/// Returns detections, each with at least one of box, mask and keypoints.
 std::vector<Detection> random_detections(std::size_t count) {
   std::mt19937_64 random(1);
   std::vector<Detection> made(count);
@@ -81,7 +81,7 @@ TEST(Detections, ArePutTogetherFromParts) {
     all.append_partial(Detections(std::span(written).subspan(i, 20)).partial());
   expect_equal(all, written);
   std::string part = all.partial();
-  part.back() ^= 0x40;  // an end of keypoints
+  part.back() ^= 0x40;  // an end offset of the keypoints
   EXPECT_THROW(all.append_partial(part), Error);
   expect_equal(all, written);
 }
@@ -95,7 +95,7 @@ TEST(Detections, InPiecesAreNotGuessedAt) {
   EXPECT_FALSE(read("[" + one + ", " + one + "] 7"));
   EXPECT_FALSE(read("[" + one + ", " + one));
   EXPECT_FALSE(read("{}"));
-  // A gap inside of a text is no gap between records.
+  // A "}, {" within a string or a nested value does not separate records.
   std::string noted = one;
   noted.insert(1, R"("note": "a }, {", "more": [{}, {}], )");
   EXPECT_FALSE(read("[" + noted + "]"));

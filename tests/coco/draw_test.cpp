@@ -1,4 +1,4 @@
-// What drawn pictures promise, apart from taste.
+// Properties of drawn pictures that do not depend on the design.
 #include "millrace/coco/drawing/draw.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What each kind of error costs.
+// The AP that each kind of error costs.
 #include "millrace/coco/analysis/error_kinds.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ ErrorReport report(const ResultSet& set, const EvaluateOptions& options = {}) {
   return kinds.report();
 }
 
-/// Expects so many errors of one kind and none of another, and their cost.
+/// Expects `count` errors of one kind at this cost, and no other errors.
 void expect_only(const std::vector<Object>& objects, const std::vector<Found>& found,
                  ErrorKind kind, std::int64_t count, double cost) {
   const ErrorCosts all = report(scene(objects, found)).all;
@@ -31,9 +31,9 @@ void expect_only(const std::vector<Object>& objects, const std::vector<Found>& f
   }
 }
 
-// Two boxes of 100 x 100 that are d apart have IoU (100 - d) / (100 + d): 1/3 for 50, 1/19 for 90.
+// Two boxes of 100 x 100 at distance d have IoU (100 - d) / (100 + d): 1/3 for 50, 1/19 for 90.
 constexpr Rectangle kBeside{50, 0, 100, 100}, kApart{90, 0, 100, 100};
-// A wrong detection between two hits of two objects: precision 1 up to recall .5, then 2/3.
+// A false positive between two hits of two objects: precision is 1 up to recall .5, then 2/3.
 constexpr double kBetween = 50. / 101 * (1 - 2. / 3);
 
 TEST(ErrorKinds, AreToldApart) {
@@ -41,18 +41,18 @@ TEST(ErrorKinds, AreToldApart) {
   const std::vector<Object> one = {{1, kHere}}, two = {{1, kHere}, {1, kElsewhere}};
   expect_only(one, {{2, kHere, .9}}, ErrorKind::category, 1, 1);
   expect_only(one, {{1, kBeside, .9}}, ErrorKind::location, 1, 1);
-  // Of two that compete for an object one is mended and one goes
+  // If two detections compete for an object, correcting one removes the other.
   expect_only(one, {{1, kBeside, .8}, {1, kBeside, .9}}, ErrorKind::location, 2, 1);
   expect_only(two, {{1, kHere, .9}, {1, kHere, .8}, {1, kElsewhere, .7}}, ErrorKind::duplicate, 1,
               kBetween);
   expect_only(two, {{1, kHere, .9}, {1, kApart, .8}, {1, kElsewhere, .7}}, ErrorKind::background, 1,
               kBetween);
-  // A wrong class and location; c1 is perfect
+  // Wrong class and location; the detections of c1 are perfect.
   expect_only({{1, kHere}, {2, kElsewhere}, {2, kFar}},
               {{1, kHere, .9}, {2, kElsewhere, .9}, {2, kBeside, .8}, {2, kFar, .7}},
               ErrorKind::both, 1, kBetween / 2);
   expect_only(two, {{1, kHere, .9}}, ErrorKind::missed, 1, 50. / 101);
-  // What a crowd takes in is no error
+  // Detections absorbed by a crowd are not errors.
   expect_only({{1, kElsewhere}, {1, kHere, /*crowd=*/true}},
               {{1, kElsewhere, .9}, {1, kInside, .8}}, ErrorKind::missed, 0, 0);
   expect_only({}, {{1, kHere, .9}}, ErrorKind::background, 1, 0);
@@ -78,8 +78,8 @@ TEST(ErrorKinds, StartsFromTheEvaluatorsAp50) {
   }
 }
 
-// Every detection is a hit, ignored, or of one kind; `false_positives` is the gain without the
-// wrong ones.
+// Every detection is a hit, ignored, or an error of one kind; `false_positives` is the AP gained
+// without the errors.
 TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     ResultSet set = random_results(seed);
@@ -94,17 +94,17 @@ TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
       else
         ++wrong;
     }
-    const auto& count = errors.all.count;  // `missed` is the last
+    const auto& count = errors.all.count;  // `missed` is the last kind
     EXPECT_EQ(std::accumulate(count.begin(), count.end() - 1, std::int64_t{0}), wrong);
     EXPECT_NEAR(errors.all.ap50 + errors.all.false_positives,
                 evaluate(*truth, Detections(right), {}).stats[1], kClose);
   }
 }
 
-// From tidecv 1.0.1 for the same files, in per cent. It differs for other sets: its recalls are i /
-// 100, while numpy's linspace in pycocotools is a bit off in ten places (seed 1: missed 9.528
-// instead of 9.514); a class with detections and no object counts as AP 0; detections that a crowd
-// takes in are errors; and 100 detections of an image count, not of an image and class.
+// Recorded from tidecv 1.0.1 for the same files, in per cent. Other sets differ: its recalls are i
+// / 100, while numpy's linspace in pycocotools deviates at ten of them (seed 1: missed 9.528
+// instead of 9.514); a class with detections and without objects has AP 0; detections absorbed by a
+// crowd are errors; and the limit of 100 detections is per image, not per image and class.
 TEST(ErrorKinds, TheFiguresOfTide) {
   struct Figures {
     std::uint64_t seed;

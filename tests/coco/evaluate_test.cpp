@@ -1,4 +1,4 @@
-// The evaluator gives pycocotools' figures, to the last bits.
+// The evaluator gives the values of pycocotools to the last bits.
 #include "millrace/coco/evaluation/evaluate.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ nlohmann::json load(const std::filesystem::path& file) {
   return nlohmann::json::parse(in);
 }
 
-/// Holds every run of an `expected.json` against the evaluator.
+/// Compares every run of an `expected.json` with the evaluator.
 void expect_figures(const std::filesystem::path& folder) {
   const auto expected = load(folder / "expected.json");
   ASSERT_FALSE(expected["runs"].empty());
@@ -80,7 +80,8 @@ TEST(Evaluate, TableIsTheOfficialOne) {
     EXPECT_THAT(text, HasSubstr(line));
 }
 
-/// A set of one category with so many objects of 40 x 40, side by side in one image.
+/// Returns a set of one category with `objects` objects of 40 x 40 pixels side by side in one
+/// image.
 Records row_of(int objects) {
   Records set;
   set.add_image(1, "a.jpg", 100000, 100);
@@ -96,7 +97,8 @@ Evaluation evaluate(const Records& set, std::span<const Detection> found,
   return evaluate(*assemble(set, "made"), Detections(found), options);
 }
 
-TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {  // pycocotools puts 'iscrowd' in its place
+// pycocotools overwrites 'ignore' with 'iscrowd'.
+TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {
   auto set = row_of(3);
   const std::vector found = {on(set.annotations[0], .9), on(set.annotations[1], .9)};
   const auto expected = evaluate(set, found, {});
@@ -206,7 +208,7 @@ TEST(Evaluate, LimitsAscendAndTheLastIsTakenForThoseThatAreMissing) {
 }
 
 TEST(Evaluate, AllOfVeryManyObjectsOfAnImageAreFound) {
-  // More pairs of a detection and an object than are measured at once.
+  // More pairs of a detection and an object than are computed at once.
   constexpr int kSide = 50, kObjects = kSide * kSide;
   ResultSet set(1, 1);
   for (int i = 0; i < kObjects; ++i) {
@@ -217,14 +219,14 @@ TEST(Evaluate, AllOfVeryManyObjectsOfAnImageAreFound) {
   for (const auto iou : {IouType::box, IouType::mask}) {
     const auto result =
         evaluate(set.truth, set.found, {.iou = iou, .max_detections = {1, 10, kObjects}});
-    EXPECT_EQ(result.stats[8], 1);  // AR of the last limit
+    EXPECT_EQ(result.stats[8], 1);  // AR at the last limit
   }
 }
 
 TEST(Evaluate, BoxesThatAreSkippedAsTooFarAwayWouldNotHit) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
-    // On a grid: many edges are the same, and some sides 0
+    // On a grid, so that many edges coincide and some sides are 0.
     const auto box = [&] {
       return Rectangle{5.0 * (random() % 50), 5.0 * (random() % 10), 5.0 * (random() % 12),
                        5.0 * (random() % 12)};
@@ -236,7 +238,7 @@ TEST(Evaluate, BoxesThatAreSkippedAsTooFarAwayWouldNotHit) {
     EvaluateOptions options{.max_detections = {1, 100, 1000}};
     options.iou_thresholds = {.01, .5};
     const auto result = evaluate(set.truth, set.found, options);
-    // Overlaps of 0 reach the last threshold, so that all are measured
+    // The last threshold accepts overlaps of 0, so that all pairs are computed.
     options.iou_thresholds = {.01, .5, 0};
     const auto all = evaluate(set.truth, set.found, options);
     ASSERT_GT(result.stats[1], 0);

@@ -1,4 +1,4 @@
-// The streaming evaluator gives what the one for files gives, however the images come.
+// The streaming evaluator gives the same results as the evaluator of files, in any order of images.
 #include "millrace/coco/evaluation/evaluate.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 struct Stream {
   std::shared_ptr<const Dataset> truth;
   Detections all;
-  std::vector<std::int64_t> images;  // in a random order
+  std::vector<std::int64_t> images;  // in random order
   std::map<std::int64_t, std::vector<Detection>> found;
 
   explicit Stream(unsigned seed, bool masks = false) {

@@ -1,5 +1,4 @@
-// The reader of JSON: what it takes has the bits that others read, and it takes nothing that is not
-// JSON.
+// The JSON reader gives the bits of other readers and rejects everything that is not JSON.
 #include "millrace/coco/data/json.h"
 
 #include <fmt/format.h>
@@ -15,7 +14,7 @@
 namespace millrace::coco {
 namespace {
 
-/// What `read` makes of a whole text; nullopt if it is refused or goes on.
+/// Returns the result of `read`; nullopt if it fails or leaves a rest of the text.
 template <typename F>
 auto read_whole(const std::string& text, F read)
     -> std::optional<std::remove_cvref_t<decltype(read(std::declval<JsonReader&>()))>> {
@@ -150,7 +149,7 @@ TEST(Json, SkipsAnyValue) {
     EXPECT_FALSE(is_skipped(value)) << value;
 }
 
-/// The annotation that a whole text is.
+/// Reads a text as one annotation.
 std::optional<Annotation> annotation(const std::string& text) {
   return read_whole(text, [](JsonReader& json) {
     Records records;

@@ -1,4 +1,4 @@
-// What the limit of detections costs, beside hand-computed values and the evaluator itself.
+// The AP that the limit of detections costs, compared with hand-computed values and the evaluator.
 #include "millrace/coco/evaluation/limit_cost.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace millrace::coco {
 namespace {
 
-/// Images 1, 2, ... with so many objects of class 7, apart from each other.
+/// Returns images 1, 2, ... with these counts of objects of class 7, which do not overlap.
 std::shared_ptr<const Dataset> objects_in(const std::vector<int>& counts, bool lvis = false) {
   Records records;
   records.add_category(7, "wheat");
@@ -27,7 +27,7 @@ std::shared_ptr<const Dataset> objects_in(const std::vector<int>& counts, bool l
   return assemble(std::move(records), "made");
 }
 
-/// The figures of perfect answers.
+/// Evaluates detections that equal the objects.
 Evaluation perfect(const Dataset& truth, const EvaluateOptions& options) {
   std::vector<Detections::Record> all;
   for (const auto& object : truth.annotations) {
@@ -52,7 +52,8 @@ TEST(LimitCost, NothingWithinTheLimit) {
 }
 
 TEST(LimitCost, CountsImagesBeyondAndBestAp) {
-  const auto truth = objects_in({150, 150, 20});  // 220 of 320 can be found: recalls 0 to 0.68
+  // 220 of 320 objects can be found: recalls 0 to 0.68
+  const auto truth = objects_in({150, 150, 20});
   const auto options = options_for(*truth, IouType::mask);
   const auto cost = limit_cost(*truth, options);
   EXPECT_EQ(cost.limit, 100U);

@@ -1,4 +1,4 @@
-// The laws of run lengths.
+// Properties of run lengths.
 #include "millrace/coco/masks/masks.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::vector<Case> random_cases() {
   std::mt19937 random(1);
   std::vector<Case> cases;
   for (int i = 0; i < 200; ++i) {
-    // Widths below, at and beyond the stripes in which bitmaps are gone through.
+    // Widths below, at and above the width of the stripes in which bitmaps are encoded.
     const std::uint32_t height = 1 + random() % 40, width = 1 + random() % (i % 4 ? 40 : 200);
     cases.push_back({random_bitmap(random, height, width), height, width});
   }
@@ -136,7 +136,8 @@ TEST(Masks, WithoutPixelsAreAllowed) {
     EXPECT_EQ(bounding_box(mask), Box{});
     EXPECT_EQ(decode_counts(encode_counts(mask), mask.height, mask.width), mask);
   }
-  for (const auto& [height, width] : {std::pair{0U, 5U}, {5U, 0U}, {0U, 0U}}) {  // no run has any
+  // without any pixel
+  for (const auto& [height, width] : {std::pair{0U, 5U}, {5U, 0U}, {0U, 0U}}) {
     const Rle none = decode_counts("000", height, width);
     EXPECT_EQ(none.counts, (std::vector<std::uint32_t>{0, 0, 0}));
     EXPECT_EQ(area(none), 0U);

@@ -1,4 +1,4 @@
-// Masks of regions: into the image and out of it.
+// Masks of regions pasted into the image and cropped from it.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -12,7 +12,8 @@ namespace {
 
 using testing::random_bitmap;
 
-/// What detectron2's grid_sample gives at one pixel: bilinear, half-pixel centres, zeros around.
+/// Returns the value of detectron2's grid_sample at one pixel: bilinear, half-pixel centres, zero
+/// padding.
 double sampled(const std::vector<float>& mask, int size, const Box& box, int x, int y) {
   const double u = (x + .5 - box.x1) / (double{box.x2} - box.x1) * size - .5;
   const double v = (y + .5 - box.y1) / (double{box.y2} - box.y1) * size - .5;
@@ -27,8 +28,9 @@ double sampled(const std::vector<float>& mask, int size, const Box& box, int x, 
   return sum;
 }
 
-/// What torchvision's paste_masks_in_image gives there: the mask in a frame of zeros, enlarged like
-/// the box to whole pixels, its border repeated.
+/// Returns the value of torchvision's paste_masks_in_image at one pixel: the mask is padded with
+/// zeros, its box is enlarged by the same factor and rounded to whole pixels, and the border is
+/// repeated.
 double sampled_framed(const std::vector<float>& mask, int size, const Box& box, int x, int y) {
   const auto place = [&](float low, float high, int pixel) -> std::optional<double> {
     const float grow = static_cast<float>(size + 2) / static_cast<float>(size);
@@ -68,7 +70,7 @@ TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
         for (int row = 0; row < height; ++row)
           for (int column = 0; column < width; ++column) {
             const double value = expected(mask, size, box, column, row);
-            if (std::abs(value - threshold) < 1e-4) continue;  // float against double
+            if (std::abs(value - threshold) < 1e-4) continue;  // differs between float and double
             ASSERT_EQ(pasted[row * width + column], value > threshold) << value;
           }
       }
@@ -77,7 +79,7 @@ TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
 
 TEST(Paste, FramedMasksOfThinBoxesAndOfNone) {
   const std::vector<float> ones(4, 1);
-  EXPECT_EQ(area(paste_framed(ones.data(), 2, Box{4, 4, 4, 4}, 10, 10)), 1U);  // the pixel there
+  EXPECT_EQ(area(paste_framed(ones.data(), 2, Box{4, 4, 4, 4}, 10, 10)), 1U);  // one pixel
   EXPECT_EQ(paste_framed(ones.data(), 2, Box{-1e6F, -1e6F, 1e6F, 1e6F}, 10, 10),
             (Rle{10, 10, {0, 100}}));
   const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();

@@ -1,4 +1,5 @@
-// What pycocotools and lvis answered to unusual parameters (record_peers.py), to the last bit.
+// Results of pycocotools and lvis for unusual parameters, recorded by record_peers.py, to the last
+// bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-/// The same as in record_peers.py.
+/// Computes the digest of record_peers.py.
 std::string digest_of(const std::vector<double>& values) {
   std::uint64_t sum = 0, odd = 1;
   for (const double value : values) sum += std::bit_cast<std::uint64_t>(value) * odd, odd += 2;
@@ -32,7 +33,7 @@ const json& recorded() {
   return all;
 }
 
-/// The detections of a set, without the fields that the case leaves out.
+/// Returns the detections of a set without the fields that the case omits.
 Detections found_of(const json& set, const json& one) {
   const auto without = one.value("without", std::vector<std::string>());
   const auto has = [&](const char* field) { return std::ranges::count(without, field) == 0; };
@@ -80,7 +81,7 @@ EvaluateOptions options_of(const json& one, const Detections& found) {
   return options;
 }
 
-/// What evalImgs and ious hold, as record_peers.py lists it.
+/// Returns the values of evalImgs and ious in the order of record_peers.py.
 std::vector<double> listed(const MatchDetails& all, const Dataset& truth,
                            const EvaluateOptions& options) {
   const std::size_t areas = options.area_ranges.size(), levels = options.iou_thresholds.size();
@@ -226,7 +227,7 @@ TEST(Peers, AnEvaluatorGivesTheSameImageByImage) {
     const std::shared_ptr<const Dataset> truth = parse_dataset(set["gt"].dump(), "made");
     const Detections found = found_of(set, one);
     EvaluateOptions options = options_of(one, found);
-    options.iou_thresholds.assign(40, .5);  // more than a word
+    options.iou_thresholds.assign(40, .5);  // more thresholds than the bits of a word
     Evaluator here(truth, options), there(truth, options);
     for (const Image& image : truth->images) {
       std::vector<Detection> its;

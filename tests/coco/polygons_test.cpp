@@ -1,4 +1,4 @@
-// Polygons rasterise as pycocotools does, whole and in a box.
+// Polygons are rasterised as by pycocotools, in an image and in a box.
 #include <gtest/gtest.h>
 
 #include <fstream>

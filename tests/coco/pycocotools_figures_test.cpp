@@ -1,5 +1,5 @@
-// The evaluator against pycocotools itself, where it is installed: figures and tables equal to the
-// last bit.
+// Compares the evaluator with an installed pycocotools: values and tables are equal to the last
+// bit.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -18,10 +18,10 @@ namespace {
 using millrace::testing::Scratch;
 using nlohmann::json;
 
-/// A random data set and results, as their files have them: objects with polygons, run lengths as
-/// text and as numbers, crowds, areas on the borders of the ranges, ids that are 0, negative or
-/// beyond 2^53; detections near objects and anywhere, with equal scores, of images without objects
-/// and categories that are not known, with the kinds of shape that pycocotools takes.
+/// Random files of a data set and results. Objects have polygons or run lengths (text and numbers),
+/// crowds, areas at the bounds of the ranges, and ids that are 0, negative or above 2^53.
+/// Detections are near objects and anywhere, with equal scores, of images without objects and of
+/// unknown categories, with all kinds of shape that pycocotools accepts.
 class RandomSet {
  public:
   json truth, found = json::array();
@@ -50,7 +50,7 @@ class RandomSet {
   using Box4 = std::array<double, 4>;
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  /// One of so many; the fifth is not known.
+  /// Returns one of `count` category ids; the fifth is unknown.
   std::int64_t category(std::int64_t first, int count = 5) {
     const int k = below(count);
     return first + k * k;
@@ -64,7 +64,7 @@ class RandomSet {
   static std::vector<double> outline(const Box4& b) {
     return {b[0], b[1], b[0] + b[2], b[1], b[0] + b[2], b[1] + b[3], b[0], b[1] + b[3]};
   }
-  /// 0: polygons, 1: run lengths as text, 2: as numbers.
+  /// Returns a segmentation. `kind`: 0 = polygons, 1 = run lengths as text, 2 = as numbers.
   json shape(const Box4& box, const json& image, int kind) {
     json polygons = {outline(box)};
     if (below(3) == 0) polygons.push_back(outline({box[0] / 2, box[1], 3.3, 7.7}));
@@ -90,7 +90,7 @@ class RandomSet {
                 {"area", areas[below(5)]},
                 {"iscrowd", below(6) == 0},
                 {"segmentation", shape(box, image, kind)}};
-    if (below(8) == 0) one["ignore"] = 1;  // which pycocotools overwrites
+    if (below(8) == 0) one["ignore"] = 1;  // overwritten by pycocotools
     truth["annotations"].push_back(one);
     for (int n = below(4); n > 0; --n) {
       Box4 near = box;
@@ -104,7 +104,7 @@ class RandomSet {
     json one = {
         {"image_id", image["id"]}, {"category_id", category_id}, {"score", below(12) / 10. - .1}};
     if (with_boxes_) one["bbox"] = box;
-    // Beside a box anything will do, also nothing; alone, only text.
+    // With a box, any kind of shape or none is allowed; without one, only text.
     const int kind = with_boxes_ ? below(4) : 1;
     if (kind < 3) one["segmentation"] = shape(box, image, kind);
     found.push_back(one);
@@ -138,7 +138,7 @@ TEST(PycocotoolsFigures, AreTheSameToTheLastBit) {
   ASSERT_EQ(answers.size(), cases.size());
   const std::map<std::string, IouType> ious = {
       {"bbox", IouType::box}, {"segm", IouType::mask}, {"boundary", IouType::boundary}};
-  int telling = 0;  // neither nothing nor everything was found
+  int telling = 0;  // cases with some, but not all objects found
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const json &one = cases[i], &expected = answers[i];
     SCOPED_TRACE(one.dump());

@@ -1,4 +1,4 @@
-// Random masks and shapes for the laws.
+// Random masks and polygons.
 #pragma once
 
 #include <cmath>
@@ -10,11 +10,11 @@
 
 namespace millrace::testing {
 
-/// (height, width) bytes with blobs and speckles, from nearly empty to nearly full.
+/// Returns a bitmap [height, width] with blobs and speckles, from nearly empty to nearly full.
 inline std::vector<std::uint8_t> random_bitmap(std::mt19937& random, std::uint32_t height,
                                                std::uint32_t width) {
   std::vector<std::uint8_t> bitmap(std::size_t{height} * width);
-  const unsigned change = 2 + random() % 40;  // one in so many pixels changes sides
+  const unsigned change = 2 + random() % 40;  // one in `change` pixels toggles inside and outside
   bool inside = random() % 2;
   for (auto& pixel : bitmap) {
     if (random() % change == 0) inside = !inside;
@@ -23,7 +23,8 @@ inline std::vector<std::uint8_t> random_bitmap(std::mt19937& random, std::uint32
   return bitmap;
 }
 
-/// A polygon around (and often beyond) a width x height image, in hundredths as COCO writes them.
+/// Returns a polygon around (and often beyond) a width x height image, with two decimals as in
+/// COCO.
 inline coco::Polygon random_polygon(std::mt19937& random, double width, double height) {
   std::uniform_real_distribution<double> across(-0.3 * width, 1.3 * width);
   std::uniform_real_distribution<double> down(-0.3 * height, 1.3 * height);

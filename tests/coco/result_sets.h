@@ -1,4 +1,4 @@
-// Small data sets with results, made by hand or by chance.
+// Small data sets with results, made by hand or at random.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,15 +18,15 @@ struct Rectangle {
   double x, y, width, height;
 };
 
-constexpr Rectangle kHere{0, 0, 100, 100}, kElsewhere{0, 150, 100, 100};  // they share nothing
-constexpr double kClose = 1e-12;  // what rounding may do to a figure
+constexpr Rectangle kHere{0, 0, 100, 100}, kElsewhere{0, 150, 100, 100};  // do not overlap
+constexpr double kClose = 1e-12;                                          // tolerance for rounding
 
-/// A detection that lies exactly on an object.
+/// Returns a detection with the box of an object.
 inline Detection on(const Annotation& object, double score) {
   return {object.image_id, object.category_id, std::to_array(object.bbox), score, {}};
 }
 
-/// Images of 300 x 300 with ids from 1, categories c1, c2, ... with ids 10, 20, ...
+/// A data set of 300 x 300 images with ids from 1, and categories c1, c2, ... with ids 10, 20, ...
 struct ResultSet {
   Records truth;
   std::vector<Detection> found;
@@ -53,7 +53,7 @@ struct ResultSet {
     found.push_back({image, 10 * category, Xywh{box.x, box.y, box.width, box.height}, score, {}});
   }
 
-  /// Gives every box its pixels as a mask, with a hole in those of detections.
+  /// Adds the box of every object and detection as a mask; masks of detections have a hole.
   void add_masks() {
     const auto filled = [](const auto& box) {
       const double x1 = box[0], y1 = box[1], x2 = x1 + box[2], y2 = y1 + box[3];
@@ -80,7 +80,7 @@ struct Found {
   double score;
 };
 
-/// One image with two categories.
+/// Returns a set of one image and two categories.
 inline ResultSet scene(const std::vector<Object>& objects, const std::vector<Found>& found) {
   ResultSet set(1, 2);
   for (const auto& [category, box, crowd] : objects) set.object(1, category, box, crowd);
@@ -95,8 +95,8 @@ inline void expect_equal(const Evaluation& a, const Evaluation& b) {
   EXPECT_EQ(a.scores, b.scores);
 }
 
-/// Boxes by chance: hits, shifted and misnamed ones, duplicates and detections of nothing; every
-/// score its own.
+/// Returns random results: hits, shifted boxes, wrong classes, duplicates and false positives, with
+/// distinct scores.
 inline ResultSet random_results(std::uint64_t seed, int images = 30, int categories = 4,
                                 bool crowds = true, double largest = 90) {
   ResultSet set(images, categories);
@@ -123,7 +123,7 @@ inline ResultSet random_results(std::uint64_t seed, int images = 30, int categor
   return set;
 }
 
-/// The same for twelve images, with objects in every range of areas.
+/// Returns random results of twelve images with objects in every range of areas.
 inline ResultSet mixed_results(std::uint64_t seed) {
   return random_results(seed, 12, 4, true, 130);
 }

@@ -1,4 +1,4 @@
-// Results files of other images than the annotations'.
+// Results files that belong to other images than the annotations.
 #include "millrace/coco/data/results_fit.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace millrace::coco {
 namespace {
 
-/// Images 1 to 4 of 100 x 60 pixels.
+/// Returns a data set of images 1 to 4 of 100 x 60 pixels.
 std::shared_ptr<const Dataset> truth() {
   Records records;
   records.add_category(1, "one");

@@ -1,4 +1,4 @@
-// The sample data set: same bytes for the same seed, exact annotations, something of everything.
+// The sample data set: the same bytes for the same seed, exact annotations, all kinds of objects.
 #include "millrace/coco/sample/sample.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using testing::Scratch;
 using ::testing::ThrowsMessage;
 
-/// Every file below a folder and its bytes.
+/// Reads every file below a folder, by relative path.
 std::map<std::string, std::string> bytes_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
@@ -45,7 +45,7 @@ std::map<std::string, std::string> make_with_threads(const fs::path& folder, int
   return bytes_of(folder);
 }
 
-/// A hundred images and what their annotation file says.
+/// A generated data set of a hundred images and its annotation file.
 class MadeSample : public ::testing::Test {
  protected:
   static constexpr std::int64_t kSeed = 5;
@@ -192,7 +192,7 @@ TEST_F(MadeSample, HasSomethingOfEverything) {
 
 TEST(TraceBoundaries, WalksAroundPartsAndHolesThroughTheMidpointsOfPixelEdges) {
   cv::Mat1b mask(5, 7, std::uint8_t{0});
-  mask(cv::Rect(0, 1, 3, 3)) = 1;  // a frame around (1, 2), at the picture's left border
+  mask(cv::Rect(0, 1, 3, 3)) = 1;  // a frame around (1, 2), at the left border of the picture
   mask(2, 1) = 0;
   mask(4, 3) = 1;  // touches the frame at a corner only
   const auto boundaries = trace_boundaries(mask);

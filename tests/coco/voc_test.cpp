@@ -1,4 +1,4 @@
-// Pascal VOC's AP: by hand, and beside an independent computation over real results.
+// Pascal VOC's AP: hand-computed values, and an independent computation over real results.
 #include "millrace/coco/evaluation/voc.h"
 
 #include <gmock/gmock.h>
@@ -23,9 +23,9 @@ TEST(VocAp, IsTheAreaUnderTheBestPrecisionOrItsMeanAtElevenRecalls) {
   ResultSet set(2, 1);
   set.object(1, 1, kHere);
   set.object(2, 1, kHere);
-  set.detection(1, 1, kHere, .9);       // right: precision 1, recall 1/2
-  set.detection(1, 1, kElsewhere, .8);  // wrong
-  set.detection(2, 1, kHere, .7);       // right: precision 2/3, recall 1
+  set.detection(1, 1, kHere, .9);       // hit: precision 1, recall 1/2
+  set.detection(1, 1, kElsewhere, .8);  // false positive
+  set.detection(2, 1, kHere, .7);       // hit: precision 2/3, recall 1
   const auto result = scored(set);
   ASSERT_EQ(result.classes.size(), 1U);
   EXPECT_EQ(result.classes[0].objects, 2);
@@ -38,7 +38,7 @@ TEST(VocAp, OfAnObjectThatABetterDetectionTookIsWrongEvenBesideAFreeOne) {
   set.object(1, 1, {0, 0, 100, 100});
   set.object(1, 1, {0, 30, 100, 100});
   set.detection(1, 1, {0, 0, 100, 100}, .9);
-  set.detection(1, 1, {0, 10, 100, 100}, .8);  // nearer to the first: IoU .82; the second: .67
+  set.detection(1, 1, {0, 10, 100, 100}, .8);  // IoU .82 with the first object, .67 with the second
   EXPECT_NEAR(scored(set).map, .5, kClose);
 }
 
@@ -49,13 +49,13 @@ TEST(VocAp, LeavesDifficultObjectsAndWhatHitsThemOut) {
   set.object(1, 2, kElsewhere, /*crowd=*/true);
   set.truth.annotations[1].ignored = true;
   set.detection(1, 1, kElsewhere, .9);
-  set.detection(1, 1, kElsewhere, .8);  // also the second time
+  set.detection(1, 1, kElsewhere, .8);  // also the second detection of it
   set.detection(1, 1, kHere, .7);
   set.detection(1, 2, kHere, .7);
   const auto result = scored(set);
   EXPECT_EQ(result.classes[0].objects, 1);
   EXPECT_EQ(result.classes[0].ap, 1);
-  EXPECT_EQ(result.classes[1].ap, -1);  // there is nothing to find
+  EXPECT_EQ(result.classes[1].ap, -1);  // no objects
   EXPECT_EQ(result.map, 1);
   EXPECT_THAT(table(result, *set.data()), ::testing::HasSubstr("c2                           0"));
 }

@@ -1,4 +1,5 @@
-// Stages that crop, warp and mix: what they draw, and that pixels and objects go the same way.
+// Stages that crop, warp and mix: their random parameters, and that pixels and objects are
+// transformed alike.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ using namespace testing;
 
 using Cut = RandomCrop::Type;
 
-/// A sample whose pixels are the mask of one of its objects, 255 inside.
+/// Replaces a sample's pixels by the mask of one of its objects, 255 inside.
 Sample painted(Sample sample, std::size_t object) {
   const cv::Size size(sample.width, sample.height);
   const auto mask = rasterised(sample.objects.segmentations[object], size);
@@ -37,7 +38,7 @@ Sample painted(Sample sample, std::size_t object) {
   return sample;
 }
 
-/// The mask that pixels show.
+/// Returns the mask that the pixels show.
 coco::Rle shown(const cv::Mat& image) {
   cv::Mat level;
   cv::extractChannel(image, level, 0);
@@ -46,7 +47,8 @@ coco::Rle shown(const cv::Mat& image) {
                       static_cast<std::uint32_t>(image.cols));
 }
 
-/// Applies a stage to real objects painted as pixels, which must show the object's mask then.
+/// Applies a stage to real objects painted as pixels and expects the pixels to match the object's
+/// mask afterwards.
 template <class Stage>
 void expect_masks_follow_pixels(const Stage& stage) {
   Rng rng{11};
@@ -224,7 +226,7 @@ TEST(Affine, AQuarterTurnIsATranspositionAndAMirror) {
   cv::Mat expected;
   cv::rotate(before, expected, cv::ROTATE_90_CLOCKWISE);
   EXPECT_TRUE(same(sample.image.pixels(), expected));
-  EXPECT_NEAR(sample.objects.boxes[0].x1, 16, 1e-4);  // {1, 2, 3, 4}
+  EXPECT_NEAR(sample.objects.boxes[0].x1, 16, 1e-4);  // was {1, 2, 3, 4}
   EXPECT_NEAR(sample.objects.boxes[0].y1, 1, 1e-4);
   EXPECT_NEAR(sample.objects.boxes[0].x2, 18, 1e-4);
   EXPECT_NEAR(sample.objects.boxes[0].y2, 3, 1e-4);
@@ -253,7 +255,7 @@ TEST(Affine, ShowsAFrameAroundTheCentre) {
   EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 10, 10}));
 }
 
-/// A grey sample with one object, a rectangle as polygon.
+/// Returns a grey sample with one object, a rectangle given as a polygon.
 Sample rectangle(cv::Size size, int level, Box box) {
   Sample sample = sample_of(size.width, size.height, box);
   sample.image.pixels() = cv::Scalar::all(level);
@@ -265,8 +267,8 @@ Sample rectangle(cv::Size size, int level, Box box) {
 TEST(CopyPaste, PutsTheChosenOnTop) {
   const cv::Size size(40, 30);
   auto below = rectangle(size, 10, {0, 0, 20, 10});
-  append(below.objects, rectangle(size, 10, {30, 20, 40, 30}).objects);  // out of the way
-  append(below.objects, rectangle(size, 10, {12, 2, 18, 8}).objects);    // will be hidden
+  append(below.objects, rectangle(size, 10, {30, 20, 40, 30}).objects);  // not overlapped
+  append(below.objects, rectangle(size, 10, {12, 2, 18, 8}).objects);    // hidden after the paste
   auto above = rectangle(size, 200, {10, 0, 20, 20});
   append(above.objects, rectangle(size, 200, {0, 20, 5, 25}).objects);  // not chosen
   above.objects.classes = {5, 6};
@@ -328,7 +330,7 @@ TEST(CopyPaste, PastesNeitherCrowdsNorObjectsWithoutAShape) {
 }
 
 TEST(CopyPaste, LeavesOutWhatHasNoPixel) {
-  auto other = rectangle({40, 30}, 200, {10.6F, 5, 11.4F, 25});  // between two pixels' middles
+  auto other = rectangle({40, 30}, 200, {10.6F, 5, 11.4F, 25});  // between two pixel centres
   append(other.objects, rectangle({40, 30}, 200, {20, 5, 22, 25}).objects);
   const auto result = CopyPaste{}.paste(rectangle({40, 30}, 10, {0, 0, 5, 5}), other, {true, true});
   EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 5, 5}, Box{20, 5, 22, 25}));
@@ -417,7 +419,7 @@ TEST(MixingStages, AskForPartnersAsOftenAsTold) {
   EXPECT_NEAR(mosaic, 1200, 80);
 }
 
-/// Every stage by its name in a configuration.
+/// A pipeline with every stage that augments.
 constexpr const char* kEverything = R"(stages = [
     { type = "read" }, { type = "decode" },
     { type = "random_crop", crop_type = "relative_range", size = [0.6, 0.6] },

@@ -1,4 +1,5 @@
-// The stage 'cache' changes no byte, spares the stages before it, and is never out of date.
+// The stage 'cache' changes no byte, saves the work of the stages before it, and is never out of
+// date.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -27,9 +28,9 @@ using namespace testing;
 
 namespace fs = std::filesystem;
 
-std::atomic<int> made = 0;  // samples that came through the stage 'count'
+std::atomic<int> made = 0;  // samples that passed the stage 'count'
 
-/// Stands in for work that a cache spares; its option makes another pipeline of it.
+/// Stands for the work that a cache saves. Another value of its option makes another pipeline.
 struct Count {
   static constexpr std::string_view kName = "count";
   std::int64_t shade = 0;
@@ -43,7 +44,7 @@ struct Count {
 };
 MILLRACE_REGISTER(register_stage<Count>("counts"));
 
-/// The default stages with `cache` after decode and `count`.
+/// Returns the default stages with `cache` after 'decode' and 'count'.
 std::vector<Config> cached(const std::string& cache,
                            const std::string& count = "{ type = 'count' }, ") {
   return pipeline(count + cache + kFlipAndResize);
@@ -55,14 +56,15 @@ std::string on_disk(const fs::path& folder, int max_mb = 64) {
 }
 const std::string in_memory = "{ type = 'cache' }, ";
 
-/// The digests of the first batches; `made` then counts what they took.
+/// Returns the digests of the first batches; `made` then holds the number of samples they took.
 std::vector<std::uint64_t> remade(const DataOptions& data, const std::vector<Config>& stages,
                                   int count = 30) {
   made = 0;
   return digests(*train_flow(data, stages), count);
 }
 
-/// 12 usable images and a folder for the cache; so few in flight that none comes before it is kept.
+/// A data set of 12 usable images and a folder for the cache. So few samples are in flight that no
+/// image is needed again before it is cached.
 struct Scene {
   TinyCoco files{13};
   DataOptions data = files;
@@ -75,7 +77,8 @@ struct Scene {
     expected = remade(data, cached(""));
     EXPECT_GT(made, 60);
   }
-  /// Expects other bytes of changed data or stages, and that the cache makes so many images anew.
+  /// Expects changed data or stages to give other bytes, and `images` images to be processed
+  /// instead of read from the cache.
   void expect_made(int images, const DataOptions& changed,
                    const std::string& count = "{ type = 'count' }, ") const {
     const auto own = remade(changed, cached("", count));
@@ -138,7 +141,7 @@ TEST(CacheStage, MayFollowAResizeThatDrawsNothing) {
   data.short_side = {20, 24};
   EXPECT_THROW(remade(data, stages(in_memory)), ConfigError);
   data.short_side = {20};
-  // The cache holds pixels at another size than the image's here.
+  // The cached pixels have another size than the image's width and height.
   const auto expected = remade(data, stages(""));
   const auto disk = on_disk(fs::path(data.root) / "cache");
   for (const auto& cache : {in_memory, disk, disk})
@@ -175,7 +178,7 @@ TEST(CacheStage, IsSharedByProcesses) {
   EXPECT_EQ(made, 0);
 }
 
-/// What each process of IsSharedByProcesses does.
+/// The test that each process of IsSharedByProcesses runs.
 TEST(CacheStage, DISABLED_OneOfSeveralProcesses) {
   std::string root;
   for (const auto& argument : ::testing::internal::GetArgvs())
@@ -218,7 +221,7 @@ TEST(CacheStage, NoticesOtherStagesFilesAndAnnotations) {
 }
 
 TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
-  const TinyCoco files(400);  // some 8 kB of pixels each
+  const TinyCoco files(400);  // about 8 kB of pixels each
   DataOptions data = files;
   data.threads = 1;
   data.in_flight = 6;
@@ -237,7 +240,7 @@ TEST(CacheStage, NeverTrustsADamagedFile) {
   const auto run = [&] { return remade(scene.data, cached(scene.disk)); };
   run();
   const auto whole = read_file(scene.file());
-  // In a value: it is made again, and kept again.
+  // A flipped bit in a value: the image is processed and cached again.
   const auto at = whole.find("pixels", whole.size() / 2);
   ASSERT_NE(at, std::string::npos);
   auto damaged = whole;
@@ -268,7 +271,7 @@ TEST(CacheStage, OfAFolderThatCannotBeWrittenKeepsNothing) {
   }
 }
 
-/// No file becomes longer than that while it lives: a disk that is full.
+/// Limits the size of files during its lifetime, to imitate a full disk.
 class ShortFiles {
  public:
   explicit ShortFiles(rlim_t bytes) {
@@ -286,10 +289,10 @@ class ShortFiles {
 TEST(CacheStage, GoesOnWhenTheDiskIsFull) {
   std::signal(SIGXFSZ, SIG_IGN);
   const Scene scene;
-  const auto disk = on_disk(scene.folder, 1);  // of which it writes a sixteenth at a time
+  const auto disk = on_disk(scene.folder, 1);  // 1 MB, written a sixteenth at a time
   Log log;
   {
-    const ShortFiles full(80'000);  // more than the lock file
+    const ShortFiles full(80'000);  // more than the size of the lock file
     EXPECT_EQ(remade(scene.data, cached(disk)), scene.expected);
   }
   const auto text = log.take();

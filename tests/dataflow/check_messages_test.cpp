@@ -1,4 +1,4 @@
-// A stage that leaves a bad sample or batch is named at once.
+// A stage that produces an invalid sample or batch is reported at once by name.
 #include "millrace/dataflow/detection/check_messages.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ void convert(Sample& sample, int colours) {
   sample.image = other;
 }
 
-/// A way in which a stage may go wrong, and what is said of it.
+/// An error that a stage can make, and the message that reports it.
 struct Fault {
   std::string how, told;
   void (*spoil)(Sample&);
@@ -57,7 +57,7 @@ const Fault kFaults[] = {
        s.objects.segmentations[0] = std::vector<coco::Polygon>{{1, 2, 3, 4}};
      }}};
 
-/// A stage as somebody's plug-in would bring it.
+/// A faulty stage, as a plug-in could register it.
 struct Spoiled {
   static constexpr std::string_view kName = "spoiled";
   std::string how;
@@ -81,7 +81,8 @@ struct TornBatch {
 };
 const bool torn = register_stage<TornBatch>("loses the objects of an image");
 
-/// The digests of batches that a pipeline with the spoiled stage at this place gives.
+/// Returns the digests of the batches of a pipeline with the faulty stage before or after the
+/// resize.
 std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::string& how,
                                            bool after_resize) {
   const auto stage = "{ type = 'spoiled', how = '" + how + "' }, ";

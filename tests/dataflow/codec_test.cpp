@@ -1,4 +1,5 @@
-// Samples as bytes, batches as a header and frames: what goes in comes out, and nothing else.
+// The encodings of samples (bytes) and batches (a header and frames) round-trip, and other bytes
+// are rejected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-/// Expects a DataError of `decode` for random bytes.
+/// Expects `decode` to throw DataError for random bytes.
 template <class Decode>
 void refuse_noise(Decode decode) {
   Rng rng{2};
@@ -33,7 +34,7 @@ void refuse_noise(Decode decode) {
   }
 }
 
-/// One of everything that a sample may have.
+/// Returns a sample in which every member is set.
 Sample full_sample() {
   Sample sample;
   sample.image_id = -5'000'000'000;
@@ -128,7 +129,7 @@ TEST(SampleCodec, NeverTrustsDamagedBytes) {
       damaged[rng.below(damaged.size())] ^= static_cast<char>(1 << rng.below(8));
     try {
       const auto sample = decode_sample(damaged, "here");
-      encode(sample);  // whatever came through can be used
+      encode(sample);  // everything that decodes can be used
     } catch (const DataError& error) {
       ASSERT_THAT(error.what(), HasSubstr("here: is no sample"));
     }
@@ -202,7 +203,7 @@ Batch full_batch() {
   return batch;
 }
 
-/// The pixels as they come out of a socket or a file.
+/// Copies the pixels as if they had been received from a socket or a file.
 Frame received(const Batch& batch) {
   Frame frame{std::make_shared<std::uint8_t[]>(batch.bytes()), batch.bytes()};
   if (frame.size > 0) std::memcpy(frame.bytes.get(), batch.pixels.get(), frame.size);

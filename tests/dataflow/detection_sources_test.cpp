@@ -1,4 +1,4 @@
-// Sources declared in TOML: what each gives, how they combine, and their errors.
+// Sources declared in TOML: their samples, their combinations, and their errors.
 #include "millrace/dataflow/sources/train_data.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ TrainData open(const DataOptions& data, const std::string& toml) {
   return open_train_data(data, tables_of(toml));
 }
 
-/// Options of a training that needs no disk.
+/// Returns options of a training that reads no file.
 DataOptions no_disk() {
   DataOptions data;
   data.root = "no/such/folder";
@@ -137,7 +137,7 @@ TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
   EXPECT_EQ(batch.size(), 3U);
   EXPECT_GT(batch.images[0].original_width, 0);
   auto by_shape = data;
-  by_shape.shape_buckets = 3;  // for sizes that are not known yet
+  by_shape.shape_buckets = 3;  // image sizes are not known yet
   EXPECT_EQ(flow_from(source, by_shape)->next()->value.size(), 3U);
   EXPECT_THAT(complaint("sources = [{ type = 'folder', root = '/no/photos' }]"),
               HasSubstr("no folder '/no/photos'"));

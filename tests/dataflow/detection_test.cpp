@@ -1,4 +1,4 @@
-// Detection's flows from end to end: on pictures made here and on real photos.
+// Detection flows from end to end, on generated pictures and on real photos.
 #include "millrace/dataflow/detection_flows.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,8 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-/// The digests of a training's first batches, which 1, 2 and 8 threads give alike.
+/// Returns the digests of a training's first batches after checking that 1, 2 and 8 threads give
+/// equal ones.
 std::vector<std::uint64_t> digests_by_any_threads(DataOptions options, std::uint64_t seed = 1) {
   const auto given = [&](int threads) {
     options.threads = threads;
@@ -54,7 +55,7 @@ TEST(TrainFlow, GivesTheSameBytesOfRealPhotosForAnyNumberOfThreads) {
 
 TEST(TrainFlow, ResumesAfterEveryBatch) {
   const TinyCoco options(14);
-  std::ofstream(options.image(5)) << "no JPEG";  // left out in each epoch
+  std::ofstream(options.image(5)) << "no JPEG";  // skipped in each epoch
   const auto whole = train_flow(options);
   std::vector<std::uint64_t> expected;
   std::vector<Cursor> cursors;
@@ -79,7 +80,7 @@ TEST(TrainFlow, GivesTheSameBytesWhenDeclaredInToml) {
   const auto given = [&] { return digests(*train_flow(options, stages), 12); };
   const auto expect_default = [&] { EXPECT_EQ(given(), digests(*train_flow(options), 12)); };
   expect_default();
-  options.short_side = {10, 14};  // a half to a fifth of what the pictures have
+  options.short_side = {10, 14};  // a half to a fifth of the pictures' sides
   options.max_side = 30;
   expect_default();
   const auto reduced = given();
@@ -115,7 +116,7 @@ TEST(TrainFlow, ReducedDecodingChangesPixelsAloneAndThoseALittle) {
   EXPECT_LT(difference, 5) << "of 255; whole photos are sampled without antialiasing";
 }
 
-/// Decoded samples that are in the stage 'dwell' now, and the most there were.
+/// Decoded samples that are in the stage 'dwell' now, and their maximum so far.
 std::atomic<int> dwelling = 0, most_dwelling = 0;
 
 struct Dwell {
@@ -142,7 +143,7 @@ TEST(TrainFlow, KeepsToItsMemoryFromTheFirstLargeImageOn) {
     const std::string name = image["file_name"];
     save_picture(std::filesystem::path(data.root) / "train2017" / name, large);
   }
-  auto plain = nlohmann::json::array();  // run lengths have the images' former sizes
+  auto plain = nlohmann::json::array();  // the run lengths have the old image sizes
   for (const auto& object : json["annotations"])
     if (object["iscrowd"] == 0) plain.push_back(object);
   json["annotations"] = plain;
@@ -152,7 +153,8 @@ TEST(TrainFlow, KeepsToItsMemoryFromTheFirstLargeImageOn) {
   data.in_flight = 36;
   const auto stages = pipeline("{ type = 'dwell' }, " + kFlipAndResize);
   const auto expected = digests(*train_flow(data, stages), 10);
-  for (const int memory : {14, 1}) {  // two images, and less than one: a batch passes all the same
+  // memory for two images, and for less than one: a batch still passes
+  for (const int memory : {14, 1}) {
     data.memory = memory;
     most_dwelling = 0;
     EXPECT_EQ(digests(*train_flow(data, stages), 10), expected);
@@ -202,7 +204,8 @@ TEST(TrainFlow, TakesATruncatedJpegIfDecodingIsNotStrict) {
   EXPECT_TRUE(detected());
 }
 
-/// What lies between decode and resize and keeps sizes changes no byte, also of reduced pictures.
+/// Stages between decode and resize that keep sizes change no byte, even if pictures are decoded at
+/// reduced size.
 TEST(TrainFlow, DecodesReducedBeforeStagesThatKeepSizes) {
   TinyCoco data(12);
   data.short_side = {12};
@@ -234,7 +237,7 @@ TEST(TrainFlow, RefusesShapesThatABatchMayNotFitInto) {
   options.pad_shapes = {"80x56", "56x80"};
   const auto start = [&] { train_flow(options)->next(); };
   EXPECT_NO_THROW(start());
-  options.aspect_grouping = false;  // wide and tall images in one batch
+  options.aspect_grouping = false;  // allows wide and tall images in one batch
   EXPECT_THAT(start, ThrowsMessage<ConfigError>(HasSubstr("fit into none of the shapes 80x56")));
   options.batch_size = 1;
   EXPECT_NO_THROW(start());
@@ -259,7 +262,7 @@ TEST(TrainFlow, RefusesShapesThatZoomOutOutgrows) {
   }
 }
 
-/// Makes images larger.
+/// A stage that reports a larger output than its input.
 struct Frame {
   static constexpr std::string_view kName = "frame";
   Sample operator()(Sample sample) const { return sample; }
@@ -291,11 +294,11 @@ TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
 
 TEST(LargestBatch, OfTrainingIsTheLargestThatComes) {
   TinyCoco options(20);
-  options.short_side = {48};  // of several, the largest would count for each image
+  options.short_side = {48};  // with several sizes, the largest would be assumed for each image
   constexpr int kBatches = 40;
   const auto train = open_train_data(options, {});
   for (const std::int64_t ranks : {1, 2}) {
-    cv::Size padded;  // by area, over all ranks' batches together
+    cv::Size padded;  // largest by area, over the batches of all ranks together
     std::int64_t number = 0;
     std::vector<std::unique_ptr<DataFlow<Batch>>> flows;
     for (std::int64_t rank = 0; rank < ranks; ++rank)
@@ -370,14 +373,14 @@ TEST(DetectionSource, GivesObjectsOfTheClassesThatCount) {
   TinyCoco options(4);
   options.classes = {"dog"};
   const DetectionSource source(open_split(options, options.train), /*filter_empty=*/true);
-  ASSERT_EQ(source.size(), 1);  // picture 1; picture 3 is the empty one
+  ASSERT_EQ(source.size(), 1);  // picture 1, since picture 3 is empty
   const auto sample = source[0];
   EXPECT_EQ(sample.image_id, 101);
   EXPECT_THAT(sample.objects.classes, ElementsAre(0));
   EXPECT_EQ(sample.objects.boxes[0], (Box{5, 5, 25, 22}));
 }
 
-/// A set of one image of 50 x 40 pixels with these annotations.
+/// Returns a data set of one 50 x 40 image with these annotations.
 DataSplit one_image(const std::string& annotations) {
   const auto dataset = coco::parse_dataset(
       R"({"images": [{"id": 1, "file_name": "a.jpg", "width": 50, "height": 40}],
@@ -416,7 +419,7 @@ TEST(DetectionSource, ClipsBoxesAndLeavesOutThoseOfLessThanAPixel) {
   EXPECT_EQ(source.unusable_objects(), 5);
 }
 
-/// Changes the annotation file of a data set.
+/// Edits the annotation file of a data set.
 template <class F>
 void edit_annotations(const TinyCoco& data, F change) {
   const auto file =
@@ -426,7 +429,7 @@ void edit_annotations(const TinyCoco& data, F change) {
   std::ofstream(file) << json;
 }
 
-/// What `open_split` says of a split that it refuses.
+/// Returns the message of the error that `open_split` throws.
 template <class E = Error>
 std::string complaint(const DataOptions& options, const std::string& split = "train2017") {
   return message_of<E>([&] { open_split(options, split); });

@@ -1,4 +1,4 @@
-// What a flow costs over time: memory, threads and files, however it stops.
+// Resources that a flow uses over time: memory, threads and open files, also after an early stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ std::ptrdiff_t entries(const fs::path& folder) {
   return std::distance(begin(all), end(all));
 }
 
-/// Resident memory now, in bytes.
+/// Returns the resident memory of this process in bytes.
 std::int64_t resident() {
   std::ifstream file("/proc/self/statm");
   std::int64_t pages = 0;
@@ -45,7 +45,7 @@ TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
     for (int i = 0; i < images; i += static_cast<int>(options.batch_size)) flow->next();
     return resident();
   };
-  take(5'000);  // until pools and heaps have their size
+  take(5'000);  // until pools and heaps have grown to their final size
   const auto early = take(1'000);
   const auto late = take(20'000);
   EXPECT_LT(late - early, 2 << 20) << "bytes over 20,000 images; an image has some 9,000";
@@ -66,7 +66,8 @@ TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
   EXPECT_LE(entries("/proc/self/task"), 9 + kSanitizerThreads);
 }
 
-/// Runs so many groups at every legal bound, and expects the others to be refused.
+/// Runs `groups` groups of `size` with every valid limit of samples in flight, and expects other
+/// limits to be rejected.
 void expect_every_legal_bound(std::size_t groups, std::size_t size, int threads) {
   const auto number = [](std::int64_t n, Rng& rng) {
     usleep(static_cast<useconds_t>(rng.below(30)));
@@ -94,7 +95,8 @@ TEST(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
       for (const int threads : {1, 2, 8}) expect_every_legal_bound(groups, size, threads);
 }
 
-/// A COCO folder of every odd and broken file, each annotated with the size that Pillow gives it.
+/// Writes a COCO data set of all odd and broken files, each annotated with the size that Pillow
+/// reads.
 void annotate_odd_files(const fs::path& folder) {
   const auto files = data_folder() / "jpeg";
   const auto manifest = nlohmann::json::parse(read_file(files / "manifest.json"));

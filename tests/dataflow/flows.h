@@ -1,4 +1,4 @@
-// What the tests of flows share: enough workers for 8 threads on any machine, and small helpers.
+// Shared by the tests of flows: enough workers for 8 threads on any machine, and small helpers.
 #pragma once
 
 #include <oneapi/tbb/global_control.h>
@@ -10,17 +10,18 @@
 
 namespace millrace::testing {
 
-/// As main does for the executable; without it a machine with one core has no worker at all.
+/// Allows 9 threads, as main() of the executable does. Without it TBB has no worker on a machine
+/// with one core.
 inline const oneapi::tbb::global_control enough_workers{
     oneapi::tbb::global_control::max_allowed_parallelism, 9};
 
-/// Samples that are left out on purpose need not be told of.
+/// Hides the warnings about samples that tests skip on purpose.
 inline const bool quiet = [] {
   spdlog::set_level(spdlog::level::err);
   return true;
 }();
 
-/// Whether this is a build with AddressSanitizer or ThreadSanitizer, which has a thread of its own.
+/// True in builds with AddressSanitizer or ThreadSanitizer; the latter runs a thread of its own.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 inline constexpr int kSanitizerThreads = 1;
@@ -39,7 +40,7 @@ struct Numbers {
   std::int64_t operator[](std::int64_t index) const { return index; }
 };
 
-/// All values that a flow still gives, at most `most`.
+/// Takes the remaining values of a flow, at most `most`.
 template <class T>
 std::vector<T> drain(DataFlow<T>& flow, std::size_t most = 1'000'000) {
   std::vector<T> values;

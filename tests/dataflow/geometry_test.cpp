@@ -43,7 +43,8 @@ TEST(Mirror, ReversesTheColumnsOrRowsOfAMask) {
                                                  ? before[y * mask.width + mask.width - 1 - x]
                                                  : before[(mask.height - 1 - y) * mask.width + x]);
   }
-  for (const auto& mask : {coco::Rle{3, 4, {12}}, coco::Rle{3, 4, {0, 12}}})  // all out, all in
+  // all outside, all inside
+  for (const auto& mask : {coco::Rle{3, 4, {12}}, coco::Rle{3, 4, {0, 12}}})
     EXPECT_EQ(mirrored(mask, Direction::horizontal), mask);
 }
 
@@ -99,7 +100,7 @@ bool is_mask(const Instances& objects) {
   return std::holds_alternative<coco::Rle>(objects.segmentations[0]);
 }
 
-/// A window of random size and place, somewhere over an image and often beyond it.
+/// Returns a window of random size and place that often exceeds the image.
 cv::Rect random_window(cv::Size image, Rng& rng) {
   const int width = static_cast<int>(rng.between(20, image.width));
   const int height = static_cast<int>(rng.between(20, image.height));
@@ -107,7 +108,7 @@ cv::Rect random_window(cv::Size image, Rng& rng) {
   return {x, static_cast<int>(rng.between(-20, image.height - height + 20)), width, height};
 }
 
-/// What a window shows of a mask.
+/// Returns the part of a mask inside a window.
 coco::Rle under(const coco::Rle& mask, const cv::Rect& window) {
   return coco::window(mask, window.x, window.y, static_cast<std::uint32_t>(window.height),
                       static_cast<std::uint32_t>(window.width));
@@ -125,7 +126,7 @@ TEST(Mirror, OfRealObjectsIsThatOfTheirMasks) {
         const auto after = rasterised(object.segmentations[0], size);
         if (is_mask(object)) {
           EXPECT_EQ(after, mirrored(before, way));
-        } else if (coco::area(before) >= 400) {  // COCO's rounding knows left from right
+        } else if (coco::area(before) >= 400) {  // COCO's rounding depends on the direction
           EXPECT_GT(iou(after, mirrored(before, way)), 0.95);
         }
       }
@@ -138,7 +139,8 @@ TEST(Clip, LeavesWhatIsInsideAndDropsWhatHasNoAreaThere) {
   EXPECT_THAT(clipped({-4, 2, -1, 2, -1, 6}, {10, 10}), IsEmpty());
   EXPECT_THAT(clipped({-4, 2, 0, 3, -4, 6}, {10, 10}), IsEmpty()) << "touches the border";
   EXPECT_THAT(clipped({-4, 2, 0, 2, 0, 6, -4, 6}, {10, 10}), IsEmpty()) << "lies along the border";
-  const coco::Polygon diamond = {5, -5, 15, 5, 5, 15, -5, 5};  // its sides pass through the corners
+  // the sides pass through the corners of the image
+  const coco::Polygon diamond = {5, -5, 15, 5, 5, 15, -5, 5};
   const std::vector<coco::Polygon> cut = {clipped(diamond, {10, 10})};
   EXPECT_EQ(bounds(cut), (Box{0, 0, 10, 10}));
   EXPECT_EQ(coco::area(coco::from_polygons(cut, 10, 10)), 100U);
@@ -169,9 +171,9 @@ TEST(Crop, CutsMasksToThePixel) {
   }
 }
 
-/// Run lengths are cut exactly. Polygons are rasterised on COCO's grid of fifths of pixels, to
-/// which the cut adds points: there, and where a coordinate lies between two grid points, pixels of
-/// the outline differ.
+/// Run lengths are cut exactly. Polygons are rasterised on COCO's grid of fifths of pixels, and the
+/// cut adds points to them. Pixels of the outline differ at these points, and where a coordinate
+/// lies between two grid points.
 TEST(Crop, OfRealObjectsIsThatOfTheirMasks) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{6};
@@ -194,7 +196,8 @@ TEST(Crop, OfRealObjectsIsThatOfTheirMasks) {
       } else if (coco::area(expected) >= 100) {
         EXPECT_GT(iou(left, expected), 0.95);
       }
-      // COCO's rule paints pixels whose half is inside: it reaches less than one beyond the box.
+      // COCO's rule paints pixels that are half inside, so a mask exceeds its box by less than one
+      // pixel.
       const auto box = object.boxes[0], painted = coco::bounding_box(left);
       if (box != painted && coco::area(left) > 0) {
         EXPECT_GE(painted.x1, box.x1 - 1);
@@ -225,7 +228,7 @@ TEST(Crop, DropsWhatIsHardlyVisible) {
   objects.segmentations = {std::vector<coco::Polygon>{{0, 0, 10, 0, 10, 10, 0, 10}}};
   const auto left = [&](Visibility visibility) {
     auto some = objects;
-    crop(some, {7, 0, 50, 50}, visibility);  // 30 of 100 pixels
+    crop(some, {7, 0, 50, 50}, visibility);  // 30 of 100 pixels remain
     return some.size();
   };
   EXPECT_EQ(left({.min_area = 30}), 1U);

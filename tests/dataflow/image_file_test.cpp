@@ -1,4 +1,4 @@
-// Odd and broken files: the right picture or a DataError, never a crash and never a wrong size.
+// Odd and broken files give the right picture or a DataError, never a crash or a wrong size.
 #include "millrace/dataflow/image/image_file.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ std::string jpeg(int width, int height) {
 
 std::string png(const cv::Mat& image) { return encoded(".png", image); }
 
-/// Puts an EXIF segment after the first two bytes of a JPEG.
+/// Inserts an EXIF segment after the first two bytes of a JPEG.
 std::string with_orientation(std::string bytes, int orientation, bool big_endian) {
   std::string tiff = big_endian
                          ? std::string("MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", 19)
@@ -175,7 +175,7 @@ std::string digest_of(const cv::Mat& image) {
                      hex(digest(image.data, image.total() * image.elemSize())));
 }
 
-// PNG, WebP and TIFF of all kinds: pictures/make.py lists them.
+// PNG, WebP and TIFF files of all kinds; pictures/make.py lists them.
 TEST(DecodeRgb, GivesThePixelsThatOpenCvGave) {
   for_each_picture([](const auto& name, const auto& bytes, const auto& expected) {
     if (expected == "none")
@@ -205,7 +205,7 @@ TEST(DecodeRgb, RefusesOrDecodesADamagedPictureOfAnyKind) {
     for (int round = 0; round < 20; ++round) {
       auto bytes = sound;
       if (round % 3 == 0) bytes.resize(rng.below(bytes.size()));
-      // Heads are hit more often than pixels.
+      // Headers are damaged more often than pixels.
       const auto within = std::min<std::size_t>(bytes.size(), round % 2 == 0 ? 80 : 10'000);
       for (auto flips = rng.below(5); flips > 0 && within > 0; --flips)
         bytes[rng.below(within)] = static_cast<char>(rng.below(256));
@@ -257,7 +257,7 @@ TEST(DecodeRgb, NamesAFormatThatIsNotReadAndWhatToDo) {
 }
 
 TEST(DecodeRgb, TakesAPngWithAPaletteAndATransparentColour) {
-  // Two pixels, (10, 100, 200) and (250, 0, 30), of which the first one cannot be seen.
+  // Two pixels, (10, 100, 200) and (250, 0, 30); the first is transparent.
   constexpr unsigned char kBytes[] = {
       0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00, 0x00, 0x00, 0x0D, 0x49, 0x48, 0x44,
       0x52, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x01, 0x03, 0x00, 0x00, 0x00, 0xCE,
@@ -282,7 +282,7 @@ TEST(DecodeRgb, DoesNotBelieveAHeadThatTheFileCannotFill) {
                 ThrowsMessage<DataError>(HasSubstr("x.jpg: says that it is 60000 x 60000 pixels")));
 }
 
-/// A JPEG's bytes with some put in before the marker FF `code`.
+/// Inserts stray bytes into a JPEG before the marker FF `code`.
 std::string with_strays(std::string bytes, char code) {
   return bytes.insert(bytes.find(std::string{'\xFF', code}), std::string("\1\2\3\4\5"));
 }
@@ -290,7 +290,7 @@ std::string with_strays(std::string bytes, char code) {
 TEST(DecodeRgb, TakesStrayBytesByWhichNoPixelIsLost) {
   const auto sound = jpeg(64, 48);
   const auto expected = decode_rgb(sound, "x");
-  for (const char code : {'\xDB', '\xC4', '\xDA', '\xD9'}) {  // tables, scan, end
+  for (const char code : {'\xDB', '\xC4', '\xDA', '\xD9'}) {  // tables, scan, end of image
     const auto odd = with_strays(sound, code);
     EXPECT_EQ(cv::norm(decode_rgb(odd, "x", cv::Size(64, 48)), expected, cv::NORM_INF), 0);
     EXPECT_EQ(check_head(odd, "x", cv::Size(64, 48)), 1);
@@ -301,7 +301,7 @@ TEST(DecodeRgb, TakesStrayBytesByWhichNoPixelIsLost) {
   }
 }
 
-/// The whole number `value` in `count` bytes.
+/// Returns `value` in `count` bytes.
 std::string packed(std::uint64_t value, int count, bool big_endian) {
   std::string bytes;
   for (int i = 0; i < count; ++i)
@@ -309,7 +309,7 @@ std::string packed(std::uint64_t value, int count, bool big_endian) {
   return bytes;
 }
 
-/// Files of several kinds whose heads say that they are so large.
+/// Returns small files of several formats whose headers claim this size.
 std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
                                                             std::uint32_t height) {
   const cv::Mat image(8, 8, CV_8UC3, cv::Scalar(1, 2, 3));
@@ -335,7 +335,7 @@ TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {
   for (const auto& [file, bytes] : said_to_be(2'000'000, 8))
     EXPECT_THAT(message(bytes, file), HasSubstr(": says that it is 2000000 x 8 pixels, but"));
   auto files = said_to_be(30'000, 30'000);
-  files.pop_back();  // a TIFF may hold so many pixels
+  files.pop_back();  // a TIFF file can hold that many pixels
   for (const auto& [file, bytes] : files)
     EXPECT_EQ(message(bytes, file), file + ": says that it is 30000 x 30000 pixels, but has only " +
                                         std::to_string(bytes.size()) + " bytes");
@@ -370,7 +370,7 @@ TEST(DecodeRgb, RefusesMorePixelsThanTheMaximumInEveryFormat) {
 TEST(DecodeRgb, RefusesABombAsPillowDoes) {
   auto bomb = png(cv::Mat(8, 8, CV_8UC1, cv::Scalar(1)));
   bomb.replace(16, 8, packed(32'000, 4, true) + packed(32'000, 4, true));
-  bomb.resize(130'000);  // may hold so many pixels
+  bomb.resize(130'000);  // a file of this length can hold that many pixels
   EXPECT_THAT([&] { decode_rgb(bomb, "x.png"); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("x.png: is 32000 x 32000 pixels"),
                                              HasSubstr("data.max_pixels = 178956970"))));
@@ -402,7 +402,8 @@ TEST(DecodeRgb, RefusesAnotherSizeThanTheAnnotatedBeforeItDecodes) {
       << "the pixels are not there to be looked at";
 }
 
-/// Ends the process: with 0, and the message, where the decoder says what is wrong.
+/// Decodes with 100 MiB of memory left, then ends the process: with 0 and the message if decoding
+/// throws a DataError, else with 1.
 [[noreturn]] void decode_with_little_memory(const std::string& bytes) {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -421,7 +422,7 @@ TEST(DecodeRgb, RefusesAnotherSizeThanTheAnnotatedBeforeItDecodes) {
 TEST(DecodeRgb, SaysWhereMemoryEnds) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs all addresses";
   const cv::Mat image(7000, 7000, CV_8UC1, cv::Scalar(7));
-  decode_rgb(png(image(cv::Rect(0, 0, 9, 9))), "x.png");  // opens the readers
+  decode_rgb(png(image(cv::Rect(0, 0, 9, 9))), "x.png");  // loads the readers
   for (const auto& bytes : {png(image), encoded(".jpg", image)})
     EXPECT_EXIT(decode_with_little_memory(bytes), ExitedWithCode(0),
                 "x.png: there is not enough memory to decode it");

@@ -1,4 +1,4 @@
-// Our bilinear resizes are OpenCV's and Pillow's, byte for byte, and a lazy image is one that was
+// The bilinear resizes give the bytes of OpenCV and Pillow, and a lazy image equals one that was
 // mirrored and resized at once.
 #include "millrace/dataflow/image/lazy_image.h"
 
@@ -53,7 +53,8 @@ cv::Mat noise(cv::Size size, Rng& rng) {
   return image;
 }
 
-/// By each of the kernels that this processor has, as the first of those that may be taken.
+/// Compares with OpenCV once for each kernel that this processor supports, and once without
+/// kernels.
 void expect_as_opencv(const cv::Mat& image, cv::Size size) {
   const auto kernels = bilinear_kernels();
   for (std::size_t k = 0; k <= kernels.size(); ++k)
@@ -111,7 +112,7 @@ TEST(ResizeAntialiased, TakesTrianglesOverTwoPixels) {
   EXPECT_EQ(target.at<cv::Vec3b>(0, 1), cv::Vec3b(157, 157, 157));  // (50 + 100 3 + 250 3) / 7
 }
 
-/// Our resizes, for Python to make anew: sizes, the image, the result.
+/// Collects images and our resizes of them, for a Python script that compares them with Pillow's.
 class ResizesForPillow {
  public:
   void add(const cv::Mat& image, cv::Size size) {
@@ -123,7 +124,7 @@ class ResizesForPillow {
       bytes_.append(reinterpret_cast<const char*>(mat.data), mat.total() * 3);
   }
 
-  /// 0: Pillow gives the same bytes.
+  /// Returns 0 if Pillow gives the same bytes.
   int compare() const {
     const testing::Scratch scratch;
     const auto file = scratch.file("resizes", bytes_);

@@ -1,4 +1,4 @@
-// The stages that show what comes by, 'print' and 'dump': they show it as it is and change nothing.
+// The stages 'print' and 'dump' show messages and change nothing.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using namespace testing;
 
 namespace fs = std::filesystem;
 
-/// Batches of the default stages with further ones after `decode` and at the end.
+/// Returns batches of the default stages with further stages after 'decode' and at the end.
 std::vector<Batch> batches(const DataOptions& data, const std::string& after_decode = "",
                            const std::string& last = "") {
   return drain(*train_flow(data, pipeline(after_decode + kFlipAndResize, last)), 6);
@@ -70,7 +70,7 @@ TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
   EXPECT_FALSE(fs::exists(folder / "batch000006.json"));
 }
 
-/// The files of a folder by name.
+/// Reads the files of a folder, by name.
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(folder))

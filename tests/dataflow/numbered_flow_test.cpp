@@ -1,4 +1,4 @@
-// Items by number are those of the plain flow, whoever makes them and in whatever order.
+// Items made by number equal those of the plain flow, in any order and by any number of makers.
 #include "millrace/dataflow/engine/dataflow.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-/// Counts what has become ready, and waits for it.
+/// Counts wake-ups and waits for them.
 class Bell {
  public:
   WakeUp wake() {
@@ -35,7 +35,7 @@ class Bell {
       rung_.notify_one();
     };
   }
-  /// Waits until it has been rung once more than this has returned.
+  /// Waits for one more wake-up than the number of earlier calls.
   void wait() {
     for (int now = rung_; now <= heard_; now = rung_) rung_.wait(now);
     ++heard_;
@@ -47,7 +47,7 @@ class Bell {
   int heard_ = 0;
 };
 
-/// What a flow gives at the next ring.
+/// Waits for the next wake-up and takes its item.
 template <class T>
 Made<T> taken(Bell& bell, NumberedFlow<T>& flow) {
   bell.wait();
@@ -102,7 +102,8 @@ TEST(NumberedFlow, GivesTheItemsOfTheFlowInWhateverOrderAndByHowManyMakers) {
         flows[maker]->ask(asked[maker].back());
       }
       for (std::size_t maker = 0; maker < flows.size(); ++maker) {
-        for (const auto number : asked[maker]) {  // come in the order of asking
+        // they arrive in the order in which they were asked for
+        for (const auto number : asked[maker]) {
           const auto made = taken(*bells[maker], *flows[maker]);
           ASSERT_TRUE(made.item);
           ASSERT_EQ(made.number, number);

@@ -1,4 +1,4 @@
-// Colours: the arithmetic, and the stages that draw its parameters.
+// Colour changes: the arithmetic, and the stages that draw its parameters.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace testing;
 
 using Pixel = cv::Vec3b;
 
-/// What a function makes of one pixel among others.
+/// Applies a function to an image of equal pixels and returns one of them.
 template <class Amount>
 Pixel changed(Pixel pixel, cv::Mat (*function)(const cv::Mat&, Amount),
               std::decay_t<Amount> amount) {
@@ -40,7 +40,7 @@ TEST(Photometry, ContrastMovesAwayFromTheMeanLuma) {
   cv::Mat image(1, 2, CV_8UC3);
   image.at<Pixel>(0, 0) = {100, 100, 100};
   image.at<Pixel>(0, 1) = {200, 200, 200};
-  const auto result = photometry::contrast(image, 0.5);  // about 150
+  const auto result = photometry::contrast(image, 0.5);  // the mean is about 150
   EXPECT_EQ(result.at<Pixel>(0, 0), (Pixel{125, 125, 125}));
   EXPECT_EQ(result.at<Pixel>(0, 1), (Pixel{175, 175, 175}));
   EXPECT_EQ(photometry::contrast(image, 0).at<Pixel>(0, 1), (Pixel{150, 150, 150}));
@@ -56,7 +56,7 @@ TEST(Photometry, HueTurnsRedToGreenToBlue) {
   const auto third = [](Pixel pixel) { return changed(pixel, photometry::hue, 1.0 / 3); };
   const auto green = third({200, 0, 0}), blue = third({0, 200, 0});
   EXPECT_EQ(green[1], 200);
-  EXPECT_LE(std::max(green[0], green[2]), 4);  // 256 steps do not hold a third
+  EXPECT_LE(std::max(green[0], green[2]), 4);  // a hue of 256 steps cannot hold a third exactly
   EXPECT_EQ(blue[2], 200);
   EXPECT_LE(std::max(blue[0], blue[1]), 4);
   EXPECT_EQ(third({77, 77, 77}), (Pixel{77, 77, 77})) << "grey has no hue";
@@ -119,7 +119,7 @@ TEST(ColorJitter, FollowsTheDrawnOrder) {
 }
 
 TEST(HsvShift, MovesHueSaturationAndValueAlone) {
-  const cv::Mat image(1, 1, CV_8UC3, cv::Scalar(200, 100, 100));  // hue 0, half grey
+  const cv::Mat image(1, 1, CV_8UC3, cv::Scalar(200, 100, 100));  // hue 0, saturation one half
   const auto level = [](const cv::Mat& of) { return of.at<cv::Vec3b>(0, 0); };
   EXPECT_EQ(level(HsvShift::apply(image, {0, 0, 0})), cv::Vec3b(200, 100, 100));
   EXPECT_EQ(level(HsvShift::apply(image, {60, 0, 0})), cv::Vec3b(100, 200, 100));
@@ -138,7 +138,8 @@ TEST(HsvShift, DrawsWithinItsAmountsAndEachByAnEvenChance) {
       most[c] = std::max(most[c], std::abs(steps[c]));
     }
   }
-  EXPECT_EQ(most[0], 4);  // of 10 degrees, whole steps of two, the last as good as never
+  // of 10 degrees: steps of two degrees, and the fifth has almost no probability
+  EXPECT_EQ(most[0], 4);
   EXPECT_GE(most[1], 28);
   EXPECT_LE(most[2], 30);
   for (const auto count : {still[1], still[2]}) EXPECT_NEAR(count, 1033, 100);

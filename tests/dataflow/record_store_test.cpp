@@ -1,4 +1,4 @@
-// Record stores give the bytes of the files they were packed from, or say what is damaged.
+// Record stores give the bytes of the files they were packed from, or report the damage.
 #include "millrace/dataflow/store/record_store.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TrainData open_records(const DataOptions& data, const fs::path& folder) {
       data, tables_of("sources = [{ type = 'records', folder = '" + folder.string() + "' }]"));
 }
 
-/// Reads and decodes every record; the first error.
+/// Reads and decodes every record; returns the message of the first error, empty = none.
 std::string read_all(const fs::path& folder) {
   return message_of([&] {
     const RecordStore store(folder);
@@ -68,7 +68,7 @@ void flip_bit(const fs::path& file, std::uint64_t offset, int bit) {
   stream.put(byte);
 }
 
-/// Runs `work` in a process of its own; what waitpid says of its end.
+/// Runs `work` in a child process and returns the status of waitpid().
 template <class F>
 pid_t in_a_process(F work) {
   const auto child = fork();
@@ -194,7 +194,7 @@ TEST(RecordStore, NoticesEveryFlippedBit) {
   EXPECT_EQ(read_all(packed.folder), "");
 }
 
-/// Rewrites the header, with a right checksum.
+/// Rewrites the header with a valid checksum.
 template <class Change>
 void change_header(const fs::path& folder, Change change) {
   const auto file = header_file(folder);
@@ -221,7 +221,7 @@ TEST(RecordStore, RejectsHeaderRangesOutsideItsFiles) {
   rejects([](RecordHeader& header) { header.image_begins.pop_back(); });
   rejects([](RecordHeader& header) { ++header.shards[0].records; });
   rejects([](RecordHeader& header) {
-    header.shards[0].records -= kFar;  // the sum is right modulo 2^64
+    header.shards[0].records -= kFar;  // the sum is still right modulo 2^64
     header.shards[1].records += kFar;
   });
   EXPECT_EQ(read_all(folder), "");
@@ -300,7 +300,8 @@ TEST(RecordStore, RefusesAnotherVersionAndOtherFiles) {
   flip_bit(header, 8, 2);
   EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("of version 6"),
                                              HasSubstr("reads versions 2 and 3; pack it again")));
-  for (const int bit : {0, 1, 2}) flip_bit(header, 8, bit);  // 1: its records lie in an LMDB file
+  // version 1, whose records are in an LMDB file
+  for (const int bit : {0, 1, 2}) flip_bit(header, 8, bit);
   fs::rename(records_file(packed.folder), packed.folder / "records.mdb");
   EXPECT_THAT(read_all(packed.folder),
               AllOf(HasSubstr("of version 1"), HasSubstr("pack it again")));
@@ -326,7 +327,7 @@ TEST(RecordStore, RefusesOtherClasses) {
                                                HasSubstr("cat, dog"))));
 }
 
-/// Ends the process when a sample has been asked for so many times.
+/// Ends the process at a given read.
 class Deadly final : public Source<Sample> {
  public:
   Deadly(const Source<Sample>& of, int reads) : of_(of), left_(reads) {}

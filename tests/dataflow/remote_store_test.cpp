@@ -1,4 +1,4 @@
-// Record stores over HTTP and from S3 give the batches of the folder, whatever the network does.
+// Record stores over HTTP and from S3 give the batches of the local folder despite network faults.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 
 constexpr int kBatches = 10;
 
-/// A store in a folder, in shards or not, and the batches of the files it was packed from.
+/// A store in a folder, optionally in shards, and the batches of the files it was packed from.
 struct Stored {
   TinyCoco files{13};
   fs::path folder = fs::path(files.root) / "store", state = fs::path(files.root) / "state";
@@ -57,7 +57,8 @@ struct Stored {
     data.threads = threads;
     return digests(*start_train_flow(data, {}, train, 1), kBatches);
   }
-  /// Runs a Python program of this folder, which writes STATE/`file` once it serves.
+  /// Starts a Python program of this folder and waits until it writes STATE/`file`, which means
+  /// that it serves.
   std::unique_ptr<ChildProcess> serve(const std::string& program, const std::string& file) const {
     auto child =
         std::make_unique<ChildProcess>(fmt::format("exec {} tests/dataflow/{} '{}' '{}'", python(),
@@ -69,7 +70,7 @@ struct Stored {
   }
 };
 
-/// Such a store behind a server that fails as it is told.
+/// A store behind a server with configurable faults.
 struct Served : Stored {
   std::unique_ptr<ChildProcess> server = serve("range_server.py", "port");
   std::string url = "http://127.0.0.1:" + read_file(state / "port");
@@ -124,7 +125,8 @@ TEST(RemoteStore, EndsTheFlowWhenItStaysAway) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   const auto short_patience = ", timeout = '1 second'";
-  // Opened anew each time: what one flow has asked for ahead has failed with it.
+  // Opens the store again each time, because the ranges that a failed flow requested in advance
+  // have failed, too.
   const auto message_with = [&](const std::string& fault) {
     store.fail("error 0 0 0");
     const auto train = store.open(store.url, short_patience);
@@ -152,7 +154,7 @@ TEST(RemoteStore, LeavesOutAnImageWhoseBytesStayWrong) {
   store.fail("wrong 999 2 1");
   const auto flow = start_train_flow(data, {}, train, 1);
   for (int i = 0; i < kBatches; ++i) flow->next();
-  EXPECT_GE(flow->report().skipped, 1);  // in each epoch that has come to it
+  EXPECT_GE(flow->report().skipped, 1);  // once in each epoch that reached it
 }
 
 TEST(RemoteStore, SaysWhatIsNotThere) {
@@ -189,7 +191,7 @@ TEST(RemoteStore, FetchesAheadOfItsTurn) {
   data.in_flight = 9;
   const auto train = store.open(store.url, ", timeout = '2 seconds'");
   const auto before = store.requests().size();
-  store.fail("slow 999 0 1");  // the first image, on which the only thread waits
+  store.fail("slow 999 0 1");  // delays the first image, which the only thread waits for
   const auto flow = start_train_flow(data, {}, train, 1);
   EXPECT_TRUE(comes_to([&] { return store.requests().size() >= before + 9; }));
 }
@@ -265,13 +267,13 @@ TEST(RemoteStore, RejectsShardsThatChangeWhileIndexed) {
   const auto remote = Remote::open({});
   const auto open = [&](const std::string& name) { return in_large_pieces(remote->file(name)); };
   const std::vector shards = {store.url + "/000000.tar"};
-  store.fail("other 999 1 99");  // the first range is asked for to know the size
+  store.fail("other 999 1 99");  // the first range request only finds the size
   EXPECT_THAT(message_of([&] { index_shards(shards, open, store.state / "index"); }),
               AllOf(HasSubstr(shards[0]), HasSubstr("one"), HasSubstr("two")));
   EXPECT_FALSE(fs::exists(store.state / "index"));
 }
 
-/// A second server of the same folder, and the first one's URL for what it redirects there.
+/// Two servers of the same folder; `url` of the first redirects to the second.
 struct Redirected : Served {
   fs::path elsewhere = fs::path(files.root) / "elsewhere";
   std::unique_ptr<ChildProcess> second;
@@ -324,7 +326,7 @@ TEST(RemoteStore, RejectsRedirectsFromHttpsToHttp) {
   ::unsetenv("CURL_CA_BUNDLE");
 }
 
-/// A port that nobody listens on now.
+/// Returns a port that no process listens on.
 int free_port() {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address = {};

@@ -1,4 +1,4 @@
-// What sample.h gives by itself; so this file is compiled alone.
+// sample.h compiles and works without other headers, so this file is built alone.
 #include "millrace/dataflow/detection/sample.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Samples to try stages on: made up, and of real photos; and what masks have in common.
+// Generated and real samples to apply stages to, and helpers for masks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace millrace::testing {
 
-/// A picture whose every pixel says where it stands, and one box.
+/// Returns a sample with one box, whose pixels encode their positions.
 inline Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
   Sample sample;
   sample.image_id = 7;
@@ -32,7 +32,7 @@ inline Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
   return sample;
 }
 
-/// The training images of coco_mini, `step` apart, without their pixels.
+/// Returns every `step`-th training image of coco_mini without its pixels.
 inline std::vector<Sample> real_samples(int step = 1) {
   const auto options = coco_mini();
   const DetectionSource source(open_split(options, options.train), /*filter_empty=*/false);
@@ -41,7 +41,7 @@ inline std::vector<Sample> real_samples(int step = 1) {
   return samples;
 }
 
-/// The same with pixels.
+/// Returns every `step`-th training image of coco_mini with its pixels.
 inline std::vector<Sample> real_photos(int step) {
   auto samples = real_samples(step);
   for (auto& sample : samples) sample = Decode{}(std::move(sample));
@@ -62,13 +62,13 @@ inline bool same(const cv::Mat& a, const cv::Mat& b) {
   return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 
-/// One object alone.
+/// Returns object `i` alone.
 inline Instances only(const Instances& objects, std::size_t i) {
   return {{objects.boxes[i]}, {objects.classes[i]}, {objects.crowd[i]}, {objects.segmentations[i]}};
 }
 
-/// Expects what holds after every stage: members of one length, boxes in the image that contain
-/// their shapes, no empty shape, run lengths of the image's size.
+/// Expects the invariants of objects after every stage: members of equal length, boxes inside the
+/// image that contain their shapes, no empty shape, run lengths of the image's size.
 inline void expect_sound(const Instances& objects, cv::Size image) {
   ASSERT_EQ(objects.classes.size(), objects.size());
   ASSERT_EQ(objects.crowd.size(), objects.size());

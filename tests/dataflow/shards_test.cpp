@@ -1,4 +1,5 @@
-// Shards: tar files in WebDataset's layout and TFRecord files give the batches of the folder.
+// Tar shards in WebDataset's layout and TFRecord files give the batches of the folder they were
+// made from.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ using namespace testing;
 namespace fs = std::filesystem;
 
 constexpr int kImages = 13;
-constexpr std::uint64_t kShardBytes = 8192;  // a few images each
+constexpr std::uint64_t kShardBytes = 8192;  // a few images per shard
 
 struct Sharded {
   TinyCoco files{kImages};
@@ -153,7 +154,7 @@ TEST(Shards, OfOtherToolsAreRead) {
   if (!shell("tar --version")) GTEST_SKIP() << "there is no tar on this machine";
   const TinyCoco files(6);
   const auto root = fs::path(files.root), folder = root / "train2017";
-  const std::string deep(120, 'd');  // a name that no ustar header holds
+  const std::string deep(120, 'd');  // too long a name for a ustar header
   fs::create_directories(folder / deep);
   fs::rename(files.image(1), folder / deep / "one.v1.JPG");  // the key ends at the first dot
   std::ofstream(folder / deep / "one.json")
@@ -202,7 +203,7 @@ TEST(Shards, OfManyClassesAndKeysAreIndexedSoon) {
 TEST(Shards, RejectPaxSizesThatAreNotNumbers) {
   const std::string record = "13 size=many\n";
   std::string tar(1024, '\0');
-  tar.replace(124, 11, "00000000015");  // 13 bytes
+  tar.replace(124, 11, "00000000015");  // 13 bytes, in octal
   tar[156] = 'x';
   tar.replace(257, 5, "ustar");
   tar.replace(148, 8, 8, ' ');
@@ -259,7 +260,7 @@ TEST(Shards, RejectsTarsCutBetweenMembers) {
   EXPECT_FALSE(fs::exists(index));
 }
 
-/// A message of TensorFlow's Object Detection API with the objects of a sample.
+/// Returns a tf.train.Example of TensorFlow's Object Detection API with the objects of a sample.
 std::string tf_example(const Sample& sample) {
   ProtoMessage features;
   const auto add = [&](const std::string& key, int kind, const ProtoMessage& list) {
@@ -280,7 +281,7 @@ std::string tf_example(const Sample& sample) {
   number("image/width", sample.width);
   number("image/height", sample.height);
   ProtoMessage names;
-  std::array<std::string, 4> corners;  // packed
+  std::array<std::string, 4> corners;  // packed floats
   std::string crowds;
   const auto put = [](std::string& out, float value) {
     put_little_endian(out, std::bit_cast<std::uint32_t>(value));
@@ -304,7 +305,7 @@ std::string tf_example(const Sample& sample) {
 }
 
 TEST(TfRecord, HasTheChecksumOfItsStandard) {
-  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);  // RFC 3720, B.4 gives it for 32 zeros, too:
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);  // RFC 3720, B.4 has the value for 32 zeros:
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);
 }
 

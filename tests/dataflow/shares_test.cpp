@@ -1,5 +1,5 @@
-// The law of shares: so many ranks with so small batches consume what one rank with a large batch
-// consumes, step by step, and any number of ranks goes on where another number stopped.
+// Several ranks with small batches consume at each step what one rank with a large batch consumes,
+// and any number of ranks can resume a run of another number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using namespace testing;
 constexpr std::int64_t kRanks[] = {1, 2, 3, 4, 8};
 constexpr std::int64_t kStep = 24;  // samples over all ranks
 
-/// The batch in slots of this size, as if an image of that size were in it.
+/// Pads a batch to this size, as if it contained an image of that size.
 Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
   auto padded = batch;
   padded.width = width;
@@ -41,9 +41,10 @@ Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
   return padded;
 }
 
-using Rolls = std::vector<std::pair<std::int64_t, std::uint64_t>>;  // numbers and their dice
+// numbers with the random numbers drawn for them
+using Rolls = std::vector<std::pair<std::int64_t, std::uint64_t>>;
 
-/// Numbers of three keys, one of them rare.
+/// Starts a flow of numbers with three grouping keys, one of them rare.
 std::unique_ptr<DataFlow<Rolls>> rolls(FlowOptions options, std::int64_t rank, std::int64_t ranks,
                                        std::int64_t step = kStep) {
   options.rank = rank;
@@ -55,7 +56,8 @@ std::unique_ptr<DataFlow<Rolls>> rolls(FlowOptions options, std::int64_t rank, s
       .start(options);
 }
 
-/// What `ranks` flows give together in their next step, by rank; all must agree where it stands.
+/// Runs the flows of all ranks. next() concatenates their batches by rank and expects equal
+/// cursors, epochs, progress and numbers.
 template <class Start>
 class Together {
  public:
@@ -158,7 +160,8 @@ TEST(Shares, GoOnWithAnotherStepWithoutLosingASample) {
     for (const auto& roll : item->value) ++seen[roll.first];
     items.push_back(std::move(*item));
   }
-  for (std::size_t k = 0; k + 1 < 12; ++k) {  // also from amid those that waited
+  // also from cursors with samples that wait for their group
+  for (std::size_t k = 0; k + 1 < 12; ++k) {
     options.start = items[k].cursor;
     EXPECT_EQ(rolls(options, 0, 1, 6)->next()->value, items[k + 1].value) << "after step " << k;
   }
@@ -211,7 +214,7 @@ TEST(Shares, AskTheSourceForEachKeyOnce) {
   EXPECT_EQ(*source.asked, 40) << "one group needs no keys";
 }
 
-/// A source that cannot tell of every fifth.
+/// A source that cannot give every fifth sample.
 struct Torn {
   std::int64_t size() const { return 20; }
   std::int64_t operator[](std::int64_t index) const {
@@ -258,7 +261,7 @@ TEST(Shares, RefuseARankThatIsNoneAndACursorThatNoFlowHasGiven) {
 
 // Lost samples.
 
-/// A stage that loses the numbers of which `is_lost` says so.
+/// Returns a stage that throws DataError for numbers that `is_lost` selects.
 auto losing(auto is_lost) {
   return [=](std::int64_t n) {
     if (is_lost(n)) throw DataError("number " + std::to_string(n), "cannot be used");
@@ -267,7 +270,7 @@ auto losing(auto is_lost) {
 }
 bool is_ten(std::int64_t n) { return n % 10 == 0; }
 
-/// A stage that loses the groups of which `is_torn` says so.
+/// Returns a stage that throws DataError for groups that `is_torn` selects.
 auto tearing(auto is_torn) {
   return [=](std::vector<std::int64_t> group) {
     if (is_torn(group)) throw DataError("sack", "torn");
@@ -362,7 +365,8 @@ TEST(LostSamples, LeaveTheirBatchOutWhereGroupsAreKept) {
 TEST(LostSamples, AfterTheGroupStageDoNotCostABatchWhereGroupsWrap) {
   auto options = kEndless;
   options.shuffle = {};
-  options.in_flight = 2;  // nothing is made far ahead, so that what is left out now is known
+  // nothing is made far ahead, so the current number of skipped samples is known
+  options.in_flight = 2;
   options.max_skipped = 1;
   const auto flow = from(Numbers{8})
                         .group(2)
@@ -492,7 +496,7 @@ TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
       flows.push_back(train_flow(options, {}, 1, {rank, ranks}));
     std::map<std::int64_t, int> seen;
     Cursor cursor;
-    for (int k = 0; k < 5; ++k) {  // in one epoch
+    for (int k = 0; k < 5; ++k) {  // within one epoch
       for (const auto& flow : flows) {
         const auto item = *flow->next();
         EXPECT_EQ(item.number, k);
@@ -503,7 +507,8 @@ TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
     }
     ASSERT_LE(cursor.next, 23);
     EXPECT_FALSE(seen.contains(103) || seen.contains(111));
-    if (ranks == 4) continue;  // with a batch of one, what takes a lost one's place comes once more
+    // in batches of one, the sample that replaces a lost one appears twice
+    if (ranks == 4) continue;
     for (const auto& [id, times] : seen) EXPECT_EQ(times, 1) << id << " of " << ranks << " ranks";
   }
 }

@@ -1,4 +1,4 @@
-// Images packed at the size that training needs: what changes, and what does not.
+// Images packed at the size that training needs: what changes and what stays.
 #include "millrace/dataflow/store/smaller_images.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The tables of stages: what they leave to [data], and what must hold between them.
+// Tables of stages: the options they take from [data], and the rules between stages.
 #include "millrace/dataflow/stage_tables.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST(StageTables, OnceCompleteStayAsTheyAreAndFollowDataAnew) {
   const auto tables = complete_stages(data, {});
   EXPECT_EQ(tables.size(), 6U);
   EXPECT_EQ(texts(complete_stages(data, tables)), texts(tables));
-  std::vector<Config> again;  // read from the text that leaves to [data] what follows it
+  std::vector<Config> again;  // read from text that leaves the inherited options to [data]
   for (const auto& table : tables) again.push_back(parse_config(to_toml(table), "again.toml"));
   again = complete_stages(data, again);
   for (std::size_t i = 0; i < tables.size(); ++i) EXPECT_EQ(to_toml(again[i]), to_toml(tables[i]));
@@ -100,7 +100,7 @@ TEST(StageTables, WhichPadToShapesThatNoImageFitsAreRefusedAtTheOptionThatSaysSo
   EXPECT_EQ(complaint(wide, pipeline(resize + "{ type = 'zoom_out', probability = 0 }, ")), "");
 }
 
-/// The types of the stages that a text of [[data.stages]] makes, in order.
+/// Returns the types of the stages that a text of [[data.stages]] declares, in order.
 std::vector<std::string> types_of(const std::string& toml) {
   const auto config = parse_config(toml, "a.toml");
   std::vector<std::string> types;

@@ -51,7 +51,7 @@ TEST(Flip, FlipsAboutAsOftenAsTold) {
   EXPECT_NEAR(flips, 500, 60);
 }
 
-/// Expected values: detectron2's ResizeShortestEdge.get_output_shape.
+/// The expected values are those of detectron2's ResizeShortestEdge.get_output_shape.
 TEST(ResizeShortestEdge, RoundsAsDetectron2) {
   EXPECT_EQ(shortest_edge_size({640, 480}, 800, 1333), cv::Size(1067, 800));
   EXPECT_EQ(shortest_edge_size({480, 640}, 800, 1333), cv::Size(800, 1067));
@@ -79,7 +79,7 @@ TEST(ResizeShortestEdge, CutsSidesAndSamplesBitmapsInTorchvisionsStyle) {
   const ResizeShortestEdge stage{
       .short_side = {200}, .max_side = 300, .style = ResizeStyle::torchvision};
   const auto resized = stage(std::move(sample), rng);
-  EXPECT_EQ(resized.image.size(), cv::Size(266, 200));  // 266.67
+  EXPECT_EQ(resized.image.size(), cv::Size(266, 200));  // rounded down from 266.67
   const auto& mask = std::get<coco::Rle>(resized.objects.segmentations[0]);
   EXPECT_EQ(mask.width, 266U);
   EXPECT_EQ(mask.height, 200U);
@@ -91,7 +91,7 @@ TEST(ResizeShortestEdge, CutsSidesAndScalesPolygonsInYoloxStyle) {
   sample.objects.segmentations = {std::vector<coco::Polygon>{{8, 8, 16, 8, 16, 16, 8, 16}}};
   const ResizeShortestEdge stage{.short_side = {200}, .max_side = 300, .style = ResizeStyle::yolox};
   const auto resized = stage(std::move(sample), rng);
-  EXPECT_EQ(resized.image.size(), cv::Size(266, 200));  // 266.67
+  EXPECT_EQ(resized.image.size(), cv::Size(266, 200));  // rounded down from 266.67
   EXPECT_TRUE(std::holds_alternative<std::vector<coco::Polygon>>(resized.objects.segmentations[0]));
 }
 
@@ -100,7 +100,7 @@ TEST(ResizeShortestEdge, AntialiasesWholeImagesInDetectron2Style) {
   ResizeShortestEdge stage{.short_side = {50}, .max_side = 300, .style = ResizeStyle::detectron2};
   EXPECT_EQ(decode_for(stage, /*reduced=*/true).short_side, 0);
   const auto resized = stage(sample_of(320, 240, {8, 8, 16, 16}), rng);
-  EXPECT_EQ(resized.image.size(), cv::Size(67, 50));  // 66.67
+  EXPECT_EQ(resized.image.size(), cv::Size(67, 50));  // rounded up from 66.67
   EXPECT_EQ(resized.image.resampling(), Resampling::pillow);
   stage.style = ResizeStyle::opencv;
   EXPECT_EQ(decode_for(stage, /*reduced=*/true).short_side, 50);
@@ -149,7 +149,7 @@ TEST(GroupByAspectRatio, CountsTheBoundsThatTheRatioPasses) {
   EXPECT_EQ(one(sample_of(40, 20)), 0U);
 }
 
-/// Padding of images of shorter side 1, each padded to the largest of its group.
+/// Returns the padding of images whose shorter side is 1, each padded to the largest of its group.
 double padding(const std::vector<cv::Size>& shapes, const std::vector<double>& bounds) {
   struct Group {
     double width = 0, height = 0, images = 0, area = 0;
@@ -247,7 +247,7 @@ TEST(Filter, LetsThroughImagesOfSomeSizeWithEnoughObjects) {
 
 TEST(Pad, PutsSamplesInTheCornerAndZeroAround) {
   const Pad pad{.divisor = 8};
-  { std::memset(batch_memory().acquire(1).get(), 77, 1); }  // a buffer that was used before
+  { std::memset(batch_memory().acquire(1).get(), 77, 1); }  // fills the buffer that is reused below
   const auto batch = pad({sample_of(9, 5), sample_of(3, 12)});
   ASSERT_EQ(batch.size(), 2U);
   EXPECT_EQ(batch.width, 16);

@@ -1,4 +1,4 @@
-// Data to train on, small pictures or real photos, and what tests ask of the batches.
+// Training data for tests, small pictures or real photos, and helpers for batches.
 #pragma once
 
 #include <filesystem>
@@ -21,14 +21,15 @@
 
 namespace millrace::testing {
 
-/// Prepares OpenCV as programs that run flows do.
+/// Prepares OpenCV in the same way as programs that run flows.
 inline const bool opencv_is_prepared = [] {
   prepare_opencv();
   return true;
 }();
 
-/// `count` JPEGs of several sizes under `train2017` and their annotations: a polygon each, a crowd
-/// in every third, categories "cat" and "dog" by turns; the last image has no object. With options.
+/// Options of a generated data set: `count` JPEGs of several sizes under `train2017` with
+/// annotations. Each image has a polygon and every third one a crowd; the categories "cat" and
+/// "dog" alternate; the last image has no object.
 class TinyCoco : public DataOptions {
  public:
   explicit TinyCoco(int count) {
@@ -88,7 +89,7 @@ class TinyCoco : public DataOptions {
   nlohmann::json json_;
 };
 
-/// The real photos of coco_mini at these sizes; see MILLRACE_NEEDS_DATA.
+/// Returns options of the real photos of coco_mini at these sizes; see MILLRACE_NEEDS_DATA.
 inline DataOptions coco_mini(Options::Ints short_side = {200, 320}, std::int64_t max_side = 533) {
   DataOptions options;
   options.root = (data_folder() / "coco_mini").string();
@@ -98,7 +99,7 @@ inline DataOptions coco_mini(Options::Ints short_side = {200, 320}, std::int64_t
   return options;
 }
 
-/// Training's batches of the options' data set.
+/// Starts a training flow over the data set of the options.
 inline std::unique_ptr<DataFlow<Batch>> train_flow(const DataOptions& options,
                                                    std::span<const Config> stages = {},
                                                    std::uint64_t seed = 1, Share share = {},
@@ -106,21 +107,21 @@ inline std::unique_ptr<DataFlow<Batch>> train_flow(const DataOptions& options,
   return start_train_flow(options, stages, open_train_data(options, {}), seed, share, start);
 }
 
-/// The tables of the list that TOML text declares: "stages = [ { type = 'read' }, ... ]".
+/// Returns the tables of a TOML list: "stages = [ { type = 'read' }, ... ]".
 inline std::vector<Config> tables_of(const std::string& toml) {
   return std::get<Config::Array>(parse_config(toml, "test.toml").table().front().second.data);
 }
 
-/// The stages read, decode, `middle`, group_by_aspect_ratio, pad and `last`; these are TOML: "{
-/// type = 'blur' }, " and ", { type = 'dump' }".
+/// Returns the stages read, decode, `middle`, group_by_aspect_ratio, pad and `last`. The arguments
+/// are TOML: "{ type = 'blur' }, " and ", { type = 'dump' }".
 inline std::vector<Config> pipeline(const std::string& middle, const std::string& last = "") {
   return tables_of("stages = [ { type = 'read' }, { type = 'decode' }, " + middle +
                    "{ type = 'group_by_aspect_ratio' }, { type = 'pad' }" + last + " ]");
 }
-/// What stands in the middle of the default list.
+/// The middle part of the default list.
 inline const std::string kFlipAndResize = "{ type = 'flip' }, { type = 'resize_shortest_edge' }, ";
 
-/// The digests of the next `count` batches.
+/// Returns the digests of the next `count` batches.
 inline std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
   std::vector<std::uint64_t> result;
   for (; count > 0; --count) result.push_back(digest(flow.next()->value));

@@ -1,5 +1,5 @@
-// Every detector overfits two pictures: one that does not cannot learn anything. Mask R-CNN has its
-// own test.
+// Every detector must overfit two pictures; otherwise it cannot learn anything. Mask R-CNN has a
+// test of its own.
 #include "tests/end_to_end/training.h"
 
 namespace millrace::testing {

@@ -1,4 +1,4 @@
-// The same config gives the same bytes, whatever the number of threads that feed it.
+// The same configuration gives the same bytes for any number of data threads.
 #include <map>
 
 #include "tests/end_to_end/training.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Determinism = Training;
 
-/// The detections of every evaluation of the runs in `output`, joined.
+/// Returns the detections of all evaluations of the runs in `output`, concatenated.
 std::string detections_of(const fs::path& output) {
   std::map<fs::path, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(output))
@@ -19,7 +19,7 @@ std::string detections_of(const fs::path& output) {
   return all;
 }
 
-/// The last weights and all detections of a training.
+/// The final weights and all detections of a training.
 struct Bytes {
   explicit Bytes(const fs::path& output)
       : weights(last_weights(output)), detections(detections_of(output)) {}

@@ -1,5 +1,5 @@
-// scripts/launch/elastic on hosts that fail and come back: the training that heals itself has taken
-// the images, and has the bytes, of one that was never disturbed.
+// scripts/launch/elastic on hosts that fail and return: the training has used the same images and
+// has the same bytes as an undisturbed one.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -14,7 +14,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Hosts 0 .. kTraining - 1 have a rank each, the last one has the launcher.
+/// Hosts 0 to kTraining - 1 have a rank each; the last host has the launcher.
 constexpr int kTraining = 4;
 constexpr int kLauncher = kTraining;
 
@@ -35,13 +35,13 @@ class Elastic : public Mpirun {
     const auto serve = hosts_.on_host(host, {"python3", fs::absolute(kRsh), "serve"});
     on_[host] = std::make_unique<Served>(serve, in_folder("host-" + std::to_string(host)));
   }
-  /// Nothing is heard of it any more, not even that its connections have ended.
+  /// Cuts a host off without closing its connections, and kills its processes.
   void turn_off(int host) {
     hosts_.link(host, false);
     on_.erase(host);
   }
 
-  /// Steps of four images.
+  /// Returns the command of a run with steps of four images.
   Words run(const std::string& output, const Words& more) const {
     return on(data_, {"run", "--out", in_folder(output)},
               kTrainOnly +
@@ -51,7 +51,7 @@ class Elastic : public Mpirun {
                   more);
   }
 
-  /// Starts the launcher on a training of any length.
+  /// Starts the launcher with a training of unlimited length.
   pid_t launch(const Words& more) const {
     const auto agent = "python3 " + fs::absolute(kRsh).string();
     Words command = {
@@ -65,7 +65,7 @@ class Elastic : public Mpirun {
   }
 
   std::string log() const { return read_text(in_folder("stderr")); }
-  /// How often the launcher and the ranks have said something.
+  /// Returns the number of occurrences of a text in the logs of the launcher and the ranks.
   int times(const std::string& text) const {
     const auto all = log();
     int found = 0;
@@ -76,7 +76,7 @@ class Elastic : public Mpirun {
     return json_lines(in_folder(output) / "maskrcnn-1" / "ledger.jsonl");
   }
 
-  /// The processes of ranks, on all hosts.
+  /// Returns the processes of ranks on all hosts.
   std::vector<pid_t> ranks_there() const {
     std::vector<pid_t> found;
     for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -89,7 +89,7 @@ class Elastic : public Mpirun {
     return found;
   }
 
-  /// The ids that each step took, in their order: every step once, from the first on.
+  /// Returns the image ids of each step in order. Expects every step once, from the first one on.
   std::vector<std::vector<std::int64_t>> images(const std::string& output) const {
     std::vector<std::vector<std::int64_t>> steps;
     for (const auto& line : ledger(output)) {
@@ -101,8 +101,8 @@ class Elastic : public Mpirun {
     return steps;
   }
 
-  /// Stops the launcher, and compares what is left with a training of as many steps by one process
-  /// that nothing disturbed.
+  /// Stops the launcher and compares the result with an undisturbed training of the same number of
+  /// steps by one process.
   void expect_undisturbed(pid_t launcher) const {
     ::kill(launcher, SIGTERM);
     const auto end = finish(launcher);
@@ -120,7 +120,7 @@ class Elastic : public Mpirun {
       EXPECT_TRUE(read_text(disturbed / file) == read_text(whole / file)) << file;
   }
 
-  /// Ranks are killed, hosts killed or cut off, and brought back, for so long.
+  /// For this time, kills ranks, kills hosts or cuts them off, and restores them.
   void disturb_for(std::chrono::seconds time, unsigned seed) {
     const auto launcher = launch({"callbacks.checkpoint.every='2 steps'"});
     std::mt19937 random(seed);
@@ -129,7 +129,7 @@ class Elastic : public Mpirun {
     std::cout << "seed " << seed << ":";
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
-      // Mostly once the training has come a little further, now and then while it starts.
+      // Usually after some progress of the training, sometimes while it starts.
       if (const auto saved = times("info saved"); below(4) > 0) {
         ASSERT_TRUE(comes_to([&] { return times("info saved") > saved; })) << log();
       }
@@ -148,7 +148,7 @@ class Elastic : public Mpirun {
         ::kill(ranks[below(ranks.size())], SIGKILL);
         std::cout << " rank";
       } else if (off.size() + cut.size() + 1 == kTraining) {
-        continue;  // the last one stays
+        continue;  // the last host stays
       } else if (act == 1) {
         turn_off(host);
         off.insert(host);
@@ -164,7 +164,7 @@ class Elastic : public Mpirun {
     std::cout << "\n";
     for (const int host : off) turn_on(host);
     for (const int host : cut) hosts_.link(host, true);
-    // All are taken in again.
+    // All hosts rejoin.
     const auto last_ranks = [&] {
       const auto all = log();
       const auto last = all.rfind(" ranks on ");
@@ -183,21 +183,22 @@ class Elastic : public Mpirun {
 };
 
 TEST_F(Elastic, TakesEveryImageOnceThoughRanksAndHostsFail) {
-  // MILLRACE_ELASTIC_SECONDS: for longer, or with another seed.
+  // MILLRACE_ELASTIC_SECONDS and MILLRACE_ELASTIC_SEED set a longer time or another seed.
   const auto* seconds = std::getenv("MILLRACE_ELASTIC_SECONDS");
   const auto* seed = std::getenv("MILLRACE_ELASTIC_SEED");
   disturb_for(std::chrono::seconds(seconds ? std::stoi(seconds) : 90),
               seed ? static_cast<unsigned>(std::stoul(seed)) : 1);
 }
 
-/// Where the disk has the start alone, a neighbour has what its host had.
+/// The disk has only the checkpoint of the start, but another host has the memory checkpoint of a
+/// lost host.
 TEST_F(Elastic, GoesOnFromTheMemoryOfAHostThatIsLeft) {
   const auto launcher =
       launch({"callbacks.checkpoint.every='1000 steps'", "callbacks.checkpoint.at_start=true",
               "callbacks.memory_checkpoint.enabled=true"});
   ASSERT_TRUE(comes_to([&] { return times("info saved") > 0; })) << log();
   ASSERT_TRUE(comes_to([&] { return ledger("runs").size() >= 5; })) << log();
-  turn_off(0);  // the chief's
+  turn_off(0);  // the host of rank 0
   const auto done = std::ssize(ledger("runs"));
   ASSERT_TRUE(comes_to([&] { return times("resuming after step ") > 0; })) << log();
   const auto all = log();

@@ -1,4 +1,4 @@
-// Hosts that are network namespaces with a cable each.
+// Hosts that are network namespaces, each with a cable.
 #pragma once
 
 #include <unistd.h>
@@ -15,8 +15,8 @@ inline bool sh(const std::string& command) {
   return std::system((command + " 2>/dev/null").c_str()) == 0;
 }
 
-/// Hosts 0, 1, ... with the addresses 10.77.0.1, .2, ... at one switch, all of them namespaces;
-/// gone with the test.
+/// Creates hosts 0, 1, ... with the addresses 10.77.0.1, .2, ... at one switch, which is a
+/// namespace, too. The destructor removes them.
 class Hosts {
  public:
   explicit Hosts(int count = 3) : count_(count) {
@@ -31,23 +31,23 @@ class Hosts {
   }
 
   bool works() const { return works_; }
-  /// The cable of a host is there or cut.
+  /// Plugs or unplugs the cable of a host.
   void link(int host, bool up) const {
     ASSERT_TRUE(
         sh("ip -n " + in(count_) + " link set p" + std::to_string(host) + (up ? " up" : " down")));
   }
-  /// Packets of a host are late and some are lost; whether this kernel can do that.
+  /// Delays the packets of a host and loses some. Returns false if this kernel cannot do that.
   bool disturb(int host) const {
     return sh("ip netns exec " + in(host) +
               " tc qdisc add dev eth0 root netem delay 5ms 2ms loss 1%");
   }
   static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
-  /// `command` run on a host, among the processes of this machine.
+  /// Returns `command` run in the network of a host, with the processes of this machine.
   Words beside(int host, Words command) const {
     command.insert(command.begin(), {"/usr/bin/env", "ip", "netns", "exec", in(host)});
     return command;
   }
-  /// `command` run on a host of that name, among processes and in a memory (/dev/shm) of its own.
+  /// Returns `command` run on a host with its own hostname, processes and memory (/dev/shm).
   Words on_host(int host, Words command) const {
     command.insert(
         command.begin(),
@@ -71,7 +71,7 @@ class Hosts {
              sh("ip -n " + in(host) + " link set lo up") &&
              sh("ip -n " + in(count_) + " link set " + port + " master hub up");
   }
-  const int count_;  // the switch comes after them
+  const int count_;  // number of hosts; the switch has this index
   bool works_ = false;
 };
 

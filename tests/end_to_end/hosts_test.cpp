@@ -1,6 +1,6 @@
-// Hosts that are network namespaces with a cable each, whose links are slow, lose packets and are
-// cut: a consumer of their data servers sees the same bytes, and ranks train as on one host and end
-// where one of them is cut off.
+// Hosts that are network namespaces, whose links are slow, lose packets and are cut: a consumer of
+// their data servers receives the same bytes, and ranks train as on one host and end if one of them
+// is cut off.
 #include "tests/end_to_end/hosts.h"
 #include "tests/cli/served.h"
 #include "tests/faults/mpirun.h"
@@ -45,7 +45,8 @@ TEST_F(ServedHosts, ThatAreCutOffAndComeBackGiveTheSameBytes) {
     ::sleep(static_cast<unsigned>(seconds));
     for (const auto host : which) hosts.link(host, true);
   };
-  // Both at first, as soon as batches come: what is left is done by one, and by the other.
+  // First both hosts are cut off, as soon as batches arrive; later each one, so that the other does
+  // the rest.
   ASSERT_TRUE(comes_to_say(in_folder("stderr"), "batches come through the connection"));
   cut({0, 1}, 7);
   ::sleep(1);
@@ -58,15 +59,16 @@ TEST_F(ServedHosts, ThatAreCutOffAndComeBackGiveTheSameBytes) {
 
 class RanksOfTwoHosts : public Mpirun {
  protected:
-  /// A run of a small model.
+  /// Returns the command of a run of a small model.
   Words run(const std::string& output, const Words& overrides) const {
     return on(data_, {"run", "--out", in_folder(output)},
               kTrainOnly + Words{"train.threads=1", "train.epochs=100000"} + overrides);
   }
 
-  /// Starts it with mpirun on host 0, as a rank there and one on host 1.
+  /// Starts the run with mpirun on host 0, as a rank on host 0 and one on host 1.
   pid_t start_on(const Hosts& hosts, const Words& run) const {
-    // In the place of ssh: called with a host's address and the command of mpirun's daemon there.
+    // A replacement of ssh, which mpirun calls with a host's address and the command of its daemon
+    // there.
     const auto agent = in_folder("agent");
     std::string there;
     for (const auto& word : hosts.on_host(1, {"sh", "-c"})) there += "'" + word + "' ";
@@ -113,7 +115,7 @@ TEST_F(RanksOfTwoHosts, EndWhereOneIsCutOff) {
   hosts.link(1, false);
   EXPECT_TRUE(comes_to_say(log, "was given up after 5.0 s; not heard of: " + rank(1)))
       << read_text(log);
-  hosts.link(1, true);  // mpirun waits for its daemon there
+  hosts.link(1, true);  // mpirun waits for its daemon on this host
   EXPECT_EQ(finish(job).exit_code, 1);
 }
 

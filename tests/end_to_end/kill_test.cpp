@@ -1,5 +1,4 @@
-// A training that is killed at random instants and resumed leaves the same bytes as one that was
-// never stopped.
+// A training killed at random times and resumed leaves the same bytes as an uninterrupted one.
 #include <csignal>
 #include <random>
 
@@ -22,8 +21,8 @@ class Kill : public Training {
          "callbacks.evaluate.mode=\"background\"", "callbacks.pictures.enabled=false"});
   }
 
-  /// What must not depend on when the process was killed: weights, momentum, metrics without times,
-  /// detections.
+  /// Returns the results that must not depend on when the process was killed: weights, momentum,
+  /// metrics without times, detections.
   static std::string essence(const fs::path& output) {
     const auto run = last_checkpoint(output).parent_path().parent_path();
     return last_weights(output) + read_text(last_checkpoint(output) / "optimizer.safetensors") +
@@ -31,7 +30,7 @@ class Kill : public Training {
            metrics_without_times(run / "metrics.jsonl");
   }
 
-  /// Kills trainings at so many random instants, resuming each until it is done.
+  /// Kills trainings at `instants` random times and resumes each until it is done.
   void kill_at(int instants, unsigned seed) const {
     const auto clock = [] { return std::chrono::steady_clock::now(); };
     const auto began = clock();

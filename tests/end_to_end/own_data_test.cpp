@@ -1,5 +1,5 @@
 // Forty real photos in the formats of other tools: `trainer init` on each, and its configuration
-// trains. Minutes long, so labelled slow.
+// trains. Takes minutes, so it is labelled slow.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPhotos = 40, kSteps = 60;
 
-/// Photos with people, chairs and bottles as a COCO folder with one split.
+/// Makes a COCO folder with one split from photos with people, chairs and bottles.
 void make_forty(const fs::path& from, const fs::path& to) {
   const std::set<std::string> wanted = {"person", "chair", "bottle"};
   fs::create_directories(to / "images");
@@ -49,7 +49,8 @@ void make_forty(const fs::path& from, const fs::path& to) {
              {{"images", images}, {"annotations", annotations}, {"categories", categories}});
 }
 
-/// The classes of a COCO folder by their ids, and calls `use(image, objects)` for each image.
+/// Returns the classes of a COCO folder by id, and calls `use(image, objects, classes)` for each
+/// image.
 template <class Use>
 std::map<std::int64_t, std::string> each_image(const fs::path& coco, const Use& use) {
   const auto all = read_json(coco / "annotations.json");
@@ -65,7 +66,7 @@ std::map<std::int64_t, std::string> each_image(const fs::path& coco, const Use& 
   return names;
 }
 
-/// The same labels as Pascal VOC's boxes.
+/// Writes the labels as Pascal VOC boxes.
 void write_voc(const fs::path& coco, const fs::path& to) {
   fs::create_directories(to / "Annotations");
   fs::copy(coco / "images", to / "JPEGImages");
@@ -84,7 +85,7 @@ void write_voc(const fs::path& coco, const fs::path& to) {
   });
 }
 
-/// The same labels as YOLO's polygons: the first part of each object.
+/// Writes the labels as YOLO polygons: the first part of each object.
 void write_yolo(const fs::path& coco, const fs::path& to) {
   fs::create_directories(to / "labels");
   fs::copy(coco / "images", to / "images");
@@ -105,7 +106,7 @@ void write_yolo(const fs::path& coco, const fs::path& to) {
   write_text(to / "classes.txt", classes);
 }
 
-/// The same labels as LabelMe's polygons.
+/// Writes the labels as LabelMe polygons.
 void write_labelme(const fs::path& coco, const fs::path& to) {
   fs::copy(coco / "images", to);
   int group = 0;

@@ -1,4 +1,4 @@
-// bf16 overfits two pictures as fp32 does. Minutes long where the processor emulates it, so
+// bf16 overfits two pictures like fp32. Takes minutes if the processor emulates bf16, so it is
 // labelled slow.
 #include "tests/end_to_end/training.h"
 

@@ -1,4 +1,4 @@
-// The real executable under mpirun: however many ranks share the steps, they are the same steps.
+// The real executable under mpirun: the steps are the same for any number of ranks.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,17 +13,17 @@ namespace {
 class RanksRun : public Mpirun {
  protected:
   struct Run {
-    std::vector<std::map<std::string, double>> steps;  // losses and what else metrics.jsonl has
+    // losses and the other values of metrics.jsonl
+    std::vector<std::map<std::string, double>> steps;
     std::string weights;
     Json cursor;  // after the last image
     std::string log;
   };
 
-  /// Norms within an image: numbers of ranks differ by rounding alone.
+  /// Returns settings with norms within an image, so that numbers of ranks differ only by rounding.
   static Words group_norm() { return {"model.backbone.norm=gn", "model.fpn.norm=gn"}; }
 
-  /// Trains in steps of four images, shared by so many ranks, with grouping, flips and random
-  /// sizes.
+  /// Trains in steps of four images on `ranks` ranks, with grouping, flips and random sizes.
   Run train(int ranks, int steps, const std::string& name, const std::string& recipe,
             const Words& more = group_norm()) const {
     const auto output = in_folder(name);
@@ -71,8 +71,8 @@ class RanksRun : public Mpirun {
   }
 };
 
-/// With random weights some proposals tie except for rounding, so that from the third step on
-/// others are sampled; tests/models/ranks_test.cpp compares twenty steps without such ties.
+/// With random weights some proposals tie except for rounding, so from the third step on other
+/// proposals are sampled. tests/models/ranks_test.cpp compares twenty steps without such ties.
 TEST_F(RanksRun, OneTwoAndFourTrainAlikeAndTheSameNumberTwiceToTheByte) {
   constexpr int kSteps = 6, kStepsAlike = 2;
   make_data();
@@ -88,9 +88,8 @@ TEST_F(RanksRun, OneTwoAndFourTrainAlikeAndTheSameNumberTwiceToTheByte) {
   }
 }
 
-/// RetinaNet samples nothing by its scores, and steps so small do not amplify rounding: differences
-/// in the images of a step would show at any step. The gradient's norm jumps where a ReLU is at
-/// zero.
+/// RetinaNet samples nothing by score, and steps this small do not amplify rounding, so different
+/// images would show at any step. The gradient's norm jumps where a ReLU is at zero.
 TEST_F(RanksRun, ARunResumedByOtherNumbersOfRanksGoesOnWithTheSameImages) {
   make_data();
   const auto recipe = "configs/retinanet.toml";
@@ -104,8 +103,8 @@ TEST_F(RanksRun, ARunResumedByOtherNumbersOfRanksGoesOnWithTheSameImages) {
   EXPECT_EQ(resumed.cursor, alone.cursor);
 }
 
-/// Batch norm amplifies rounding most with random weights; by rank, losses are off by tens of
-/// percent.
+/// With random weights, batch norm amplifies rounding most; with statistics per rank, losses differ
+/// by tens of percent.
 TEST_F(RanksRun, TheShippedRecipeTrainsTheModelOfOneProcessAndBatchNormByRankIsWarnedOf) {
   make_data();
   const auto recipe = "configs/maskrcnn.toml";

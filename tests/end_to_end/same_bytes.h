@@ -1,4 +1,5 @@
-// Trainings under mpirun with train.micro_batch, and what must not depend on the number of ranks.
+// Trainings under mpirun with train.micro_batch, and their results, which must not depend on the
+// number of ranks.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ class SameBytes : public Mpirun {
     int steps = 4;
   };
 
-  /// Settings of small models on the sample data, which are evaluated after the last step.
+  /// Returns settings of small models on the sample data, evaluated after the last step.
   Words on_samples(const Words& more = {}) const {
     return Words{setting("data.root", in_folder("data")), "data.short_side=[64, 96]",
                  "data.max_side=128", "callbacks.evaluate.every='2 steps'"} +
@@ -36,8 +37,8 @@ class SameBytes : public Mpirun {
             recipe.settings);
   }
 
-  /// What must not depend on the number of ranks: weights, momentum, metrics without times,
-  /// detections.
+  /// Returns the results that must not depend on the number of ranks: weights, momentum, metrics
+  /// without times, detections.
   static std::vector<std::string> essence(const fs::path& output) {
     const auto checkpoint = last_checkpoint(output);
     const auto run = checkpoint.parent_path().parent_path();

@@ -1,6 +1,6 @@
 // With train.micro_batch any number of ranks leaves the same bytes: every detector, optimizer and
-// precision, real photos, and ranks that are killed at random instants. Minutes long, so labelled
-// slow.
+// precision, real photos, and ranks that are killed at random times. Takes minutes, so it is
+// labelled slow.
 #include <iostream>
 #include <random>
 
@@ -12,8 +12,8 @@ namespace {
 
 class SameBytesAlways : public SameBytes {
  protected:
-  /// A run whose ranks are killed at a random instant, whereupon another number of them goes on,
-  /// until all steps are taken.
+  /// Runs a training whose ranks are killed at random times and resumed by another number of ranks,
+  /// until all steps are done.
   std::vector<std::string> train_killed(const Recipe& recipe, const std::vector<int>& numbers,
                                         unsigned seed, double longest_s) const {
     const auto output = in_folder("killed-" + std::to_string(seed));
@@ -40,7 +40,7 @@ class SameBytesAlways : public SameBytes {
       std::cout << " " << ranks << " ranks killed after " << instant << " s" << std::endl;
       ::kill(child, SIGKILL);
       finish(child);
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // ranks end once mpirun is gone
+      std::this_thread::sleep_for(std::chrono::seconds(1));  // ranks end after mpirun has ended
     }
   }
 

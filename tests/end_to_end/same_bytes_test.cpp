@@ -1,5 +1,5 @@
-// The real executable under mpirun, with train.micro_batch: any number of ranks leaves the same
-// bytes, also where others go on with a run.
+// The real executable under mpirun with train.micro_batch: any number of ranks leaves the same
+// bytes, also if another number resumes the run.
 #include <utility>
 
 #include "tests/end_to_end/same_bytes.h"
@@ -14,7 +14,7 @@ TEST_F(SameBytes, OfOneTwoAndFourRanks) {
               {2, 4});
 }
 
-/// A run's last step evaluates and asks for figures: so does every step here.
+/// A run's last step evaluates and records metrics, so every step does here.
 TEST_F(SameBytes, OfARunThatOtherNumbersOfRanksGoOnWith) {
   make_data();
   Recipe recipe{
@@ -31,7 +31,7 @@ TEST_F(SameBytes, OfARunThatOtherNumbersOfRanksGoOnWith) {
   EXPECT_TRUE(train(recipe, 4, "parts") == whole);
 }
 
-/// The tests' own, on which backward passes run on a thread of libtorch's, as on a GPU.
+/// The test device, on which backward passes run on a thread of libtorch, as on a GPU.
 TEST_F(SameBytes, OfADevice) {
   make_data();
   const auto recipe = [&](const Words& norms) {
@@ -43,7 +43,9 @@ TEST_F(SameBytes, OfADevice) {
   };
   expect_same(recipe({"model.backbone.norm='gn'", "model.fpn.norm='gn'"}), {2, 4});
 
-  const auto statistics = recipe({});  // sync_bn: those of the other ranks alone are waited for
+  // With sync_bn, a device can only wait for the statistics of other ranks, so each rank may have
+  // only one micro-batch.
+  const auto statistics = recipe({});
   const auto refused = trainer(command(statistics, 1, in_folder("refused")));
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("start as many ranks as a step has micro-batches"));

@@ -1,5 +1,5 @@
-// A training whose batches come from data servers ends with the weights of one that makes them
-// itself, whatever becomes of the servers.
+// A training with batches from data servers ends with the weights of one that makes its own
+// batches, whatever happens to the servers.
 #include <memory>
 #include <random>
 

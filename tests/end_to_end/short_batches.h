@@ -1,4 +1,4 @@
-// Trainings that lose an image of every epoch, and the ways to compute their steps.
+// Trainings that lose an image in every epoch, and the ways to compute their steps.
 #pragma once
 
 #include "tests/end_to_end/training.h"
@@ -9,17 +9,17 @@ namespace millrace::testing {
 
 class ShortBatches : public Mpirun {
  protected:
-  static constexpr int kImages = 8;  // of an epoch, and of a step unless one is lost
+  static constexpr int kImages = 8;  // per epoch, and per step unless one is lost
 
-  /// How an image is lost: by a broken file with data.on_error = "skip", "replace" or "fail", or by
-  /// a "filter" behind `decode`.
+  /// A training and the way its image is lost: by a broken file with data.on_error = "skip",
+  /// "replace" or "fail", or by a "filter" after `decode`.
   struct Recipe {
     std::string detector, loss;
     int steps = 2;
     Words settings = {};
   };
 
-  /// How a step is computed.
+  /// The division of a step into ranks and micro-batches.
   struct Division {
     int ranks = 1, accumulate = 1, micro_batch = 0, passes = 1, threads = 1;
 
@@ -42,7 +42,7 @@ class ShortBatches : public Mpirun {
     std::string weights, momentum;
   };
 
-  /// The file of the image that is lost, in a data set made once for each `loss`.
+  /// Returns the file of the lost image, in a data set made once for each `loss`.
   fs::path lost_image(const std::string& loss) const {
     const auto root = data_of(loss);
     const auto annotations = root / "annotations" / "instances_train2017.json";
@@ -58,7 +58,7 @@ class ShortBatches : public Mpirun {
       fs::resize_file(file, fs::file_size(file) / 2);
       return file;
     }
-    auto left = Json::array();  // of this image one tiny object
+    auto left = Json::array();  // leaves one tiny object of this image
     bool has_one = false;
     for (auto& object : json["annotations"]) {
       if (object["image_id"] == image["id"]) {
@@ -101,14 +101,15 @@ class ShortBatches : public Mpirun {
             read_text(checkpoint / "optimizer.safetensors")};
   }
 
-  /// Expects the step of the images that are left, whose loss the undivided batch gives.
+  /// Expects the step to use the remaining images; the expected loss is that of the undivided
+  /// batch.
   void expect_step(const Recipe& recipe, const Division& division) const {
     SCOPED_TRACE(recipe.detector + ", " + recipe.loss + ", " + ::testing::PrintToString(division));
     const auto own = train(recipe, division);
     fs::remove_all(in_folder("run"));
     EXPECT_EQ(own.images, recipe.steps * (kImages - (recipe.loss == "replace" ? 0 : 1)));
     EXPECT_TRUE(std::isfinite(own.loss));
-    if (division.passes > 1) return;  // batch norm sees each pass alone
+    if (division.passes > 1) return;  // batch norm sees each pass by itself
     const auto whole = train(recipe, {.accumulate = division.accumulate});
     fs::remove_all(in_folder("run"));
     EXPECT_NEAR(own.loss, whole.loss, 0.01 * whole.loss);

@@ -1,4 +1,4 @@
-// Every detector, every way to lose an image, every way to compute a step. Minutes long, so
+// Every detector, every way to lose an image, every way to compute a step. Takes minutes, so it is
 // labelled slow.
 #include <tuple>
 

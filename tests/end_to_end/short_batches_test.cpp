@@ -1,4 +1,4 @@
-// The real executable with an image that is lost: every way to compute a step takes the rest.
+// The real executable with a lost image: every way to compute a step uses the remaining images.
 #include "tests/end_to_end/short_batches.h"
 
 namespace millrace::testing {

@@ -1,11 +1,11 @@
-// Trainings with the real executable, and what they leave.
+// Trainings with the real executable, and their results.
 #pragma once
 
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
 
-/// The checkpoint that a run in `output` ended with.
+/// Returns the newest checkpoint of the runs in `output`.
 inline fs::path last_checkpoint(const fs::path& output) {
   fs::path newest;
   for (const auto& run : fs::directory_iterator(output)) {
@@ -23,7 +23,7 @@ inline std::string last_weights(const fs::path& output) {
 
 class Training : public Trainer {
  protected:
-  /// Trains, and returns what `eval` says of the last checkpoint with the same settings.
+  /// Trains, then returns the scores of `eval` for the last checkpoint with the same settings.
   Json scores_after(const std::string& config, const Words& settings) const {
     const auto output = in_folder("runs");
     fs::remove_all(output);
@@ -35,7 +35,7 @@ class Training : public Trainer {
 
   static double ap(const Json& scores, const char* iou) { return scores[iou]["stats"][0]; }
 
-  /// Settings that overfit two pictures in so many epochs.
+  /// Returns settings that overfit two pictures in `epochs` epochs.
   Words overfitting(int epochs) const {
     const auto data = in_folder("data");
     if (!fs::exists(data))
@@ -46,7 +46,7 @@ class Training : public Trainer {
             "data.batch_size=2",
             "data.flip=0.0",
             "data.aspect_grouping=false",
-            "data.test_short_side=0",  // as trained
+            "data.test_short_side=0",  // as in training
             "data.test_max_side=0",
             "model.test.aug_flip=false",
             "train.epochs=" + std::to_string(epochs),

@@ -1,5 +1,4 @@
-// The example that feeds a classifier: the engine's promises hold for messages that it has never
-// heard of.
+// The example that feeds a classifier: the engine's guarantees hold for its message types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +22,7 @@ using ::testing::HasSubstr;
 
 using Lines = std::vector<std::string>;
 
-/// Three classes of 8, 16 and 24 pictures, each of a grey of its own: 10, 11, ...
+/// Three classes of 8, 16 and 24 pictures, each with its own grey level: 10, 11, ...
 class Classification : public ::testing::Test {
  protected:
   Classification() {
@@ -37,7 +36,7 @@ class Classification : public ::testing::Test {
     }
   }
 
-  /// What the program prints; its last line is its exit status.
+  /// Returns the lines that the program prints; the last line is its exit status.
   Lines run(int batches, int threads, int from = 0) const {
     const auto command = std::string(CLASSIFICATION) + " " + folder_.string() + " " +
                          std::to_string(batches) + " " + std::to_string(threads) + " " +

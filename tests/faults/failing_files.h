@@ -1,4 +1,4 @@
-// A shared library in front of libc: one chosen call on a file below a folder fails.
+// A shared library preloaded before libc that makes one chosen call on a file below a folder fail.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace millrace::testing {
 
-/// What happens to the call.
+/// The error of the call.
 enum class FileFault : int {
   none,
   eio,
@@ -21,17 +21,18 @@ enum class FileFault : int {
 
 const char* name_of(FileFault fault);
 
-/// From now on, in this process: the call number `at` (from 1; 0: none) of those below `folder`
-/// that can fail with `fault` does so.
+/// From now on in this process, call number `at` of those below `folder` that can fail with `fault`
+/// fails. Calls count from 1; 0 = none fails.
 void fail_call(const std::filesystem::path& folder, FileFault fault, std::int64_t at);
 
-/// The number of such calls made by the last process that called fail_call, this one or a child.
+/// Returns the number of such calls made by the last process that called fail_call(), this one or a
+/// child.
 std::int64_t calls_made();
 
-/// The call that failed: "write /tmp/run/metrics.jsonl"; empty: none did.
+/// Returns the call that failed, such as "write /tmp/run/metrics.jsonl"; empty if none failed.
 std::string failed_call();
 
-/// Before fail_call in a child: forgets the process before.
+/// Resets the counts of the process before. To be called before fail_call() in a child.
 void forget_calls();
 
 }  // namespace millrace::testing

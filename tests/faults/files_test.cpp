@@ -1,6 +1,6 @@
-// Any one call on a file of a run may fail, or the process may be killed there: the run resumes to
-// the files of a run that nothing disturbed. MILLRACE_FAILING_FILES_SECONDS bounds how long a
-// sample of all calls is tried; 0: all are. MILLRACE_FAILING_FILES_SEED chooses another sample.
+// Any single call on a file of a run may fail, or the process may be killed there: the resumed run
+// leaves the files of an undisturbed run. MILLRACE_FAILING_FILES_SECONDS limits the time for a
+// sample of all calls; 0 = all calls. MILLRACE_FAILING_FILES_SEED selects another sample.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
@@ -23,9 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr unsigned kHangs = 120;  // seconds that no training takes
+constexpr unsigned kHangs = 120;  // seconds; longer than any training takes
 
-/// All that can run on made-up data, each writing something within four steps.
+/// All callbacks that can run on generated data, each with output within four steps.
 const Declared kWriters = {
     {"log", "every = '1 steps'"},
     {"csv", "every = '2 steps'"},
@@ -63,13 +63,13 @@ struct ShortRun {
     write_file_atomically(folder / "edits.jsonl", std::string(kEdit) + "\n");
   }
 
-  /// Trains from the newest checkpoint in a process of its own, in which a call on the run's files
-  /// fails. Returns its wait status.
+  /// Trains from the newest checkpoint in a child process in which a call on the run's files fails.
+  /// Returns its wait status.
   int operator()(FileFault fault = FileFault::none, std::int64_t at = 0) const {
     return with_failing(folder, fault, at);
   }
 
-  /// The same of a call on files below `where`.
+  /// Trains with a failing call on files below `where`.
   int with_failing(const fs::path& where, FileFault fault, std::int64_t at) const {
     forget_calls();
     const auto child = ::fork();
@@ -105,7 +105,7 @@ std::string rows_without_times(const fs::path& csv) {
   return text;
 }
 
-/// Without what depends on times: the lengths of files and the seconds that something took.
+/// Returns a state file without values that depend on times: lengths of files and durations.
 std::string state_without_times(const fs::path& file) {
   auto state = json::parse(read_file(file)).at("state");
   state.erase("callbacks");
@@ -115,7 +115,7 @@ std::string state_without_times(const fs::path& file) {
   return state.dump();
 }
 
-/// By name, what the files of a run hold that is equal in every run.
+/// Returns the contents of a run's files that are equal in every run, by name.
 std::map<std::string, std::string> promised(const fs::path& run) {
   std::map<std::string, std::string> all;
   for (const auto& entry : fs::recursive_directory_iterator(run)) {
@@ -138,8 +138,8 @@ std::map<std::string, std::string> promised(const fs::path& run) {
   return all;
 }
 
-/// How the files of a run differ from those of a whole one; empty: not at all. A checkpoint that
-/// could not be removed, and parts of files, may be left.
+/// Returns how the files of a run differ from those of an undisturbed one; empty = equal. A
+/// checkpoint that could not be removed and partial files are allowed.
 std::string difference(const std::map<std::string, std::string>& whole,
                        const std::map<std::string, std::string>& run) {
   std::string text;
@@ -160,7 +160,7 @@ struct Case {
   std::int64_t at;
 };
 
-/// Every call that can fail, each with all that can happen to it.
+/// Returns every call that can fail with every possible fault.
 std::vector<Case> all_cases(const Scratch& scratch) {
   std::vector<Case> cases;
   for (const auto fault : {FileFault::eio, FileFault::enospc, FileFault::eintr, FileFault::emfile,
@@ -174,14 +174,14 @@ std::vector<Case> all_cases(const Scratch& scratch) {
   return cases;
 }
 
-/// Runs a case and resumes it. What is wrong then; empty: nothing.
+/// Runs a case and resumes it. Returns the error; empty = none.
 std::string try_out(const Case& one, const ShortRun& run,
                     const std::map<std::string, std::string>& whole) {
   run.prepare();
   const auto status = run(one.fault, one.at);
   const auto call = failed_call();
   const auto what = fmt::format("call {} ({}: {}): ", one.at, name_of(one.fault), call);
-  if (call.empty()) return "";  // threads have taken another way: fewer calls
+  if (call.empty()) return "";  // threads ran in another order with fewer calls
   const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (!WIFEXITED(status) && !(killed && one.fault == FileFault::kill))
     return what + fmt::format("wait status {}", status);

@@ -1,5 +1,5 @@
-// Damaged, lost, doubled and late messages of data servers change no byte; a rank that keeps the
-// others waiting is named.
+// Corrupted, dropped, duplicated and late messages of data servers change no byte; a rank that
+// delays the other ranks is named.
 #include <sys/stat.h>
 
 #include <map>
@@ -40,7 +40,7 @@ TEST_F(Faulty, NetworkToDataServersChangesNoWeight) {
 /// A training of two ranks with the real program.
 class LateRanks : public Mpirun {
  protected:
-  // So many images that none is read ahead for the next epoch while another is waited for.
+  // Enough images that no image of the next epoch is prefetched while one is waited for.
   fs::path data_ = in_folder("many");
   fs::path run_ = in_folder("runs") / "maskrcnn-1";
 
@@ -54,7 +54,7 @@ class LateRanks : public Mpirun {
                                            "data.batch_size=1", "train.epochs=100000"}),
                  in_folder("log.out"), in_folder("log"), O_TRUNC);
   }
-  /// Whether some exchange is told in which a rank was late, for which that holds.
+  /// Waits until the status reports an exchange with a late rank for which `holds` is true.
   template <class Condition>
   bool comes_to_tell(Condition holds) {
     return comes_to([&] {
@@ -68,7 +68,7 @@ class LateRanks : public Mpirun {
       return false;
     });
   }
-  /// Of a training that hangs.
+  /// Kills all processes of a training that hangs.
   void kill_all(pid_t mpirun) const {
     ::kill(mpirun, SIGKILL);
     for (const auto* rank : {"rank-0.json", "rank-1.json"})
@@ -79,9 +79,9 @@ class LateRanks : public Mpirun {
 };
 
 TEST_F(LateRanks, AreToldWithTheImageThatKeptThem) {
-  // Two images that do not come: whoever reads their files waits for what is written into a pipe.
-  // The first is written once a rank waits for it; at the second the training stops again, so that
-  // what it did in between can be read at leisure.
+  // Two images are replaced by pipes, so a rank that reads one waits until it is written. The first
+  // is written once a rank waits for it. At the second the training stops again, so that its events
+  // in between can be read.
   std::vector<fs::path> images;
   for (const auto& image : fs::directory_iterator(data_ / "train2017"))
     images.push_back(image.path());
@@ -112,7 +112,7 @@ TEST_F(LateRanks, AreToldWithTheImageThatKeptThem) {
   {
     std::ofstream pipe(image, std::ios::binary);
     write_text(in_folder("photo"), photo);
-    fs::rename(in_folder("photo"), image);  // what is read again is a file
+    fs::rename(in_folder("photo"), image);  // a second read gets a file
     pipe << photo;
   }
   const auto came = [&](const Json& one) { return one["of"] == step && one["goes_on"] == false; };

@@ -1,4 +1,4 @@
-// Starts ranks with mpirun, and looks whether any is left.
+// Starts ranks with mpirun and checks that none is left.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-/// What is said of a host in names of ranks.
+/// Returns the hostname in names of ranks.
 inline std::string host() {
   std::string name(64, '\0');
   ::gethostname(name.data(), name.size() - 1);
@@ -20,12 +20,12 @@ inline std::string host() {
 class Mpirun : public Trainer {
  protected:
   Mpirun() {
-    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);  // as containers do
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);  // as in containers
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     ::setenv("OMP_WAIT_POLICY", "passive", 1);
   }
 
-  /// Starts so many ranks of a program; see Trainer::start.
+  /// Starts `ranks` ranks of a program; see Trainer::start.
   pid_t start_ranks(int ranks, const fs::path& program, const std::vector<std::string>& arguments,
                     const std::vector<std::string>& options = {}) const {
     std::vector<std::string> all = {"--oversubscribe", "-np", std::to_string(ranks)};
@@ -44,7 +44,7 @@ class Mpirun : public Trainer {
     return "rank " + std::to_string(number) + " (" + host() + ")";
   }
 
-  /// Whether this process is there no more, or soon.
+  /// Returns true if this process ends within ten seconds.
   static bool ends(pid_t process) {
     for (int tries = 0; tries < 200; ++tries) {
       if (::kill(process, 0) != 0) return true;

@@ -1,8 +1,8 @@
-// faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, to be started by
-// mpirun. At its sixth step FAULT happens to the last rank: step, callback or data (something is
-// thrown there), kill, crash, stall, late (its data never come); none: nothing does. slow: every
-// rank comes late to some collective calls of MPI. Each rank leaves its process id in
-// FOLDER/pid-RANK, and its last events where a run's ranks do.
+// faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, started by
+// mpirun. At its sixth step FAULT happens to the last rank: step, callback or data (an exception is
+// thrown there), kill, crash, stall, late (its data never arrives), none. slow: every rank is late
+// in some collective calls of MPI. Each rank writes its process id to FOLDER/pid-RANK, and its last
+// events to the place of a run's ranks.
 #include <mpi.h>
 
 #include <csignal>
@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kStep = 5;  // done before the fault
+constexpr std::int64_t kStep = 5;  // number of steps before the fault
 
 bool comes_late = false;
 
@@ -30,7 +30,7 @@ void come_late() {
 struct Fault {
   std::string what;
   bool is_mine = false;
-  std::int64_t step = 0;  // that is under way, from 0
+  std::int64_t step = 0;  // current step, from 0
 
   bool is(const std::string& name) const { return is_mine && what == name && step == kStep; }
 };
@@ -96,7 +96,7 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
 }  // namespace
 }  // namespace millrace
 
-// In front of MPI's own, by its profiling interface.
+// Replaces MPI's function through its profiling interface.
 int MPI_Iallgather(const void* sent, int count, MPI_Datatype type, void* received, int each,
                    MPI_Datatype of, MPI_Comm ranks, MPI_Request* request) {
   millrace::come_late();

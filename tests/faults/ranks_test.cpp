@@ -1,5 +1,5 @@
-// Ranks that throw, are killed or stand still: all end, one says why, and a resumed training equals
-// one that never failed.
+// Ranks that throw, are killed or hang: all ranks end, one reports the reason, and a resumed
+// training equals one that never failed.
 #include "tests/faults/mpirun.h"
 
 namespace millrace::testing {
@@ -12,8 +12,8 @@ using ::testing::Not;
 
 constexpr int kRanks = 3;
 
-/// Why a rank that waits for one that has gone writes its events: mpirun ends it, or is so slow to
-/// do so that it gives up by itself.
+/// The recorded reason of a rank that waits for a dead one: mpirun ends it, or the rank times out
+/// first.
 const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("was given up after"));
 
 class Faults : public Mpirun {
@@ -32,16 +32,16 @@ class Faults : public Mpirun {
     return left;
   }
 
-  /// What a rank has left behind of its last events.
+  /// Returns the last events that a rank has written.
   Json events(const std::string& run, int rank) const {
     return read_json(in_folder(run) / "events" / ("rank-000" + std::to_string(rank) + ".json"))
         .at("traceEvents");
   }
-  /// Why it has.
+  /// Returns the recorded reason for writing the events.
   std::string why(const std::string& run, int rank) const {
     return events(run, rank).at(0).at("args").at("why");
   }
-  /// What it did when it was written: names of the events that went on.
+  /// Returns the names of the events that were active at that time.
   Words went_on(const std::string& run, int rank) const {
     Words names;
     for (const auto& event : events(run, rank))
@@ -54,8 +54,8 @@ class Faults : public Mpirun {
     return read_text(latest / "model.safetensors") + read_text(latest / "optimizer.safetensors");
   }
 
-  /// Expects the end that a fault must have: a message, no process, and bytes as if it had not
-  /// been.
+  /// Expects the required end of a fault: a message, no process left, and bytes as if it had not
+  /// happened.
   void expect_end(const std::string& fault, const ::testing::Matcher<std::string>& message) const {
     const auto end = train("faulty", fault);
     EXPECT_NE(end.exit_code, 0);
@@ -113,7 +113,7 @@ TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
                       HasSubstr("not heard of: " + rank(2)), HasSubstr("train.rank_timeout")));
     EXPECT_THAT(what_is_left(fault), ::testing::IsEmpty());
     EXPECT_THAT(why(fault, 0), HasSubstr("'agreement on the step' of step 6 was given up after"));
-    EXPECT_EQ(why(fault, 2), "SIGTERM");  // mpirun wakes a stopped process to end it
+    EXPECT_EQ(why(fault, 2), "SIGTERM");  // mpirun resumes a stopped process to end it
     if (fault == "late") {
       EXPECT_THAT(went_on(fault, 2), Contains("data"));
     }
@@ -128,7 +128,7 @@ TEST_F(Faults, DoesTrainTheSameWithLateRanks) {
   EXPECT_TRUE(bytes("slow") == bytes("none"));
 }
 
-/// What is told to mpirun reaches the ranks, which save and end.
+/// A signal to mpirun reaches the ranks, which save and end.
 TEST_F(Faults, ASignalToMpirunSavesTheTrainingAndItIsResumed) {
   const auto lines = [&] {
     const auto text = read_text(in_folder("stopped") / "metrics.jsonl");
@@ -138,7 +138,7 @@ TEST_F(Faults, ASignalToMpirunSavesTheTrainingAndItIsResumed) {
     fs::remove_all(in_folder("stopped"));
     fs::create_directory(in_folder("stopped"));
     const std::vector<std::string> arguments = {in_folder("stopped").string(), "none", "1000000"};
-    // mpirun kills ranks so many seconds after it has handed these on, one if it is not told.
+    // mpirun kills ranks this number of seconds after it has forwarded a signal; one by default.
     const auto child = start_ranks(kRanks, MILLRACE_FAULTS_RANKS, arguments,
                                    {"--mca", "odls_base_sigkill_timeout", "2"});
     while (lines() < 5 && ::kill(child, 0) == 0) ::usleep(5'000);
@@ -150,7 +150,7 @@ TEST_F(Faults, ASignalToMpirunSavesTheTrainingAndItIsResumed) {
         read_json(in_folder("stopped") / "checkpoints" / "latest" / "state.json").at("state");
     const auto step = state.at("step").get<int>();
     EXPECT_GE(step, 5);
-    // So many steps without a signal, and with it in between.
+    // Compares with an uninterrupted training of the same number of steps.
     const auto until = std::to_string(step + 7);
     const auto train_on = [&](const std::string& run) {
       fs::create_directories(in_folder(run));

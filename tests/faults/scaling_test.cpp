@@ -1,4 +1,4 @@
-// bench_scaled_runs: trainings that it starts by mpirun.
+// bench_scaled_runs with trainings started by mpirun.
 #include "tests/faults/mpirun.h"
 
 namespace millrace::testing {
@@ -30,7 +30,7 @@ TEST_F(Scaling, TrainsWithEachNumberOfRanksAndKeepsTheImagesOfAStep) {
   EXPECT_EQ(one.at("efficiency"), 1);
   EXPECT_EQ(one.at("sync_share"), 0);
   EXPECT_GT(two.at("sync_share"), 0);
-  // The model was given the first.
+  // The model was fitted to the first run.
   EXPECT_NEAR(one.at("predicted_step_s"), one.at("step_s").get<double>(), 1e-6);
   const auto record = read_json(in_folder("runs") / "ranks-2" / "maskrcnn-1" / "record.json");
   EXPECT_EQ(record.at("used").at("peak_memory_mib").size(), 2);

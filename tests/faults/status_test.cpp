@@ -14,7 +14,7 @@ class RanksStatus : public Mpirun {
   fs::path data_ = make_data();
   fs::path run_ = in_folder("runs") / "maskrcnn-1";
 
-  /// Starts a training of two ranks; `trainer` writes its output elsewhere.
+  /// Starts a training of two ranks with its output in other files than `trainer`'s.
   pid_t train(const Words& more = {}) const {
     return spawn(
         Words{MILLRACE_MPIEXEC, "--oversubscribe", "-np", "2", MILLRACE_TRAINER} +
@@ -24,7 +24,7 @@ class RanksStatus : public Mpirun {
         in_folder("log.out"), in_folder("log"), O_TRUNC);
   }
 
-  /// Whether the status comes to be so; the last one is kept.
+  /// Waits until the status fulfils the condition; the last status is kept.
   template <class Condition>
   bool comes_to_be(Condition condition) {
     return comes_to([&] {
@@ -60,7 +60,7 @@ TEST_F(RanksStatus, NamesTheRankThatIsStoppedAndWhatTheOthersWaitIn) {
   EXPECT_EQ(last_["ranks"][0]["answers"], true);
   EXPECT_EQ(last_["ranks"][0]["status"]["where"], "exchange");
   EXPECT_EQ(last_["ranks"][1]["answers"], false);
-  // What it wrote last is shown, and how long ago that was.
+  // The status shows the last values that it wrote and their age.
   EXPECT_GE(last_["ranks"][1]["heard_s"], 0);
   EXPECT_GT(last_["ranks"][1]["status"]["memory_bytes"], 0);
 
@@ -70,7 +70,7 @@ TEST_F(RanksStatus, NamesTheRankThatIsStoppedAndWhatTheOthersWaitIn) {
   EXPECT_EQ(finish(mpirun).exit_code, 3) << read_text(in_folder("log"));
 }
 
-// mpirun ends the other, which writes down that.
+// mpirun ends the other rank, which records that.
 TEST_F(RanksStatus, NamesTheRankThatCrashed) {
   const pid_t mpirun = train();
   ASSERT_TRUE(comes_to_be([&] {
@@ -84,12 +84,13 @@ TEST_F(RanksStatus, NamesTheRankThatCrashed) {
 }
 
 TEST_F(RanksStatus, NamesTheRankThatTheOthersWaitFor) {
-  // One image that never comes: the rank that needs it waits for data, the other for that rank.
+  // One image never arrives: the rank that needs it waits for data, and the other rank waits for
+  // that rank.
   std::set<fs::path> images;
   for (const auto& image : fs::directory_iterator(data_ / "train2017")) images.insert(image);
   fs::remove(*images.begin());
   ASSERT_EQ(::mkfifo(images.begin()->c_str(), 0600), 0);
-  // Nobody reads ahead, or the other might meet it, too, with its only thread.
+  // Without prefetching; otherwise the other rank might also reach the image with its only thread.
   const pid_t mpirun = train({"data.in_flight=4"});
   ASSERT_TRUE(comes_to_be([&] {
     return verdict_.find("the others wait for rank ") != std::string::npos &&
@@ -108,7 +109,7 @@ TEST_F(RanksStatus, NamesTheRankThatWasKilled) {
     return last_["state"] == "training" && last_["ranks"][1]["status"]["step"] >= 2;
   })) << last_
       << read_text(in_folder("log"));
-  // mpirun, which would end the other, is held meanwhile.
+  // mpirun, which would end the other rank, is stopped meanwhile.
   ASSERT_EQ(::kill(mpirun, SIGSTOP), 0);
   ::kill(last_["ranks"][1]["process"].get<pid_t>(), SIGKILL);
   EXPECT_TRUE(comes_to_be([&] { return last_["ranks"][1]["answers"] == false; })) << last_;

@@ -1,4 +1,4 @@
-// The real executable under mpirun: how ranks begin, evaluate and end.
+// The real executable under mpirun: how ranks start, evaluate and end.
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,8 @@ class TrainerRanks : public Mpirun {
     return command;
   }
 
-  /// Two ranks, with a pipe that nobody writes to in place of each of the first `count` images.
+  /// Trains on two ranks, with a pipe without a writer in place of each of the first `count`
+  /// images.
   Outcome train_with_pipes(std::size_t count) {
     std::set<fs::path> images;
     for (const auto& image : fs::directory_iterator(data_ / "train2017")) images.insert(image);
@@ -56,7 +57,7 @@ TEST_F(TrainerRanks, HaveOneRunFolderOneLogAndTheSameBytesEveryTime) {
   ASSERT_EQ(first.exit_code, 0) << first.err;
   EXPECT_THAT(first.err, AllOf(HasSubstr(rank(0) + ": local rank 0 of 2, cpu, "),
                                HasSubstr(rank(1) + ": local rank 1 of 2, cpu, ")));
-  EXPECT_EQ(first.err.find("run folder"), first.err.rfind("run folder"));  // said once
+  EXPECT_EQ(first.err.find("run folder"), first.err.rfind("run folder"));  // logged once
   EXPECT_FALSE(fs::exists(in_folder("first") / "maskrcnn-2"));
   ASSERT_EQ(ranks(2, MILLRACE_TRAINER, run("second")).exit_code, 0);
   EXPECT_TRUE(weights("first") == weights("second"));
@@ -119,7 +120,8 @@ TEST_F(TrainerRanks, OfDifferentConfigurationsAreRefusedWithTheKey) {
 TEST_F(TrainerRanks, EvaluateToTheBytesOfOneProcess) {
   ASSERT_EQ(trainer(run("run")).exit_code, 0);
   const auto eval = [&](const std::string& out) {
-    // One thread each, as ranks that share the cores have: how sums are cut among threads rounds.
+    // One thread each, as for ranks that share the cores, since the division of sums among threads
+    // affects rounding.
     return on(data_,
               {"eval", "--json", "--out", in_folder(out).string(), "--weights",
                (in_folder("run") / "maskrcnn-1" / "checkpoints" / "latest").string()},
@@ -137,7 +139,7 @@ TEST_F(TrainerRanks, EvaluateToTheBytesOfOneProcess) {
 }
 
 TEST_F(TrainerRanks, EndWhereOneImageNeverComes) {
-  // What runs out first: the patience of the rank that waits for it, or of the rank that waits for
+  // The first timeout is that of the rank that waits for the image, or of the rank that waits for
   // that rank.
   EXPECT_THAT(train_with_pipes(1).err,
               AnyOf(HasSubstr("not heard of: rank "), HasSubstr("no training data for ")));

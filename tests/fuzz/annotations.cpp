@@ -1,4 +1,4 @@
-// Annotation files: a text is a data set or an Error, and the same one whether read in order or in
+// Annotation files: a text is a data set or an Error, with the same result when read in order or in
 // pieces.
 #include <tbb/task_arena.h>
 

@@ -1,4 +1,4 @@
-// Image files other than JPEG: any bytes fill the room that was asked for, once, or are an error.
+// Image files other than JPEG: any bytes fill the allocated buffer exactly once or give an error.
 #include <stdexcept>
 #include <vector>
 
@@ -10,7 +10,7 @@ extern "C" millrace::ReadPicture millrace_read_picture;
 namespace millrace::fuzz {
 
 void check(Input input) {
-  constexpr std::int64_t kMostPixels = 1 << 22;  // as check_image_head refuses what is too large
+  constexpr std::int64_t kMostPixels = 1 << 22;  // check_image_head rejects larger images
   std::vector<std::uint8_t> pixels;
   try {
     millrace_read_picture(input.rest(), [&](int width, int height) {

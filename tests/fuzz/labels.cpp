@@ -1,5 +1,5 @@
-// Labels of other tools and PNG masks: any text is read or refused with an Error, and what is read
-// is sound. The first byte chooses the parser.
+// Labels of other tools and PNG masks: any text is read or rejected with an Error, and accepted
+// data is valid. The first byte selects the parser.
 #include <cmath>
 
 #include "millrace/base/base64.h"

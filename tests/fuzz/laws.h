@@ -1,5 +1,5 @@
-// What every fuzz target uses: its entry point, laws that end the run if they are broken, numbers
-// from the input, and texts as files.
+// Shared by all fuzz targets: the entry point, assertions, numbers from the input, and texts as
+// files.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-/// Ends the run as a crash, so that libFuzzer keeps the input.
+/// Aborts the run like a crash if the condition is false, so that libFuzzer keeps the input.
 #define MILLRACE_LAW(holds)                                                    \
   do {                                                                         \
     if (!(holds)) {                                                            \
@@ -49,10 +49,10 @@ class Input {
   std::span<const std::uint8_t> bytes_;
 };
 
-/// The target: throws for no input, and keeps its laws.
+/// The fuzz target: throws for no input and checks its assertions.
 void check(Input input);
 
-/// A text as a file in memory, for what reads files.
+/// A text as a file in memory, for functions that read files.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view text = "") : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -1,5 +1,5 @@
-// Messages of data servers: bytes are a message or a DataError, and what is read is written as it
-// was. The same for the batches in them, whatever their pixels are.
+// Messages of data servers: bytes are a message or a DataError, and a decoded message encodes to
+// the same bytes. The same holds for the batches in them, whatever their pixels.
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
@@ -11,7 +11,7 @@
 namespace millrace::fuzz {
 namespace {
 
-/// Bytes in an envelope, so that the body need not begin with a checksum that fits.
+/// Wraps a body in an envelope without a checksum, so that any body can be decoded.
 std::string in_envelope(std::string_view body) {
   msgpack::sbuffer bytes;
   msgpack::packer<msgpack::sbuffer> out(bytes);

@@ -8,7 +8,7 @@
 namespace millrace::fuzz {
 namespace {
 
-/// As torch reads it: the place of the last value, in 128 bits.
+/// Computes the position of the last value like torch, in 128 bits.
 void expect_view_within_storage(const PickledTensor& tensor) {
   MILLRACE_LAW(tensor.strides.size() == tensor.shape.size());
   MILLRACE_LAW(tensor.storage.count >= 0 && tensor.offset >= 0);

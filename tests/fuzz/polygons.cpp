@@ -1,5 +1,5 @@
-// Polygons of any coordinates: a canonical mask of the image's size, from any point on and in both
-// directions.
+// Polygons with any coordinates: they give a canonical mask of the image's size, from any starting
+// point and in both directions.
 #include <algorithm>
 
 #include "millrace/coco/masks/masks.h"
@@ -11,7 +11,7 @@ namespace {
 using coco::Polygon;
 using coco::Rle;
 
-/// Hundredths near the image, or any bits at all.
+/// Returns hundredths near the image, or arbitrary bits.
 double coordinate(Input& input, bool near) {
   return near ? input.take<std::int16_t>() / 100. : input.take<double>();
 }

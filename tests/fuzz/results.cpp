@@ -1,5 +1,4 @@
-// Results files: a text is detections or an Error, and detections that were written read back the
-// same.
+// Results files: a text is detections or an Error, and written detections read back equal.
 #include <tbb/task_arena.h>
 
 #include "millrace/base/errors.h"
@@ -11,7 +10,7 @@ namespace millrace::fuzz {
 
 void check(Input input) try {
   static tbb::task_arena one_thread(1);
-  // In memory: the bytes are flushed to the disk elsewhere.
+  // In memory, since elsewhere the bytes are flushed to the disk.
   static const auto written =
       std::filesystem::path("/dev/shm") / ("millrace-fuzz-" + std::to_string(::getpid()));
   const MemoryFile file(input.rest());

@@ -1,4 +1,4 @@
-// Run lengths: a text is a mask or an Error, and operations on runs are those on bitmaps.
+// Run lengths: a text is a mask or an Error, and operations on run lengths equal those on bitmaps.
 #include "millrace/base/errors.h"
 #include "millrace/coco/masks/masks.h"
 #include "tests/fuzz/laws.h"
@@ -15,7 +15,7 @@ Bitmap bitmap_of(const Rle& mask) {
   return bitmap;
 }
 
-/// The canonical runs of a mask, through its bitmap.
+/// Returns the canonical run lengths of a mask, made from its bitmap.
 Rle canonical(const Bitmap& bitmap, const Rle& size) {
   return coco::encode(bitmap.data(), size.height, size.width);
 }
@@ -78,11 +78,12 @@ void check(Input input) {
   const auto x = input.take<std::int8_t>(), y = input.take<std::int8_t>();
   const auto rows = input.take<std::uint8_t>(), columns = input.take<std::uint8_t>();
   const std::string_view text = input.rest();
-  try {  // any size: only looked at as runs
+  try {  // sizes for which no bitmap is made
     coco::decode_counts(text, height << 16 | width, width << 8 | height);
   } catch (const Error&) {
   }
-  const auto cut = std::min(text.find(' '), text.size());  // no character of a mask: two of them
+  // a space is invalid in a mask, so it separates two masks
+  const auto cut = std::min(text.find(' '), text.size());
   try {
     const Rle a = coco::decode_counts(text.substr(0, cut), height, width);
     expect_laws_of_one(a);

@@ -1,4 +1,4 @@
-// trainer check-gpu on the device of the tests' own. The tests that it starts are beside this file.
+// trainer check-gpu on the test device. The tests that it starts are in this folder.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {

@@ -1,4 +1,4 @@
-// Time as a device sees it.
+// Measures time on a device.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,26 +9,26 @@
 
 namespace millrace::testing {
 
-/// The thread's current stream of a device.
+/// Returns the thread's current stream of a device.
 c10::Stream stream_of(at::Device device);
 
-/// A point in a stream of a device that has a time.
+/// A timed event in a stream of a device.
 class TimedEvent {
  public:
   explicit TimedEvent(const c10::Stream& stream);
 
-  /// Seconds from this point until `later`, which the host waits for.
+  /// Waits for `later` and returns the seconds between the events.
   double until(TimedEvent& later);
 
  private:
   c10::Event event_;
 };
 
-/// Seconds that the device takes for what `work` queues on the current stream, after one run of it
-/// that is not timed.
+/// Returns the seconds that the device takes for the work that `work` queues on the current stream,
+/// after one untimed run.
 double device_seconds(at::Device device, const std::function<void()>& work);
 
-/// The host waits for all that the current stream has queued.
+/// Waits on the host for all work queued on the current stream.
 void wait_for(at::Device device);
 
 }  // namespace millrace::testing

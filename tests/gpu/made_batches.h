@@ -1,4 +1,4 @@
-// A flow of batches that a test makes.
+// A flow of generated batches.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-/// Gives batches of `make`, without end.
+/// Yields batches of `make` without end.
 class Made final : public DataFlow<Batch> {
  public:
   explicit Made(std::function<Batch()> make) : make_(std::move(make)) {}

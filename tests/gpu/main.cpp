@@ -1,5 +1,6 @@
-// gpu_tests: what a GPU changes, against the CPU. `trainer check-gpu` starts it, and ctest (label
-// gpu); its folder has the program `trainer`, which some tests run.
+// gpu_tests: compares the computations that a GPU changes with the CPU. Started by `trainer
+// check-gpu` and ctest (label gpu). Its folder also has the program `trainer`, which some tests
+// run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +14,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Without a GPU each test is skipped; another device is asked for by name and has to be there.
+/// Skips each test if there is no GPU. A device other than "cuda" must exist.
 int run_all(const Cluster& cluster) {
   auto& device = tested();
   device.cluster = &cluster;
@@ -37,7 +38,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   start_logging();
   try {
-    // mpirun with one process: its sums go through the device's library, too.
+    // With one process under mpirun, sums also go through the device's library.
     return std::getenv("OMPI_COMM_WORLD_SIZE") ? Cluster::run_with_world(millrace::testing::run_all)
                                                : Cluster::run(millrace::testing::run_all);
   } catch (const std::exception& problem) {

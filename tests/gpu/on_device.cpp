@@ -22,11 +22,11 @@ void TestedDevice::add_options(CLI::App& app) {
 }
 
 void TestedDevice::open(std::int64_t local_rank) {
-  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // the same bytes each time
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // for reproducible results
   plugin = load_plugin(plugin, "--plugin");
   if (const auto kinds = device_kinds(); std::ranges::count(kinds, kind) == 0)
     throw ConfigError(fmt::format("--device {}: {} brings no such device", kind, plugin));
-  // The ranks of the tests' own device share one.
+  // All ranks of the test device share one device.
   device = open_device(kind, on_cuda() ? local_rank : 0);
   at::globalContext().setAllowTF32CuBLAS(false);
   at::globalContext().setAllowTF32CuDNN(false);

@@ -1,4 +1,4 @@
-// The device that gpu_tests and bench_gpu run on, as their command line names it.
+// The device that gpu_tests and bench_gpu run on, as set on their command line.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -14,26 +14,26 @@ namespace millrace::testing {
 
 struct TestedDevice {
   std::string kind = "cuda";                // one of device_kinds() once the plug-in is loaded
-  std::string plugin = "millrace_cuda.so";  // with the device's kernels; absolute once open
+  std::string plugin = "millrace_cuda.so";  // with the device's kernels; absolute once opened
   bool small = false;                       // tiny models and few steps; no test of speed
 
   void add_options(CLI::App& app);
 
-  /// Loads the plug-in and opens the device of the host's process `local_rank`, with products of
-  /// fp32 in fp32. Throws ConfigError.
+  /// Loads the plug-in and opens the device of the host's process `local_rank`, with fp32 products
+  /// in fp32. Throws ConfigError.
   void open(std::int64_t local_rank);
 
   bool on_cuda() const { return kind == "cuda"; }
 
   at::Device device = at::kCPU;
-  std::string missing;                         // a sentence why it could not be opened
+  std::string missing;                         // error message if it could not be opened
   const Cluster* cluster = &Cluster::alone();  // the ranks that run the tests
 };
 
-/// The only one.
+/// Returns the only instance.
 TestedDevice& tested();
 
-/// A test that is skipped where the device is missing.
+/// A test that is skipped if the device is missing.
 class OnDevice : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
-// Every operator of millrace/models/ops/operators.cpp on the device against the CPU's, from no box
-// to 4,000, with odd input, and twice for the same bytes.
+// Compares every operator of millrace/models/ops/operators.cpp on the device with the CPU's: up to
+// 4,000 boxes, unusual input, and twice for equal bytes.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/cat.h>
@@ -34,7 +34,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// The largest difference, as a share of the largest expected value, which counts as 1 at least.
+/// Returns the largest difference relative to the largest expected value or 1, whichever is larger.
 double error_of(const at::Tensor& found, const at::Tensor& expected) {
   if (found.sizes() != expected.sizes()) return kInfinite;
   if (expected.numel() == 0) return 0;
@@ -43,15 +43,15 @@ double error_of(const at::Tensor& found, const at::Tensor& expected) {
       .item<double>();
 }
 
-/// `count` whole numbers below `below`.
+/// Returns `count` integers below `below`.
 at::Tensor whole(std::int64_t count, std::int64_t below, std::uint64_t seed) {
   return random_values({count}, 0, static_cast<double>(below), seed).floor().to(at::kLong);
 }
 
 class Operators : public OnDevice {
  protected:
-  /// Expects the operator's results on the device twice to be the same bytes, and to differ from
-  /// the CPU's by at most `tolerance` as error_of has it.
+  /// Expects two results on the device to have the same bytes, and their error_of() from the CPU's
+  /// result to be at most `tolerance`.
   void compare(const std::string& what, double tolerance,
                const std::function<Tensors(at::Device)>& results) const {
     SCOPED_TRACE(what);
@@ -63,7 +63,7 @@ class Operators : public OnDevice {
     }
   }
 
-  /// Numbers of boxes.
+  /// Returns the tested numbers of boxes.
   std::vector<std::int64_t> counts() const {
     if (small_) return {0, 1, 33};
     return {0, 1, 2, 7, 33, 63, 64, 65, 300, 1000, 4000};
@@ -101,7 +101,7 @@ class Proposing : public Operators {
       auto each = proposals(logits_.to(on), deltas_.to(on), anchors_.to(on), levels_,
                             {{500, 400}, {300, 520}}, options)
                       .each();
-      // Two sigmoids that round apart may swap boxes.
+      // Two sigmoids that are rounded differently may swap boxes.
       if (options.by_probability)
         for (auto& boxes : each) boxes = std::get<0>(boxes.sort(0));
       return each;
@@ -146,7 +146,7 @@ TEST_F(Proposing, MatchesCpuForNanAndInfinity) {
 
 class Matching : public Operators {
  protected:
-  /// The truths of several images; `begins`: where each image's begin.
+  /// Compares matches for the truths of several images; `begins` has the first truth of each image.
   void compare_images(const std::string& what, const at::Tensor& truth,
                       const std::vector<std::int64_t>& begins, const at::Tensor& boxes) const {
     for (const bool low_quality : {false, true})
@@ -166,7 +166,7 @@ TEST_F(Matching, MatchesCpuForOneImage) {
     for (const std::int64_t truths : {0, 1, 3, 40, 500, 4000}) {
       if (truths > (small_ ? 3 : count > 4000 ? 500 : 4000)) continue;
       auto own = random_boxes(truths, 500, 200, 1);
-      if (truths > 2) own[1].copy_(own[0]), own[2] += 1e5;  // twice the same; one that none meets
+      if (truths > 2) own[1].copy_(own[0]), own[2] += 1e5;  // a duplicate, and one without overlap
       const auto boxes = random_boxes(count, 500, 200, 2);
       for (const bool low_quality : {false, true})
         compare(fmt::format("{} boxes to {}, low quality: {}", count, truths, low_quality), 0,
@@ -203,7 +203,7 @@ TEST_F(Operators, DrawsMatchCpu) {
   }
 }
 
-/// Image index and corners, some outside, without area or not finite.
+/// Returns image indices and corners; some boxes are outside, empty or not finite.
 at::Tensor odd_rois(std::int64_t count) {
   auto rois = at::cat(
       {whole(count, 2, 3).to(at::kFloat).unsqueeze(1), random_boxes(count, 600, 400, 4) - 60}, 1);
@@ -212,7 +212,7 @@ at::Tensor odd_rois(std::int64_t count) {
   rois[1].narrow(0, 1, 4).add_(1e6);
   rois[2][1] = kNan, rois[3][4] = kInfinite;
   rois[4].narrow(0, 1, 4).copy_(at::tensor({0.F, 0.F, 5000.F, 5000.F}));
-  rois[5].narrow(0, 1, 4).copy_(at::tensor({90.F, 80.F, 10.F, 20.F}));  // turned round
+  rois[5].narrow(0, 1, 4).copy_(at::tensor({90.F, 80.F, 10.F, 20.F}));  // inverted
   return rois;
 }
 
@@ -222,8 +222,8 @@ struct RoiCase {
   at::ScalarType type;
 };
 
-/// Four levels, pooled and weighted: the output, and the gradient of each level. The CPU computes
-/// in fp32 with what the device is given.
+/// Returns the output of pooling four levels with weights, and the gradient of each level. The CPU
+/// computes in fp32 from the values that the device gets.
 Tensors pooled(const RoiCase& what, at::Device on) {
   const auto type = on.is_cpu() ? at::kFloat : what.type;
   const auto given = [&](const at::Tensor& values) { return values.to(what.type).to(type).to(on); };
@@ -281,7 +281,7 @@ TEST_P(RoiAlign, RejectsMoreCellsThanFit) {
 INSTANTIATE_TEST_SUITE_P(Types, RoiAlign, ::testing::Values(at::kFloat, at::kHalf, at::kBFloat16),
                          [](const auto& one) { return std::string(c10::toString(one.param)); });
 
-/// A star of so many points around a place in a square of 100 pixels.
+/// Returns a star with `points` points around a random position in a square of 100 pixels.
 coco::Polygon star(std::size_t points, Rng& rng) {
   coco::Polygon polygon;
   const auto x = rng.uniform(10, 90), y = rng.uniform(10, 90);
@@ -300,16 +300,16 @@ TEST_F(Operators, MaskTargetsMatchCpu) {
     std::vector<coco::Segmentation> shapes;
     for (std::int64_t i = 0; i < count; ++i) {
       std::vector<coco::Polygon> parts;
-      for (std::uint64_t part = 0; part < rng.below(4); ++part)  // some have none
+      for (std::uint64_t part = 0; part < rng.below(4); ++part)  // some shapes have no part
         parts.push_back(star(3 + rng.below(40), rng));
       shapes.emplace_back(std::move(parts));
     }
     std::vector<const coco::Segmentation*> each;
     for (const auto& shape : shapes) each.push_back(&shape);
     auto around = random_boxes(count, 60, 70, 12) - 10;
-    if (count > 10) around[3].narrow(0, 2, 2).copy_(around[3].narrow(0, 0, 2));  // without area
+    if (count > 10) around[3].narrow(0, 2, 2).copy_(around[3].narrow(0, 0, 2));  // empty
     for (const std::int64_t size : {1, 14, 28, 29, 65, 112, 256}) {
-      if (count * size * size > 5'000'000) continue;  // more cells show no more
+      if (count * size * size > 5'000'000) continue;  // more cells test nothing new
       compare(fmt::format("{} shapes, {} x {} cells", count, size, size), 0,
               [&](at::Device on) -> Tensors {
                 return {mask_targets(each, around.to(on), size, MaskTarget::binary, 100, 100)};
@@ -336,7 +336,7 @@ TEST_F(Operators, FocalLossMatchesCpuWithItsGradient) {
 }
 
 TEST_F(Operators, NormalizedPixelsHaveTheCpusBits) {
-  for (const int images : {1, 3, 70}) {  // more than one launch takes
+  for (const int images : {1, 3, 70}) {  // more than one kernel launch handles
     Batch batch{.height = 33, .width = 47};
     for (int i = 0; i < images; ++i)
       batch.images.push_back({.width = 47 - i % 5, .height = 33 - i % 7});
@@ -383,7 +383,7 @@ TEST_F(Operators, ConvolutionEpilogueMatchesCpu) {
 
 TEST_F(Operators, ConvolutionMatchesCpuWithItsGradient) {
   for (const bool add : {false, true})
-    compare(add ? "with a sum" : "alone", 3e-3, [&](at::Device on) -> Tensors {  // TF32: 10 bits
+    compare(add ? "with a sum" : "alone", 3e-3, [&](at::Device on) -> Tensors {  // TF32 has 10 bits
       const auto values = [&](at::IntArrayRef sizes, std::uint64_t seed) {
         return random_values(sizes, -1, 1, seed)
             .to(on)
@@ -407,7 +407,7 @@ TEST_F(Operators, EachHasATest) {
       "millrace::proposals", "millrace::match", "millrace::label_counts", "millrace::ranked_labels",
       "millrace::roi_align", "millrace::roi_align_backward", "millrace::mask_targets",
       "millrace::focal_loss", "millrace::focal_loss_backward",
-      // Called for CPUs alone.
+      // Operators that are called on CPUs only.
       "millrace::winograd", "millrace::winograd_backward", "millrace::sparse_convolution_backward",
       "millrace::roi_align_add_gradients_"};
   for (const auto& op : c10::Dispatcher::singleton().getAllOpNames())
@@ -415,7 +415,7 @@ TEST_F(Operators, EachHasATest) {
         << op.name << " has no test here";
 }
 
-// What `trainer check-gpu` and trainings ask of the plug-in.
+// The plug-in's functions that `trainer check-gpu` and trainings use.
 class Tools : public OnDevice {
  protected:
   std::unique_ptr<DeviceTools> make() const { return device_tools().at(tested().kind).create(); }

@@ -1,4 +1,4 @@
-// What lies beside gpu_tests in its build tree or package.
+// Files beside gpu_tests in its build tree or package.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@ inline std::filesystem::path own_program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
-/// A file that comes with the program, such as "configs/maskrcnn.toml": from the installation's
-/// share/millrace, else from the source tree around the build folder.
+/// Returns a file that is shipped with the program, such as "configs/maskrcnn.toml": from the
+/// installation's share/millrace, else from the source tree around the build folder.
 inline std::filesystem::path shipped(const std::string& name) {
   namespace fs = std::filesystem;
   const auto own = own_program("").parent_path();
@@ -30,13 +30,14 @@ inline std::filesystem::path shipped(const std::string& name) {
 
 namespace millrace::testing {
 
-/// The settings of a recipe for the tested device.
+/// Returns the settings of a recipe for the tested device.
 Words on_tested_device();
 
-/// Settings for tiny images and a narrow network if tests are small.
+/// Returns settings for tiny images and a narrow network if --small is set; otherwise none.
 Words as_small_as_asked();
 
-/// data.root of the sample data set, made by the first call of this process.
+/// Returns the data.root setting of the sample data set, which the first call of this process
+/// generates.
 std::string sample_data();
 
 }  // namespace millrace::testing

@@ -13,7 +13,7 @@
 
 namespace millrace::testing {
 
-/// Over one tensor of images, in bf16, again and again.
+/// Repeats the step over one tensor of images, in bf16.
 class PyramidStep {
  public:
   PyramidStep(at::Device device, const PyramidOptions& options, at::IntArrayRef shape)
@@ -39,7 +39,7 @@ class PyramidStep {
     sum.backward();
   }
 
-  /// The norm of the gradients of all parameters together.
+  /// Returns the norm of the gradients of all parameters together.
   double gradient_norm() const {
     double sum = 0;
     for (const auto& parameter : parameters_)

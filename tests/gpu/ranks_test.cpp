@@ -1,5 +1,5 @@
-// Sums of gradients, batch norm and a training of several ranks, each with a GPU of its own.
-// OnRanks runs in each rank; RanksUnderMpirun starts them.
+// Gradient sums, batch norm and a training of several ranks, each with its own GPU. OnRanks runs on
+// each rank; RanksUnderMpirun starts the ranks.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
@@ -21,7 +21,7 @@ namespace {
 
 class RanksUnderMpirun : public Trainer, public ::testing::WithParamInterface<int> {
  protected:
-  /// mpirun of the package, or in PATH; empty if not found.
+  /// Returns the mpirun of the package, or the one in PATH; empty if not found.
   static fs::path launcher() {
     if (auto own = own_program("mpirun"); fs::exists(own)) return own;
     std::istringstream folders(std::getenv("PATH"));
@@ -81,7 +81,7 @@ TEST_F(OnRanks, SumOverAllRanks) {
       std::vector<at::Tensor> several = {own.clone(), own.clone(), own.clone()};
       for (const auto& values : several) sync->begin_sum(values, "test");
       sync->wait();
-      // Queued after the wait, so it sees the sums.
+      // Queued after the wait, so the sums are complete.
       for (const auto& values : several)
         EXPECT_EQ(values.ne(ranks * (ranks + 1) / 2).sum().item<std::int64_t>(), 0)
             << type << " " << count;

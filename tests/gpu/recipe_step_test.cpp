@@ -1,4 +1,4 @@
-// Losses and gradients of a step of each shipped recipe, on the device and on the CPU.
+// Compares the losses and gradients of a step of each shipped recipe on the device and on the CPU.
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kMostLossError = 1e-4, kMostGradientError = 1e-3;
 
-/// Of one step, on the host.
+/// Losses and gradients of one step, on the host.
 struct LossesAndGradients {
   std::vector<std::pair<std::string, double>> losses;
   std::vector<std::pair<std::string, at::Tensor>> gradients;
@@ -44,13 +44,13 @@ LossesAndGradients step_on(at::Device device, const Recipe& recipe,
 
 double norm_of(const at::Tensor& values) { return values.norm().item<double>(); }
 
-/// The largest relative difference, and what has it.
+/// The largest relative difference and the name of its tensor.
 struct Worst {
   double error = 0;
   std::string name = "none";
 
   void see(const std::string& of, double one) {
-    if (one <= error) return;  // NaN is worse than anything
+    if (one <= error) return;  // NaN counts as the largest
     error = one, name = of;
   }
 };
@@ -70,7 +70,7 @@ Worst worst_gradient(const LossesAndGradients& found, const LossesAndGradients& 
                             expected.gradients.size()));
   double whole = 0;
   for (const auto& [name, gradient] : expected.gradients) whole += std::pow(norm_of(gradient), 2);
-  // What is next to nothing beside all the others is not held to a share of itself.
+  // Gradients that are tiny compared with all others need no relative accuracy.
   const double floor = 1e-4 * std::sqrt(whole);
   Worst worst;
   for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
@@ -82,12 +82,12 @@ Worst worst_gradient(const LossesAndGradients& found, const LossesAndGradients& 
 
 class RecipeStep : public OnDevice, public ::testing::WithParamInterface<const char*> {};
 
-/// A rounding that decides a tie otherwise (which proposal stays) changes a loss by more than the
-/// rounding: of three batches, one may.
+/// Rounding that breaks a tie differently (which proposal stays) changes a loss by more than the
+/// rounding itself, so one of three batches may differ.
 TEST_P(RecipeStep, HasTheCpusLossesAndGradients) {
   const auto settings = Words{sample_data(), "data.batch_size=2", "train.deterministic=true"} +
                         on_tested_device() + as_small_as_asked();
-  const Session session(  // threads, determinism and precision
+  const Session session(  // sets threads, determinism and precision
       resolve(load_config(shipped(fmt::format("configs/{}.toml", GetParam())), settings)));
   const auto& recipe = session.recipe();
   const auto data = open_train_data(recipe.data, recipe.sources);

@@ -1,4 +1,4 @@
-// Training steps and detections of small detectors on the device against the CPU's.
+// Compares training steps and detections of small detectors on the device with the CPU's.
 #include <ATen/ops/isfinite.h>
 #include <gmock/gmock.h>
 
@@ -27,7 +27,7 @@ struct Taken {
   std::map<std::string, at::Tensor> gradients;  // on the CPU
 };
 
-/// Losses of the small batch and their gradients.
+/// Returns the losses of small_batch() and their gradients.
 Taken take_step(const Model& of, at::Device device, at::ScalarType type = at::kFloat) {
   const auto model = small_detector(of.kind, of.more, of.norm, device);
   const auto flow = upload_ahead(std::make_unique<Made>(small_batch), device);
@@ -81,7 +81,7 @@ TEST_P(StepOnDevice, IsFiniteInHalfPrecision) {
   }
 }
 
-/// Objects whose scores are next to equal may change places.
+/// Objects with nearly equal scores may swap.
 TEST_P(StepOnDevice, DetectsAsTheCpuDoes) {
   const auto& [kind, more, norm] = GetParam();
   const auto detections = [&](at::Device device) {
@@ -104,7 +104,7 @@ TEST_P(StepOnDevice, DetectsAsTheCpuDoes) {
 std::vector<Model> models() {
   std::vector<Model> all;
   for (const auto& [kind, more] : small_kinds()) all.push_back({kind, more, "frozen_bn"});
-  all.push_back({"retinanet", "", "sync_bn"});  // without ranks: batch norm
+  all.push_back({"retinanet", "", "sync_bn"});  // without ranks, this is batch norm
   return all;
 }
 

@@ -1,5 +1,5 @@
-// Trainings on the device by `trainer`: the same bytes twice, what they learn beside the CPU, each
-// precision, and resuming.
+// Trainings on the device by `trainer`: equal bytes in two runs, results like the CPU's, all
+// precisions, and resumption.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace millrace::testing {
 namespace {
 
-/// The last value of a metric; NaN if there is none.
+/// Returns the last value of a metric; NaN if there is none.
 double last_of(const std::vector<Json>& lines, const std::string& metric) {
   double value = std::nan("");
   for (const auto& line : lines)
@@ -27,7 +27,7 @@ class TrainingOnDevice : public Trainer {
     if (!tested().missing.empty()) GTEST_SKIP() << tested().missing;
   }
 
-  /// `trainer run` of the sample recipe.
+  /// Returns a `trainer run` command of the sample recipe.
   static Words sample_run(const Words& more, const Words& settings) {
     return with_settings(Words{"run", shipped("configs/maskrcnn.toml")} + more,
                          Words{sample_data()} + as_small_as_asked() + settings);
@@ -63,7 +63,8 @@ TEST_P(TrainingTwice, GivesTheSameBytes) {
 INSTANTIATE_TEST_SUITE_P(
     Ways, TrainingTwice,
     ::testing::Values(Way{"fp32", {}},
-                      Way{"micro_batches",  // alone they have no statistics of all images
+                      // a micro-batch alone does not have the statistics of all images
+                      Way{"micro_batches",
                           {"train.micro_batch=1", "train.threads=1", "data.test_batch_size=1",
                            "model.backbone.norm='gn'", "model.fpn.norm='gn'"}},
                       Way{"bf16", {"train.precision='bf16'"}}),

@@ -1,4 +1,4 @@
-// What `make deb` writes.
+// The Debian package of `make deb`.
 #include <sys/stat.h>
 
 #include "tests/cli/trainer.h"

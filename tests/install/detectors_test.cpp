@@ -1,5 +1,5 @@
-// The detectors of plugins/, built by their own CMakeLists from the installed package
-// alone, compute what those that came with it do.
+// The detectors of plugins/, built by their own CMakeLists from the installed package alone,
+// compute the same as the installed ones.
 #include "tests/install/installed.h"
 #include "tests/support/json_lines.h"
 
@@ -13,7 +13,7 @@ class Detectors : public Installed, public ::testing::WithParamInterface<std::st
  protected:
   fs::path data_ = make_data();
 
-  /// The losses of four steps with the plug-in.
+  /// Returns the losses of four steps with the plug-in.
   std::vector<nlohmann::json> losses(const std::string& plugin, const std::string& output) const {
     const auto config = prefix() / "share/millrace/configs" / (GetParam() + ".toml");
     successful(installed(with_settings(

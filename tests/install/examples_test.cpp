@@ -1,4 +1,4 @@
-// The examples, built from the installed package alone, as a newcomer does.
+// The examples, built from the installed package alone.
 #include "tests/install/installed.h"
 #include "tests/support/json_lines.h"
 
@@ -9,7 +9,8 @@ using ::testing::HasSubstr;
 
 class Examples : public Installed {
  protected:
-  /// Builds an example and runs its own test; `trainer list` then shows `brings` to come from it.
+  /// Builds an example and runs its own test; `trainer list` must then show the component `brings`
+  /// as the plug-in's.
   void build_and_run(const std::string& name, const std::string& kind, const std::string& brings) {
     const auto done = build_copy(fs::path("examples") / name);
     ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
@@ -78,7 +79,7 @@ TEST_F(Examples, EveryPublicHeaderCompilesByItself) {
   EXPECT_EQ(installed({"list", "--plugin", plugin}).exit_code, 0);
 }
 
-// An edited header, in the installation and as a copy that goes before it.
+// An edited header, in the installation and as a copy earlier in the include path.
 TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
   const auto header = prefix() / "include/millrace/dataflow/detection/transforms.h";
   const auto original = read_text(header);

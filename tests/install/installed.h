@@ -1,4 +1,4 @@
-// This build, installed into a folder of its own.
+// This build, installed into a temporary folder.
 #pragma once
 
 #include "tests/cli/trainer.h"
@@ -14,13 +14,13 @@ class Installed : public Trainer {
 
   fs::path prefix() const { return in_folder("prefix"); }
 
-  /// The installed `trainer`.
+  /// Runs the installed `trainer`.
   Outcome installed(std::vector<std::string> arguments) const {
     return run(prefix() / "bin/trainer", std::move(arguments));
   }
 
-  /// Copies a folder out of the repository, so that nothing of it is found by accident, and builds
-  /// it there.
+  /// Copies a folder out of the repository, so that it cannot find other files there, and builds
+  /// it.
   Outcome build_copy(const fs::path& folder) const {
     const auto name = folder.filename().string();
     fs::copy(folder, in_folder(name), fs::copy_options::recursive);

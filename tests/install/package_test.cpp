@@ -1,4 +1,4 @@
-// What an installation holds, and that it may be moved.
+// Contents of an installation, and that it can be moved.
 #include "tests/install/installed.h"
 
 namespace millrace::testing {

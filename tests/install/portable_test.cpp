@@ -1,4 +1,4 @@
-// What `make package` writes, in a root that has the C and C++ runtimes and nothing else.
+// The package of `make package`, in a root folder with only the C and C++ runtimes.
 #include <cstdlib>
 
 #include "tests/cli/trainer.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr std::uintmax_t kMostBytes = 60 << 20;
 constexpr auto kConfig = "/package/share/millrace/configs/maskrcnn.toml";
 
-/// The package, made once for all tests, unpacked into a root of its own.
+/// The package, made once for all tests and unpacked into a root folder of its own.
 class Portable : public Trainer {
  protected:
   static void SetUpTestSuite() {
@@ -39,8 +39,8 @@ class Portable : public Trainer {
 
   static fs::path root() { return made_->path() / "root"; }
 
-  /// `trainer` of the package in the bare root, where the folder `data` of this test is /data and
-  /// the libtorch of the build /torch.
+  /// Runs the packaged `trainer` in the bare root, with the folder `data` of this test as /data and
+  /// the build's libtorch as /torch.
   Outcome bare(const Words& arguments, const std::string& environment = "LIBTORCH=/torch",
                const Words& program = {"/package/bin/trainer"}) const {
     fs::create_directories(in_folder("data"));
@@ -54,7 +54,7 @@ class Portable : public Trainer {
     return run("/usr/bin/unshare", {"--mount", "--map-root-user", "/bin/sh", "-c", line});
   }
 
-  /// A command on `kConfig` with a small, quick model on /data/set.
+  /// Returns a command on `kConfig` with a small, fast model on /data/set.
   static Words small(const Words& command, const Words& overrides = {}) {
     return with_settings(command,
                          Words{"data.root=/data/set", "data.short_side=96", "data.max_side=160",
@@ -62,7 +62,7 @@ class Portable : public Trainer {
                              overrides);
   }
 
-  /// What looks like a torch package of this version.
+  /// Makes a folder that looks like a torch package of this version.
   static void make_torch(const fs::path& folder, const std::string& version) {
     fs::create_directories(folder / "lib");
     write_text(folder / "lib/libtorch_cpu.so", "");
@@ -112,7 +112,7 @@ TEST_F(Portable, TrainsAndPredictsBesideALibtorchThatItIsGiven) {
   successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
   successful(bare(small({"run", kConfig}, Words{"train.max_steps=3"} + kTrainOnly)));
 
-  // Of images that are no JPEG.
+  // With images other than JPEGs.
   fs::create_directories(in_folder("data/pictures"));
   for (const auto* file : {"png/other/rgb_8.png", "webp/other/lossy.webp", "tif/other/rgb_lzw.tif"})
     fs::copy_file(fs::path("tests/dataflow/pictures") / file,
@@ -123,7 +123,7 @@ TEST_F(Portable, TrainsAndPredictsBesideALibtorchThatItIsGiven) {
 
 TEST_F(Portable, TrainsInTwoProcessesOfItsOwnMpirun) {
   successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
-  // What bin/mpirun, a shell script, sets.
+  // The variables that bin/mpirun, a shell script, sets.
   const std::string mpi = "/package/lib/openmpi";
   const auto environment =
       "LIBTORCH=/torch OMPI_ALLOW_RUN_AS_ROOT=1 HOME=/tmp "
@@ -147,8 +147,8 @@ TEST_F(Portable, SaysWhatIsMissing) {
                "LIBTORCH=/nowhere: /nowhere has no lib/libtorch_cpu.so");
 }
 
-// In the order of the page: LIBTORCH, beside the package, python3's; the first two are the same
-// for a version that is not the package's.
+// In the documented search order: LIBTORCH, beside the package, python3's. The first two give the
+// same error for a wrong version.
 TEST_F(Portable, RefusesALibtorchOfAnotherVersionByItsPlace) {
   make_torch(in_folder("data/old"), "2.9.1+cu128");
   expect_error(bare({"doctor", "x.toml"}, "LIBTORCH=/data/old"), 1,
@@ -160,7 +160,7 @@ TEST_F(Portable, RefusesALibtorchOfAnotherVersionByItsPlace) {
 }
 
 TEST_F(Portable, FindsPythonsTorchAndLeavesTheEnvironmentAlone) {
-  // Outside of the bare root, where there is a shell.
+  // Outside of the bare root, which has no shell.
   fs::create_directories(in_folder("bin"));
   fs::create_directory_symlink(LIBTORCH, in_folder("torch"));
   write_text(in_folder("bin/python3"), "#!/bin/sh\necho " + in_folder("torch").string() + "\n");
@@ -170,7 +170,7 @@ TEST_F(Portable, FindsPythonsTorchAndLeavesTheEnvironmentAlone) {
   EXPECT_THAT(successful(run("/usr/bin/env", {"-i", path, program, "--version"})).out,
               HasSubstr(" in " + in_folder("torch").string()));
 
-  // What a run starts has the environment of its caller.
+  // Processes started by a run have the environment of the caller.
   const auto config = (root() / "package/share/millrace/configs/maskrcnn.toml").string();
   successful(
       run("/usr/bin/env",

@@ -1,4 +1,4 @@
-// The component `predict` alone, in a fresh folder: programs in C, C++ and Python detect with it.
+// The component `predict` alone, in a new folder: programs in C, C++ and Python detect with it.
 #include <algorithm>
 
 #include "tests/models/predict/trained.h"
@@ -11,7 +11,7 @@ class InstalledPredict : public Trained {
   InstalledPredict() {
     successful(
         run(CMAKE, {"--install", MILLRACE_BUILD, "--prefix", prefix(), "--component", "predict"}));
-    // Somewhere else than where it was installed to.
+    // Moved away from where it was installed.
     fs::rename(prefix(), in_folder("moved"));
     photos_ = make_photos();
     weights_ = train("configs/maskrcnn.toml");
@@ -34,7 +34,7 @@ class InstalledPredict : public Trained {
     successful(run(CMAKE, {"--build", to}));
   }
 
-  /// "NAME SCORE at X1 Y1 X2 Y2" for each object of image `id`, `indent` before it.
+  /// Returns "NAME SCORE at X1 Y1 X2 Y2" for each object of image `id`, each line after `indent`.
   std::string lines_of(int id, const std::string& indent = "") const {
     std::string text;
     for (const auto& one : detections_) {

@@ -1,5 +1,5 @@
-// The launchers with the real mpirun and a program in the trainer's place that says how it was
-// called.
+// The launchers with the real mpirun, and a program in place of the trainer that reports its
+// arguments.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -25,7 +25,7 @@ class Launch : public Trainer {
     if (std::system("command -v mpirun >/dev/null") != 0) GTEST_SKIP() << "there is no mpirun";
   }
 
-  /// A trainer that does as `script` says.
+  /// Replaces the trainer by this script.
   void use(const std::string& script) const {
     const auto file = in_folder("trainer");
     write_text(file, "#!/bin/bash\n" + script);
@@ -35,8 +35,8 @@ class Launch : public Trainer {
 
   std::string said(const std::string& name) const { return read_text(in_folder(name)); }
 
-  /// A rank that takes two seconds to save once it is told to, and ends as a training does: with
-  /// all others. The end of one has mpirun kill those that are left.
+  /// Returns the script of a rank that takes two seconds to save after the signal, and ends
+  /// together with all other ranks, like a training. When one rank ends, mpirun kills the rest.
   std::string saves_with_all(int ranks) const {
     const auto file = [&](const std::string& name) { return in_folder(name).string(); };
     return "trap 'sleep 2; echo saved > " + file("said") + ".$OMPI_COMM_WORLD_RANK; until [ $(ls " +
@@ -55,7 +55,8 @@ class Launch : public Trainer {
   }
 };
 
-// `make build` sets up first: on a login node or in `docker build`, where no GPU is visible, too.
+// `make build` runs setup first, also on a login node or in `docker build`, where no GPU is
+// visible.
 TEST_F(Launch, SetupKeepsTheCudaPartOfLibtorch) {
   fs::copy("scripts", in_folder("scripts"), fs::copy_options::recursive);
   const auto libtorch = in_folder(".deps/libtorch");
@@ -65,7 +66,7 @@ TEST_F(Launch, SetupKeepsTheCudaPartOfLibtorch) {
   write_text(libtorch / "stamp",
              read_text("scripts/libtorch-cpu.txt") + read_text("scripts/libtorch-cuda.txt"));
   unsetenv("MILLRACE_CUDA");
-  setenv("PIP_INDEX_URL", "http://127.0.0.1:9", 1);  // nothing can be fetched
+  setenv("PIP_INDEX_URL", "http://127.0.0.1:9", 1);  // prevents downloads
   const auto end = run(in_folder("scripts/setup"), {});
   EXPECT_EQ(end.exit_code, 0) << end.out << end.err;
   EXPECT_TRUE(fs::exists(libtorch / "lib/libtorch_cuda.so"));
@@ -130,7 +131,7 @@ TEST_F(Launch, RefusesASageMakerJobWithoutAConfiguration) {
   EXPECT_THAT(end.err, HasSubstr("the hyper-parameter 'config' names no configuration"));
 }
 
-/// A trainer of four slots whose steps have eight images, and that runs `script` as a rank.
+/// A launcher with four slots, whose trainer has steps of eight images and runs `script` as a rank.
 class ElasticLaunch : public Launch {
  protected:
   void use(const std::string& script) const {
@@ -156,7 +157,7 @@ TEST_F(ElasticLaunch, GivesEachRankTheTrainersArgumentsAndItsShare) {
     EXPECT_EQ(said(rank), "run\na.toml\n--set\na='b c'\n--resume=auto\n--set\ndata.batch_size=2\n");
 }
 
-/// The first rank fails four times, each time once it has said how far it is.
+/// The first rank fails four times, each time after it has reported progress.
 TEST_F(ElasticLaunch, TriesAgainWhileStepsAreTaken) {
   const auto tries = in_folder("tries").string(), done = in_folder("done").string();
   use("if [ $OMPI_COMM_WORLD_RANK != 0 ]; then until [ -e " + done +
@@ -199,7 +200,7 @@ TEST_F(ElasticLaunch, SavesAndEndsAtASignal) {
   EXPECT_EQ(said("said.3"), "saved\n");
 }
 
-/// Killed itself, it leaves nothing either: its guard ends the ranks.
+/// If the launcher is killed, its guard ends the ranks.
 TEST_F(ElasticLaunch, LeavesNoRankBehind) {
   use("echo $$ > " + in_folder("pid").string() + ".$OMPI_COMM_WORLD_RANK\nsleep 600");
   const auto launcher = start("scripts/launch/elastic", command());
@@ -217,7 +218,7 @@ TEST_F(ElasticLaunch, NeedsHosts) {
   EXPECT_THAT(end.err, HasSubstr("names no hosts"));
 }
 
-/// Slurm's commands, by programs that write down how they were called.
+/// Slurm's commands, replaced by programs that record their arguments.
 class Slurm : public Launch {
  protected:
   void SetUp() override {
@@ -267,7 +268,7 @@ TEST_F(Slurm, ServesDataFromTheSecondComponent) {
   setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "data-[1-2]", 1);
   setenv("MILLRACE_KEYS", in_folder("").c_str(), 1);
   EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 0);
-  // Servers are started beside the training, and may be slower to say so.
+  // Servers are started in parallel with the training, so their call may be recorded later.
   while (said("calls").find("serve") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const auto keys = fs::canonical(in_folder("")).string();
@@ -282,7 +283,7 @@ TEST_F(Slurm, ServesDataFromTheSecondComponent) {
                 keys + "/trainer.key'"));
 }
 
-/// The nodes of the job are asked for, and reached, by Slurm's own commands.
+/// The nodes of the job are listed and reached by Slurm's own commands.
 TEST_F(Slurm, TrainsOnTheNodesThatAnswer) {
   tool("scontrol", "echo localhost");
   const auto file = in_folder("trainer");
@@ -299,7 +300,7 @@ TEST_F(Slurm, TrainsOnTheNodesThatAnswer) {
   EXPECT_EQ(said("said"), "run a.toml --resume=auto --set data.batch_size=1\n");
 }
 
-/// The parts of kubernetes.yaml fit together, and the trainer understands its command lines.
+/// The parts of kubernetes.yaml are consistent, and the trainer accepts its command lines.
 TEST_F(Launch, KubernetesYamlFitsTogetherAndTheTrainer) {
   MILLRACE_NEEDS_PYTHON("yaml");
   ASSERT_EQ(run_python("tests/launch/kubernetes.py scripts/launch/kubernetes.yaml > " +

@@ -1,5 +1,5 @@
-// A step of micro-batches is that of the large batch, for every detector: losses, figures and
-// gradients.
+// A step of micro-batches gives the losses, metrics and gradients of the large batch, for every
+// detector.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,8 @@
 namespace millrace::testing {
 namespace {
 
-/// What a first step with momentum leaves: scalars, and the gradients, which are the momentum then.
+/// State after a first step: the metrics, the momentum, which then equals the gradients, and the
+/// values.
 struct AfterStep {
   std::map<std::string, double> scalars;
   NamedTensors gradients, values;
@@ -34,7 +35,7 @@ AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool wi
   return result;
 }
 
-/// Whether a figure is a number per image, not a share.
+/// Returns true if a metric is a number per image instead of a ratio.
 bool is_count(const std::string& name) {
   return name.find("/bg") != std::string::npos || (name.ends_with("/fg") && name != "mask/fg") ||
          name.find("/fg_stage") != std::string::npos;
@@ -77,7 +78,7 @@ TEST_P(MicroBatches, OfPhotosGiveTheLossesAndGradientsOfTheLargeBatch) {
   const auto flow = start_train_flow(options, {}, open_train_data(options, {}), /*seed=*/1);
   auto batch = flow->next()->value;
   for (auto& objects : batch.objects)
-    for (auto& label : objects.classes) label %= 3;  // the small detector knows three
+    for (auto& label : objects.classes) label %= 3;  // the small detector has three classes
   expect_equal_steps(batch, 1e-3);
 }
 
@@ -96,7 +97,7 @@ TEST_P(MicroBatches, FiguresChangeNoBitOfTheWeights) {
   expect_same(with.values, without.values);
 }
 
-// The first pass of a step of several batches is one of these.
+// The first pass of a step of several batches runs without gradients.
 TEST_P(MicroBatches, APassWithoutGradientsLeavesRunningStatisticsAlone) {
   const auto model = small_detector(GetParam().name, GetParam().more);
   const auto before = copies_of(*model);
@@ -124,7 +125,7 @@ TEST_P(MicroBatches, FrozenByRuleTakePartInNoGraph) {
   EXPECT_GT(moved, 0U);
 }
 
-/// A detector that does not say what it knows.
+/// A detector that does not implement counts().
 class Silent final : public Detector {
  public:
   explicit Silent(Detector& known) : known_(known) {}
@@ -166,7 +167,7 @@ TEST(KnownCounts, OfRetinaNetAreThoseOfItsLosses) {
       SCOPED_TRACE(more);
       const auto model = small_detector("retinanet", more, "sync_bn");
       expect_known_counts(*model, batch, {.padded = padded});
-      expect_known_counts(*model, part_of(batch, 2, 1), {.padded = padded});  // no object
+      expect_known_counts(*model, part_of(batch, 2, 1), {.padded = padded});  // without objects
     }
 }
 

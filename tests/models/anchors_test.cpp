@@ -13,11 +13,11 @@ TEST(CellAnchors, ExactCellsHaveTheirAreaAndRatio) {
   const auto width = sides.select(1, 0), height = sides.select(1, 1);
   EXPECT_TRUE(close(width * height, at::tensor({1024, 1024, 1024, 4096, 4096, 4096}), 1e-6));
   EXPECT_TRUE(close(height / width, at::tensor({0.5, 1.0, 2.0, 0.5, 1.0, 2.0}), 1e-6));
-  EXPECT_TRUE(close(cells.slice(1, 0, 2), -cells.slice(1, 2), 0));  // centred at (0, 0)
+  EXPECT_TRUE(close(cells.slice(1, 0, 2), -cells.slice(1, 2), 0));  // centred on (0, 0)
 }
 
 TEST(CellAnchors, LegacyCellsArePyFasterRcnns) {
-  // The table of generate_anchors.py: base size 16, ratios 0.5 1 2, scale 8.
+  // The table of py-faster-rcnn's generate_anchors.py: base size 16, ratios 0.5 1 2, scale 8.
   EXPECT_TRUE(same(cell_anchors({128}, kRatios, AnchorRounding::legacy, 16),
                    boxes_of({-84, -40, 99, 55, -56, -56, 71, 71, -36, -80, 51, 95})));
 }

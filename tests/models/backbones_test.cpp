@@ -36,7 +36,8 @@ TEST(ResNet, GroupsNarrowTheMiddleOfItsBottlenecks) {
   Parameters parameters;
   const auto maps = maps_of({.groups = 32, .width_per_group = 4}, parameters);
   EXPECT_EQ(maps[3].size(1), 2048);
-  const auto& weight = parameters.find("layer2.1.conv2.weight")->value;  // of ResNeXt-50 32x4d
+  // The shape in ResNeXt-50 32x4d.
+  const auto& weight = parameters.find("layer2.1.conv2.weight")->value;
   EXPECT_EQ(weight.sizes(), at::IntArrayRef({256, 8, 3, 3}));
 }
 

@@ -1,4 +1,4 @@
-// What is found in an image does not depend on the images that it is detected with.
+// The detections in an image do not depend on the other images of its batch.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Images of these sizes, padded together to multiples of 32.
+/// Returns images of these sizes, padded together to multiples of 32.
 Batch batch_of(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) {
   Batch batch{.divisor = 32};
   for (const auto& [width, height] : sizes) {
@@ -27,7 +27,7 @@ Batch batch_of(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) 
   batch.pixels.reset(new std::uint8_t[batch.bytes()]());
   auto* pixel = batch.pixels.get();
   for (const auto& image : batch.images) {
-    Rng rng{static_cast<std::uint64_t>(image.image_id)};  // an image has its pixels in any batch
+    Rng rng{static_cast<std::uint64_t>(image.image_id)};  // equal pixels in every batch
     for (std::int32_t y = 0; y < batch.height; ++y)
       for (std::int32_t x = 0; x < batch.width * 3; ++x, ++pixel)
         if (y < image.height && x < image.width * 3)
@@ -39,7 +39,7 @@ Batch batch_of(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) 
 const std::vector<std::pair<std::int32_t, std::int32_t>> kSizes = {{90, 64}, {64, 100},  {96, 50},
                                                                    {40, 40}, {128, 128}, {60, 97}};
 
-/// The image `i` of a batch, padded as it is alone.
+/// Returns image `i` of a batch, padded as in a batch of its own.
 Batch alone(const Batch& whole, std::size_t i) {
   for (auto& [part, places] : parts_of_one_size(whole))
     for (std::size_t k = 0; k < places.size(); ++k)

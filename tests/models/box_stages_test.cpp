@@ -13,7 +13,7 @@ constexpr std::int64_t kChannels = 4, kClasses = 2;
 
 class Cascade : public ::testing::Test {
  protected:
-  /// Three stages, class-agnostic, over a pyramid of random values for one image of 64 x 64.
+  /// Three class-agnostic stages over a pyramid of random values for one 64 x 64 image.
   Cascade() {
     options_.fg_iou_thresh = {0.5, 0.6, 0.7};
     options_.bbox_reg_weights = {10, 10, 5, 5, 20, 20, 10, 10, 30, 30, 15, 15};
@@ -32,7 +32,7 @@ class Cascade : public ::testing::Test {
     at::Tensor(parameters_.find("roi_heads." + name)->value).copy_(value);
   }
 
-  /// Regions of the only image's proposals (P, 4).
+  /// Returns the regions of one image's proposals [P, 4].
   static SampledRegions drawn_from(const BoxStages& stages, const at::Tensor& proposals,
                                    const Truth& truth) {
     const auto candidates =
@@ -83,7 +83,7 @@ TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
 
 TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
   const Truth truth{.boxes = boxes_of({5, 5, 30, 30}), .labels = at::zeros({1}, at::kLong)};
-  // A single stage, with the first stage's tensors.
+  // A single stage with the tensors of the first stage.
   auto single = options_;
   single.fg_iou_thresh = {0.5};
   single.bbox_reg_weights = {10, 10, 5, 5};

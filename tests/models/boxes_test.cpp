@@ -23,7 +23,7 @@ TEST(BoxCoder, DecodesWithTheGradientThatDifferencesSay) {
   const auto proposals = random_boxes(5, 100, 50, 1).to(at::kDouble);
   const auto weights = random_values({5, 8}, -1, 1, 3).to(at::kDouble);
   for (const double offset : {0.0, 1.0}) {
-    const BoxCoder coder{{10, 10, 5, 5}, 0.2, offset};  // cut where dw or dh is above 1
+    const BoxCoder coder{{10, 10, 5, 5}, 0.2, offset};  // clipped where dw or dh exceeds 1
     expect_gradient(
         [&](const at::Tensor& deltas) { return (coder.decode(proposals, deltas) * weights).sum(); },
         random_values({5, 8}, -2, 2, 4).to(at::kDouble));

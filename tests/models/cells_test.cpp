@@ -1,4 +1,4 @@
-// Words of heads without anchors: the cells of a map, and boxes by centre and sides.
+// Helpers of anchor-free heads: the cells of a feature map, and boxes as centre and sides.
 #include "millrace/models/layers/cells.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,4 +1,4 @@
-// Detecting in half precision: the same kinds of results, about the same scores.
+// Detection in half precision gives results of the same kind with similar scores.
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 

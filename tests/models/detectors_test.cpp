@@ -1,4 +1,4 @@
-// What holds for every detector, whatever its parts.
+// Properties of every detector, whatever its parts.
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
@@ -39,7 +39,8 @@ std::vector<SmallKind> every_detector() {
       {"retinanet", "head.norm = 'gn'\nhead.bbox_reg_loss_type = 'giou'\nhead.num_convs = 1\n"}};
 }
 
-/// The share of pixels in which a mask differs from the mirrored other one; 0 without masks.
+/// Returns the fraction of pixels in which mask `a` differs from the mirrored mask `b`; 0 without
+/// masks.
 double unlike_mirrored(const coco::Rle& a, const coco::Rle& b) {
   const std::size_t width = a.width, pixels = width * a.height;
   std::vector<std::uint8_t> left(pixels), right(pixels);
@@ -60,7 +61,7 @@ class EveryDetector : public ::testing::TestWithParam<SmallKind> {
 
 INSTANTIATE_TEST_SUITE_P(ByName, EveryDetector, ::testing::ValuesIn(every_detector()), title_of);
 
-/// Running statistics and the like.
+/// Returns copies of the buffers, such as running statistics.
 std::vector<at::Tensor> buffers(const Detector& model) {
   std::vector<at::Tensor> values;
   for (const auto& parameter : model.parameters())
@@ -146,7 +147,7 @@ TEST_P(EveryDetector, TellsOfItsProposalsAndWhatItFindsBeforeNmsWhereItHasThem) 
         return one.label == object.label && one.score == object.score && one.box == object.box;
       }));
   }
-  expect_same_objects(model->detect(batch)[0], found[0]);  // and says nothing unasked
+  expect_same_objects(model->detect(batch)[0], found[0]);  // equal detections without notes
   EXPECT_FALSE(detector("test.aug_flip = true\n")->gives_notes());
 }
 
@@ -162,7 +163,7 @@ TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
 TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
   const auto model = detector(kEverything + "test.aug_flip = true\n");
   const auto batch = small_batch();
-  // The first image: it has no padding, which would hold boxes of equal score.
+  // Only the first image, which has no padding; boxes in padding have equal scores.
   const auto found = model->detect(batch)[0], mirrored = model->detect(seen(batch, {1, true}))[0];
   const auto width = static_cast<float>(batch.images[0].original_width);
   ASSERT_EQ(found.size(), mirrored.size());
@@ -171,7 +172,7 @@ TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
            std::abs(a.box.x1 - (width - b.box.x2)) < 1e-2 && std::abs(a.box.y2 - b.box.y2) < 1e-2 &&
            unlike_mirrored(a.mask, b.mask) < 0.02;
   };
-  for (std::size_t d = 0; d < found.size(); ++d)  // near-equal scores may change places
+  for (std::size_t d = 0; d < found.size(); ++d)  // near-equal scores may change their order
     EXPECT_TRUE(std::ranges::any_of(mirrored, [&](const auto& b) { return fits(found[d], b); }))
         << d << ": score " << found[d].score;
 }

@@ -1,5 +1,5 @@
-// Run by each of some ranks: with train.micro_batch, steps on a device are those of one process, to
-// the bit.
+// Runs on every rank. With train.micro_batch, the steps on a device are bit-identical to those of
+// one process.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What three steps leave: figures, values, momentum.
+/// Metrics, values and momentum after three steps.
 struct Trained {
   std::vector<StepFigures> scalars;
   NamedTensors values;
@@ -69,7 +69,7 @@ TEST(DeviceMicroBatches, GiveTheSameBytesForAnyNumberOfRanks) {
     }
 }
 
-/// As on the CPU, where micro-batches of one process may meet in a backward pass.
+/// Compares with the CPU, where the micro-batches of one process can share a backward pass.
 TEST(DeviceMicroBatches, ShareStatisticsWhereEachRankHasOne) {
   const SmallKind kind{"retinanet", ""};
   if (cluster->size() < 4) {

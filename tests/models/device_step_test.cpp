@@ -1,5 +1,5 @@
-// Steps that a device decides itself are those that the CPU takes: values, state, what is rejected
-// and why.
+// Steps whose decisions are made on the device equal the CPU's: values, state, rejections and their
+// reasons.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
@@ -23,11 +23,11 @@ using ::testing::ElementsAre;
 
 const at::Device kThere(kOtherDevice, 0);
 
-/// What goes wrong in a step.
+/// The non-finite value that a step contains.
 enum class Trouble { none, loss, gradient };
 
 /// loss = 0.1 |w x - id|^2 + b, with running statistics, a parameter without a gradient, and
-/// trouble on demand.
+/// non-finite values on request.
 class Plane final : public Detector {
  public:
   explicit Plane(at::Device device) : device_(device) {
@@ -42,7 +42,7 @@ class Plane final : public Detector {
     const auto x = at::tensor({id, 1.0, -id, 0.5}, at::kFloat).to(device_);
     auto error = ((w_ * x).sum() - id).square() * 0.1;
     if (trouble == Trouble::loss) error = error * std::numeric_limits<double>::infinity();
-    // 0, and its gradient 0 times infinity
+    // The value is 0 and its gradient is 0 times infinity.
     if (trouble == Trouble::gradient) error = error + (w_ * 0).sqrt().sum();
     if (at::GradMode::is_enabled()) seen_.add_(id);
     if (step.figures) {
@@ -77,7 +77,7 @@ Batch image(std::int64_t id) {
   return batch;
 }
 
-/// A training on one device, and everything that it changes.
+/// A training on one device and all state that it changes.
 struct Training {
   Training(at::Device device, const OptimizerOptions& options, const TrainOptions& train = {})
       : model(device), step(model, train, options) {}
@@ -164,7 +164,7 @@ TEST(DeviceStep, ChangesNothingWhereALossOrAGradientIsNotFinite) {
     }
 }
 
-// A momentum that becomes 0 clears what was kept, but not in a step that is rejected.
+// A momentum that becomes 0 clears the momentum buffers, but not in a rejected step.
 TEST(DeviceStep, ClearsMomentaOnlyInAStepThatIsTaken) {
   Training there(kThere, {});
   there.take({3});
@@ -180,7 +180,7 @@ TEST(DeviceStep, ClearsMomentaOnlyInAStepThatIsTaken) {
   EXPECT_EQ(kept[0].second.cpu().abs().max().item<double>(), 0);
 }
 
-// fp16's loss scale: gradients are divided before they are measured and applied.
+// With fp16's loss scale, gradients are divided before they are measured and applied.
 TEST(DeviceStep, DividesByTheLossScaleAsTheCpuDoes) {
   for (const auto& rule : rules()) {
     if (rule.trust != Trust::none) continue;
@@ -227,7 +227,7 @@ TEST(RunningStatistics, TellWhetherAnyHasMovedAndComeBack) {
   }
 }
 
-// Else the process would end before the training could say why.
+// An exception in the destructor would end the process before the training could report the error.
 TEST(BrokenDevice, LetsABatchGoInSilence) {
   const auto batch = small_batch();
   auto pixels = copied_ahead(batch, c10::Stream(c10::Stream::UNSAFE, kThere, 1));

@@ -1,5 +1,5 @@
-// A detector on another device than the CPU: the same losses, gradients, steps and detections, and
-// no memory touched that is not there.
+// A detector on another device than the CPU has the same losses, gradients, steps and detections,
+// and accesses no memory of the wrong device.
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Gives one batch `times` times.
+/// Yields one batch `times` times.
 class Again final : public DataFlow<Batch> {
  public:
   Again(Batch batch, int times) : batch_(std::move(batch)), times_(times) {}
@@ -34,7 +34,8 @@ class Again final : public DataFlow<Batch> {
   int times_;
 };
 
-/// A batch with its pixels on the device, and zeros on the host, where nothing should read them.
+/// Returns a batch with its pixels on the device. The host's copy is zeroed, since no code should
+/// read it.
 Batch uploaded(Batch batch, at::Device device) {
   batch = upload_ahead(std::make_unique<Again>(batch, 1), device)->next()->value;
   std::fill_n(batch.pixels.get(), batch.bytes(), std::uint8_t{0});
@@ -56,7 +57,7 @@ TEST(Normalize, TakesThePartsOfABatchFromWhatWasUploadedOnce) {
   const at::Device there(kOtherDevice, 0);
   auto batch = small_batch();
   batch.divisor = 16;
-  batch.images[0].width = 40;  // alone it is padded to 48
+  batch.images[0].width = 40;  // padded to 48 in a batch of its own
   std::vector<at::Tensor> expected;
   for (const auto& [part, places] : parts_of_one_size(batch))
     expected.push_back(normalize(part, {}));

@@ -1,4 +1,4 @@
-// What detectors say of a step: laws of their figures.
+// Metrics that detectors record in a step.
 #include <map>
 
 #include "millrace/models/detector/figures.h"
@@ -33,15 +33,15 @@ TEST(RecallOfProposals, CountsObjectsOnceByTheirBestProposal) {
                                       none = {{"rpn/recall50", 0}, {"rpn/recall70", 0}},
                                       half = {{"rpn/recall50", 0.5}, {"rpn/recall70", 0}};
   EXPECT_EQ(recall(truth.boxes, truth), whole);
-  // IoU 0.6 twice with the first object, nothing near the second.
+  // IoU 0.6 of two proposals with the first object, none near the second.
   EXPECT_EQ(recall(boxes_of({0, 0, 10, 6, 0, 0, 6, 10}), truth), half);
   EXPECT_EQ(recall(at::zeros({0, 4}), truth), none);
   const Truth no_objects{.boxes = at::zeros({0, 4}), .labels = longs({})};
   EXPECT_TRUE(recall(truth.boxes, no_objects).empty());
 }
 
-/// Two foreground regions, of labels 0 and 2, and two of the background (3) for which the head says
-/// `said`.
+/// Returns the metrics of two foreground regions, of labels 0 and 2, and two of the background (3),
+/// for the predicted labels `said`.
 std::map<std::string, double> box_figures(const std::vector<std::int64_t>& said) {
   Parameters parameters;
   const Scope root(parameters, 1);

@@ -1,4 +1,4 @@
-// What is frozen stays, to the bit, running statistics too; what is not moves.
+// Frozen parameters and running statistics stay bit-identical, and all other ones change.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -12,7 +12,8 @@ namespace {
 class Frozen : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Norms, Frozen, ::testing::Values("bn", "sync_bn"));
 
-/// Trains a few steps: nothing whose name matches `frozen` may move.
+/// Trains a few steps and expects all tensors that match `frozen` to stay and all other running
+/// statistics to change.
 void expect_frozen(const std::string& norm, const std::string& table,
                    const OptimizerOptions& optimizer, const std::string& frozen) {
   const auto model = small_detector("maskrcnn", "fpn.norm = 'bn'\n" + kFewRegions + table, norm);
@@ -47,7 +48,7 @@ TEST_P(Frozen, GroupsOfTheOptimizerKeepTheirStatistics) {
                 "layer3\\..*");
 }
 
-/// A layer whose convolution alone is frozen is normalised as any other.
+/// The norm of a layer in which only the convolution is frozen is trained.
 TEST_P(Frozen, ConvolutionsAloneLeaveTheirNormToTrain) {
   expect_frozen(GetParam(), "backbone.freeze_at = 1\n",
                 {.groups = {{.match = "backbone.body.layer4.*.conv*.weight", .frozen = true}}},

@@ -1,4 +1,4 @@
-// What a detector's losses are over, with and without its network.
+// Counts that normalise a detector's losses, computed with and without its network.
 #pragma once
 
 #include <ATen/core/grad_mode.h>
@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// Expects that the detector knows the counts of its losses.
+/// Expects the detector's counts() to equal the counts of its losses.
 inline void expect_known_counts(Detector& detector, const Batch& batch, const StepInfo& step) {
   const at::NoGradGuard no_graph;
   const auto by_losses = counts_of(detector.loss_sums(batch, step));

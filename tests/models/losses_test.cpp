@@ -43,9 +43,9 @@ TEST(GiouLoss, IsZeroForTheSameBoxAndBetweenOneAndTwoForOnesApart) {
     return giou_loss_sum(boxes_of({0, 0, 1, 1}), box).item<double>();
   };
   EXPECT_NEAR(loss(boxes_of({0, 0, 1, 1})), 0, 1e-6);
-  // Apart: IoU 0, a hull of 3 x 1 of which two thirds are covered.
+  // Disjoint: IoU 0, and the boxes cover two thirds of the 3 x 1 hull.
   EXPECT_NEAR(loss(boxes_of({2, 0, 3, 1})), 1 + 1.0 / 3, 1e-6);
-  // One quarter of each in common: IoU 1/7, hull 9/4 of which 7/9 are covered.
+  // They share a quarter of each: IoU 1/7, and cover 7/9 of the hull of area 9/4.
   EXPECT_NEAR(loss(boxes_of({0.5, 0.5, 1.5, 1.5})), 1 - 1.0 / 7 + 2.0 / 9, 1e-6);
 }
 
@@ -70,7 +70,7 @@ TEST(BoxLoss, OfPerfectDeltasIsZeroInEveryKind) {
         << value_name(loss.bbox_reg_loss_type);
 }
 
-/// The definition, with a tensor of targets.
+/// Computes the focal loss by its definition, with a tensor of targets.
 at::Tensor focal_by_definition(const at::Tensor& logits, const at::Tensor& classes,
                                const FocalOptions& options) {
   auto target = at::zeros_like(logits);

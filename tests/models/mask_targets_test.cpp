@@ -12,8 +12,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Stars in an image of height x width pixels, every third as run lengths, and two regions for
-/// each.
+/// Stars in an image of height x width pixels, every third as run lengths, with two regions each.
 struct Shapes {
   std::uint32_t height, width;
   std::vector<coco::Segmentation> stars;
@@ -66,9 +65,9 @@ TEST(SoftMaskTargets, AreRoiAlignOfTheWholeBitmaps) {
   EXPECT_TRUE(close(shapes.targets(MaskTarget::soft), expected.squeeze(1), 1e-6));
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // which keeps what is freed for a while
+#if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer keeps freed memory for a while.
 TEST(SoftMaskTargets, NeedNoBitmapsOfTheWholeImage) {
-  const Shapes shapes(200, 2000, 2000, 60);  // as floats, the bitmaps would be 3 GiB
+  const Shapes shapes(200, 2000, 2000, 60);  // as floats, the bitmaps would take 3 GiB
   rusage usage{};
   shapes.targets(MaskTarget::soft);
   getrusage(RUSAGE_SELF, &usage);

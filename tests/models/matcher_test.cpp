@@ -13,7 +13,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Boxes (0, top) - (100, bottom).
+/// Returns boxes (0, top) - (100, bottom).
 at::Tensor of_rows(const std::vector<std::pair<int, int>>& rows) {
   std::vector<float> corners;
   for (const auto& [top, bottom] : rows)
@@ -21,14 +21,14 @@ at::Tensor of_rows(const std::vector<std::pair<int, int>>& rows) {
   return boxes_of(corners);
 }
 
-/// Boxes (0, 0) - (100, height): of two, the IoU is the ratio of heights.
+/// Returns boxes (0, 0) - (100, height). The IoU of two of them is the ratio of their heights.
 at::Tensor of_heights(const std::vector<int>& heights) {
   std::vector<std::pair<int, int>> rows;
   for (const int height : heights) rows.emplace_back(0, height);
   return of_rows(rows);
 }
 
-/// The definition, on the whole table.
+/// Matches by the definition, on the whole IoU table.
 Matches match_by_table(const at::Tensor& truth, const at::Tensor& boxes,
                        const MatchOptions& options) {
   const auto iou = box_iou(truth, boxes, options.offset);
@@ -55,11 +55,11 @@ TEST(Match, OfAFewBoxes) {
   const std::vector<MatchCase> cases = {
       {none, of_heights({9, 9}), loose, {0, 0}},
       {of_heights({9, 9}), none, loose, {}},
-      // An IoU of `low` is no background any more, one of `high` is foreground.
+      // An IoU of `low` is not background, and one of `high` is foreground.
       {one, of_heights({29, 30, 69, 70}), strict, {0, -1, -1, 1}},
-      // Box 1 is the best of truth 1 but overlaps truth 0 more, and keeps it.
+      // Box 1 is the best match of truth 1 but overlaps truth 0 more, and stays with truth 0.
       {of_rows({{0, 100}, {100, 200}}), of_rows({{0, 10}, {40, 140}, {500, 600}}), best, {0, 1, 0}},
-      // A truth that no box overlaps.
+      // A truth without overlapping boxes.
       {of_rows({{500, 600}}), of_rows({{0, 100}, {100, 200}}), loose, {0, 0}},
       {one, of_heights({20, 10, 20}), loose, {1, 0, 1}}};  // ties
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -75,7 +75,7 @@ TEST(Match, IsTheTableOfOverlapsWorkedOutBlockByBlock) {
   for (const std::int64_t count : {1, 1023, 1024, 9000})
     for (const double offset : {0.0, 1.0})
       for (const bool low_quality : {false, true}) {
-        // In order of height, as anchors are, so that blocks lie apart.
+        // In order of height, as anchors are, so that the blocks are disjoint.
         auto boxes = random_boxes(count, 3000, 300, 3);
         boxes = boxes.index_select(0, boxes.select(1, 1).argsort());
         const MatchOptions options{0.3, 0.7, low_quality, offset};
@@ -101,7 +101,7 @@ TEST(Match, IsTheSameOnAnyNumberOfThreads) {
   });
 }
 
-/// The most memory that this process ever held, KiB.
+/// Returns the peak resident memory of this process in KiB.
 long peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -115,7 +115,7 @@ TEST(Match, NeedsFewMebibytesForAThousandObjectsAndAllAnchors) {
   match(truths.slice(0, 0, 1), anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
   const auto before = peak_memory();
   match(truths, anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
-  EXPECT_LT(peak_memory() - before, 16 * 1024);  // the table would be of a gibibyte
+  EXPECT_LT(peak_memory() - before, 16 * 1024);  // the table would take 1 GiB
 }
 
 TEST(Match, RefusesShapesThatDoNotFit) {

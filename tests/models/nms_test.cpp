@@ -20,7 +20,7 @@ struct ManyBoxes {
     return batched_nms(boxes, scores, groups, threshold, offset);
   }
 
-  /// The definition, in plain loops.
+  /// Computes NMS by its definition, in plain loops.
   at::Tensor kept_by_definition(double threshold, double offset) const {
     const auto order = std::get<1>(scores.sort(/*stable=*/true, 0, true));
     const auto iou = box_iou(boxes, boxes, offset);

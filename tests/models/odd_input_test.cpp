@@ -1,5 +1,5 @@
-// Input that is legal but odd goes through every detector: finite losses, detections inside the
-// image, or none.
+// Valid but unusual input gives finite losses and detections inside the image, or none, for every
+// detector.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 
@@ -11,7 +11,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Detections of any size, however small: the default test.min_size.
+/// Allows detections of any size down to the default test.min_size.
 const std::string kEveryBox = "test.score_thresh = 0.0\ntest.detections_per_img = 20\n";
 
 class OddInput : public ::testing::TestWithParam<SmallKind> {
@@ -34,8 +34,8 @@ class OddInput : public ::testing::TestWithParam<SmallKind> {
 
 INSTANTIATE_TEST_SUITE_P(ByName, OddInput, ::testing::ValuesIn(small_kinds()), title_of);
 
-/// One image of height x width pixels with an object that fills it, as the data flow gives it: its
-/// longer side at most 1333 pixels, padded to whole strides.
+/// Returns one image of height x width pixels with an object that fills it. As in the data flow,
+/// its longer side is limited to 1333 pixels, and it is padded to whole strides.
 Batch one_image(std::int32_t height, std::int32_t width) {
   const float scale = std::min(1.0F, 1333.0F / static_cast<float>(std::max(height, width)));
   const auto scaled = [&](std::int32_t side) {
@@ -90,7 +90,7 @@ TEST_P(OddInput, WeightsThatAreNoNumbersFindNothing) {
   for (const bool with_objects : {true, false}) {
     if (!with_objects) batch.objects = {Instances{}, Instances{}};
     for (const auto& [name, loss] : detector_->losses(batch, {}))
-      EXPECT_TRUE(loss.defined()) << name;  // not a number, which the trainer reports
+      EXPECT_TRUE(loss.defined()) << name;  // NaN, which the trainer reports
   }
 }
 

@@ -1,4 +1,4 @@
-// Input for tests of operators, and laws that each of them keeps.
+// Input for tests of operators, and properties that all operators have.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -22,7 +22,7 @@ namespace millrace::testing {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-/// Values in [low, high), the same for the same seed.
+/// Returns values in [low, high), a function of `seed`.
 inline at::Tensor random_values(at::IntArrayRef shape, double low, double high,
                                 std::uint64_t seed) {
   Rng rng{seed};
@@ -33,13 +33,14 @@ inline at::Tensor random_values(at::IntArrayRef shape, double low, double high,
   return values;
 }
 
-/// (count, 4) boxes with corners in a square of `extent` pixels and sides of 1 .. `side` pixels.
+/// Returns boxes [count, 4] with corners in a square of `extent` pixels and sides of 1 to `side`
+/// pixels.
 inline at::Tensor random_boxes(std::int64_t count, double extent, double side, std::uint64_t seed) {
   const auto corner = random_values({count, 2}, 0, extent, seed);
   return at::cat({corner, corner + random_values({count, 2}, 1, side, seed + 1)}, 1);
 }
 
-/// Boxes x1 y1 x2 y2 one after the other, (N, 4).
+/// Returns boxes [N, 4] from consecutive x1, y1, x2, y2.
 inline at::Tensor boxes_of(const std::vector<float>& corners) {
   return at::tensor(corners).view({-1, 4});
 }
@@ -63,8 +64,7 @@ inline void expect_same_on_any_threads(const std::function<std::vector<at::Tenso
   at::set_num_threads(before);
 }
 
-/// Expects the gradient of the scalar `function` at `point` (double) to be that of central
-/// differences.
+/// Compares the gradient of the scalar `function` at `point` (double) with central differences.
 inline void expect_gradient(const std::function<at::Tensor(const at::Tensor&)>& function,
                             const at::Tensor& point) {
   constexpr double kStep = 1e-5;

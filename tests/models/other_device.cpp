@@ -36,7 +36,7 @@ void check_device() {
   if (is_broken) throw std::runtime_error("the other device has met a fault");
 }
 
-/// The traffic so far.
+/// Counts the traffic between CPU and device.
 class Counter {
  public:
   void wait(const std::string& cause) {
@@ -69,7 +69,8 @@ class Counter {
 thread_local bool Counter::paused = false;
 Counter counter;
 
-/// While it lives, this thread's copies are part of an operator.
+/// Stops the counting of this thread's copies during its lifetime, since they are part of an
+/// operator.
 class Uncounted {
  public:
   Uncounted() : was_(std::exchange(Counter::paused, true)) {}
@@ -80,7 +81,7 @@ class Uncounted {
   bool was_;
 };
 
-/// Ordinary memory that says that it is page-locked.
+/// Allocates ordinary memory that is reported as page-locked.
 class PinnedMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -118,7 +119,7 @@ void PinnedMemory::release(void* address) {
   delete[] block;
 }
 
-/// Each block has an address that cannot be read, and its bytes elsewhere.
+/// Allocates blocks whose addresses cannot be accessed; their bytes are elsewhere.
 class Memory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -154,7 +155,7 @@ class Memory final : public c10::Allocator {
 };
 
 Memory& memory() {
-  static auto* const all = new Memory;  // tensors may outlive what main has
+  static auto* const all = new Memory;  // leaked, since tensors may outlive main()
   return *all;
 }
 
@@ -166,7 +167,7 @@ void Memory::release(void* address) {
   all.blocks_.erase(block);
 }
 
-/// The tensor as one of the CPU over the same bytes.
+/// Returns a CPU tensor over the bytes of a tensor of the device.
 at::Tensor within(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor;
   return at::from_blob(memory().bytes_at(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(),
@@ -193,7 +194,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return std::exchange(current_stream, stream);
   }
   at::DeviceIndex deviceCount() const noexcept override { return 1; }
-  /// All has been done by then.
+  /// All work is already done at this time.
   void record(void** event, const at::Stream&, const at::DeviceIndex,
               const c10::EventFlag) const override {
     if (!*event) *event = new Moment;
@@ -216,7 +217,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
-/// What the backward pass asks of a device.
+/// The functions of a device that the backward pass needs.
 class Hooks final : public at::PrivateUse1HooksInterface {
  public:
   bool isBuilt() const override { return true; }
@@ -276,7 +277,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   return copy_from(from, to, false);
 }
 
-/// Whether the operator gives a number to the host, or a tensor whose size the values decide.
+/// Returns true if the operator returns a number to the host or a tensor whose size depends on
+/// values.
 bool asks_the_device(const std::string& name, const torch::jit::Stack& arguments) {
   static const std::set<std::string> asking{
       "aten::_local_scalar_dense", "aten::equal",    "aten::is_nonzero",
@@ -292,7 +294,7 @@ bool asks_the_device(const std::string& name, const torch::jit::Stack& arguments
   return false;
 }
 
-/// The CPU's operator, once all tensors but single numbers lie on the device.
+/// Runs the CPU's operator; throws if its tensors, except single numbers, are of two devices.
 void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   bool here = false, there = false;
   const auto look = [&](const at::Tensor& tensor) {
@@ -346,11 +348,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_reshape_alias", at::native::_reshape_alias);
   library.impl("convolution_overrideable", convolve);
   library.impl("convolution_backward_overrideable", convolve_back);
-  // Else it is made of views that channels last do not allow.
+  // The default composes it of views that channels last does not allow.
   library.impl("native_group_norm", torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
 }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
-  // The detectors' operators too, as a plug-in's kernels would be found.
+  // Also for the detectors' operators, like the kernels of a plug-in.
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
 }
 

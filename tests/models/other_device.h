@@ -1,5 +1,5 @@
-// A device with memory of its own, as a GPU has: code that touches it except by copies crashes, and
-// operators refuse tensors of two devices.
+// A device with memory of its own, like a GPU: accessing it other than by copies crashes, and
+// operators reject tensors of two devices.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,14 +9,14 @@
 
 namespace millrace::testing {
 
-/// PyTorch's "privateuse1"; its operators are the CPU's, those of the detectors
-/// (millrace/models/ops/operators.cpp) too.
+/// PyTorch's "privateuse1". Its operators run on the CPU, including those of the detectors
+/// (millrace/models/ops/operators.cpp).
 inline constexpr c10::DeviceType kOtherDevice = c10::DeviceType::PrivateUse1;
 
-/// Copies from the CPU's memory on a stream other than the default one.
+/// Returns the number of copies from CPU memory on a stream other than the default one.
 int copies_on_own_streams();
 
-/// While it lives, asking for an event throws, as after a fault on a GPU.
+/// Makes requests for events throw during its lifetime, as after a fault on a GPU.
 class BrokenDevice {
  public:
   BrokenDevice();
@@ -24,14 +24,13 @@ class BrokenDevice {
   ~BrokenDevice();
 };
 
-/// What passed between the CPU and the device, over all threads.
+/// Traffic between the CPU and the device, over all threads.
 struct Traffic {
   int uploads = 0;    // copies of tensors to the device
-  int downloads = 0;  // and back
-  /// How often a GPU's host would stand still until the device has done all that it was given: for
-  /// each copy back, each upload that is not both asynchronous and from page-locked memory, and
-  /// each operator whose result has a size that the device decides (nonzero and the like). By what
-  /// caused it.
+  int downloads = 0;  // copies of tensors to the CPU
+  /// Number of times a GPU's host would wait for all work of the device, by cause: for each copy
+  /// back, each upload that is not both asynchronous and from page-locked memory, and each operator
+  /// whose result has a size that the device decides (nonzero and the like).
   std::map<std::string, int> waits_by;
 
   int waits() const {
@@ -41,7 +40,7 @@ struct Traffic {
   }
 };
 
-/// The traffic since the last call.
+/// Returns the traffic since the last call.
 Traffic take_traffic();
 
 }  // namespace millrace::testing

@@ -1,5 +1,5 @@
-// Mixed precision on the device of the tests' own: the operators that libtorch narrows or widens on
-// GPUs, where a part of them is enough, as it does there.
+// Autocast on the test device: the subset of the operators that libtorch casts on GPUs which the
+// tests need.
 #include <ATen/Operators.h>
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>

@@ -13,7 +13,7 @@
 namespace millrace::testing {
 namespace {
 
-/// What an RPN says about three images of other sizes.
+/// Outputs of an RPN for three images of different sizes.
 struct Scene {
   std::vector<std::int64_t> counts = {9000, 2250, 560, 7, 1};
   std::int64_t total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -27,7 +27,7 @@ struct Scene {
   }
 };
 
-/// The definition, one step after the other on tensors.
+/// Selects proposals by the definition, step by step on tensors.
 at::Tensor by_definition(const Scene& scene, std::int64_t image, const ProposalOptions& options) {
   std::vector<at::Tensor> indices, levels;
   std::int64_t first = 0;

@@ -1,5 +1,5 @@
-// Run by each of some ranks: detectors that they train together learn what one process learns from
-// all their images.
+// Runs on every rank: detectors trained by several ranks learn what one process learns from all
+// images.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
@@ -19,27 +19,27 @@ namespace {
 
 constexpr std::int64_t kSteps = 20;
 
-/// Relative, of losses and figures: fp32 sums in another order differ by 1e-7 or so, and steps of
-/// descent make more of it. Observed: 1e-8 to 1e-5.
+/// Relative tolerance of losses and metrics. fp32 sums in another order differ by about 1e-7, and
+/// training steps amplify it. Observed: 1e-8 to 1e-5.
 constexpr double kRounding = 1e-4;
 
-/// Rounding may carry a proposal over a threshold: one of the few regions that small detectors
-/// learn from is then another one. After batch norm in a network without pretrained weights that
-/// happens in the first step, else after more than ten steps, on some processors. Observed, of the
-/// whole loss: 0.013.
+/// Tolerance once rounding has moved a proposal over a threshold and so replaced one of the few
+/// regions of a small detector. With batch norm and without pretrained weights this happens in the
+/// first step, otherwise after more than ten steps, on some processors. Observed for the whole
+/// loss: 0.013.
 constexpr double kOtherRegions = 0.05;
 constexpr std::size_t kStepsOfSameRegions = 10;
 
 struct Case {
   std::string name, kind, more, norm = "frozen_bn";
-  std::size_t parts = 1;  // micro-batches
+  std::size_t parts = 1;  // number of micro-batches
   OptimizerOptions optimizer = {.clip_norm = 0};
   bool has_other_regions = false;
   friend void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 };
 
-/// The scalars by step of training with this rank's share of the four images; of four ranks one has
-/// no objects.
+/// Trains with this rank's share of the four images and returns the metrics by step. With four
+/// ranks, one has no objects.
 std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t steps = kSteps) {
   at::set_num_threads(1);  // ranks share the cores
   const auto model = small_detector(one.kind, one.more, one.norm);

@@ -17,14 +17,14 @@ at::Tensor random_rois(std::int64_t count, std::int64_t images, double extent, d
 
 TEST(RoiAlign, ACellOnAPixelGivesThePixel) {
   const auto features = random_values({1, 1, 6, 6}, -1, 1, 1);
-  // The pixel in row 3, column 2
+  // the pixel in row 3, column 2
   const auto rois = at::tensor({0, 2, 3, 3, 4}, at::kFloat).view({1, 5});
   const auto output = roi_align({features}, rois, {}, {.height = 1, .width = 1});
   EXPECT_EQ(output.item<float>(), features[0][0][3][2].item<float>());
 }
 
-// The operator is linear, so its gradient is right where <g, A d> = <A' g, d> for any g and d:
-// finite differences without their rounding.
+// The operator is linear, so its gradient is right if <g, A d> = <A' g, d> for any g and d. This
+// avoids the rounding of finite differences.
 TEST(RoiAlign, GradientIsTheTransposeOfTheOperator) {
   const auto rois = random_rois(40, 2, 80, 60);
   const auto levels = random_values({40}, 0, 2, 9).to(at::kLong);
@@ -107,7 +107,7 @@ TEST(RoiAlign, RegionsOfAllMapsAtOnceAreThoseOfEachMapAlone) {
   }
 }
 
-// The maps of two poolings, one of which does not take the last map, and of another use.
+// The maps of two poolings, one of which omits the last map, and of another use.
 TEST(RoiAlign, SharedGradientsAreThoseOfAllUses) {
   const auto rois = random_rois(40, 2, 90, 60), few = random_rois(5, 2, 60, 50);
   const auto levels = random_values({40}, 0, 3, 8).to(at::kLong);

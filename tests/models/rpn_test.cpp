@@ -1,4 +1,4 @@
-// The RPN's losses, which predict the anchors drawn alone, are those of its whole maps.
+// The RPN's losses, which compute only the sampled anchors, equal those of the whole maps.
 #include "millrace/models/maskrcnn/rpn.h"
 #include "millrace/models/detector/loss_sums.h"
 
@@ -22,7 +22,7 @@ constexpr std::int64_t kChannels = 16, kImages = 2;
 class RpnLosses : public ::testing::Test {
  protected:
   RpnLosses() {
-    // Sides of 1 pixel and odd ones: most anchors have neighbours beyond an edge.
+    // Maps of side 1 and of odd sides: most anchors have neighbours beyond an edge.
     for (const auto& [height, width] : {std::pair{9L, 14L}, {5L, 7L}, {3L, 4L}, {2L, 2L}, {1L, 1L}})
       features_.maps.push_back(at::randn({kImages, kChannels, height, width})
                                    .contiguous(at::MemoryFormat::ChannelsLast)
@@ -44,7 +44,7 @@ class RpnLosses : public ::testing::Test {
                       1, padding);
   }
 
-  /// (N, T, values) of the whole maps.
+  /// Returns the outputs of a head on the whole maps, [N, T, values].
   at::Tensor dense(const std::string& name, std::int64_t values) const {
     std::vector<at::Tensor> levels;
     for (const auto& map : features_.maps)
@@ -54,7 +54,7 @@ class RpnLosses : public ::testing::Test {
     return at::cat(levels, 1);
   }
 
-  /// Every anchor, of which every fifth is in the foreground.
+  /// Returns a sample of all anchors; every fifth is foreground.
   Drawn all(std::int64_t anchors) const {
     const auto rows = at::arange(kImages * anchors);
     return {.rows = rows, .foreground = at::arange(0, rows.numel(), 5)};

@@ -10,7 +10,7 @@
 namespace millrace::testing {
 namespace {
 
-/// 40 foreground, 60 ignored, the rest of 1000 background.
+/// Returns 1000 labels: 40 foreground, 60 ignored, the rest background.
 at::Tensor some_labels() {
   auto label = at::zeros({1000}, at::kChar);
   label.slice(0, 100, 140).fill_(1);
@@ -22,7 +22,7 @@ struct Sample {
   at::Tensor positive, negative;
 };
 
-/// What is drawn from one image's labels (P).
+/// Samples from the labels [P] of one image.
 Sample sample(const at::Tensor& label, std::int64_t count, double fraction, Rng rng) {
   const auto drawn =
       draw({lot_of(label.unsqueeze(0), count, fraction, [&](std::size_t) { return rng; })})[0];
@@ -31,7 +31,8 @@ Sample sample(const at::Tensor& label, std::int64_t count, double fraction, Rng 
   return {drawn.rows.slice(0, 0, foreground), drawn.rows.slice(0, foreground)};
 }
 
-/// The definition: a list of the indices, the start of its Fisher-Yates shuffle, sorted.
+/// Samples by the definition: a Fisher-Yates shuffle of the list of indices, of which the first
+/// `count` are sorted.
 at::Tensor by_definition(const at::Tensor& listed, std::int64_t count, Rng& rng) {
   std::vector<std::int64_t> from(listed.const_data_ptr<std::int64_t>(),
                                  listed.const_data_ptr<std::int64_t>() + listed.numel());
@@ -92,7 +93,7 @@ TEST(Sample, IsUniform) {
     const auto positive = sample(label, 3, 1, Rng{3, i}).positive;
     drawn.index_add_(0, positive, at::full({3}, 1, at::kLong));
   }
-  EXPECT_GT(drawn.min().item<std::int64_t>(), 800);  // 900 expected, deviation 25
+  EXPECT_GT(drawn.min().item<std::int64_t>(), 800);  // 900 expected, standard deviation 25
   EXPECT_LT(drawn.max().item<std::int64_t>(), 1000);
 }
 

@@ -1,4 +1,4 @@
-// A batch of made-up pixels and objects, and small detectors to feed it to.
+// A batch of generated pixels and objects, and small detectors.
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,7 @@
 
 namespace millrace::testing {
 
-/// Two images of 96 x 64 pixels, the second a little smaller than the batch, with three objects and
-/// one crowd.
+/// Returns two images of 96 x 64 and 80 x 60 pixels, with three objects and one crowd.
 inline Batch small_batch() {
   Batch batch{.height = 64, .width = 96};
   for (const auto& [width, height] : {std::pair{96, 64}, {80, 60}})
@@ -50,7 +49,7 @@ inline Batch small_batch() {
   return batch;
 }
 
-/// Images `first` .. `first + count` of a batch, at the same padded size.
+/// Returns `count` images of a batch from `first`, at the same padded size.
 inline Batch part_of(const Batch& whole, std::size_t first, std::size_t count) {
   Batch part{.height = whole.height, .width = whole.width};
   const auto bytes =
@@ -70,7 +69,8 @@ inline std::vector<Batch> parts_of(const Batch& whole, std::size_t size) {
   return parts;
 }
 
-/// The images of the small batch and the same again, with fewer objects: some have none.
+/// Returns the images of small_batch() twice; the second time with fewer objects, and some have
+/// none.
 inline Batch four_images() {
   const auto two = small_batch();
   Batch four{.height = two.height, .width = two.width};
@@ -85,8 +85,8 @@ inline Batch four_images() {
   return four;
 }
 
-/// The detector of a [model] table with a narrow network ("centers", of examples/my_detector, has
-/// no anchors); `more` are further lines of the table.
+/// Returns the detector of a [model] table with a narrow network; `more` are further lines of the
+/// table. ("centers", of examples/my_detector, has no anchors.)
 inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {},
                                                 const std::string& norm = "bn",
@@ -105,7 +105,7 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
   return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1, device});
 }
 
-/// A kind of detector, and lines of its table.
+/// A type of detector and lines of its table.
 struct SmallKind {
   std::string name, more;
   friend void PrintTo(const SmallKind& one, std::ostream* out) {
@@ -119,13 +119,13 @@ inline std::string title_of(const ::testing::TestParamInfo<SmallKind>& one) {
 
 inline const std::string kFewRegions =
     "rpn.post_nms_top_n_train = 40\nroi.batch_size_per_image = 32\nbox.fc_dim = 32\n";
-/// Few when detecting, too.
+/// Few proposals also for detection.
 inline const std::string kFewProposals = kFewRegions + "rpn.post_nms_top_n_test = 40\n";
-/// The same where heads stand on C4.
+/// Few regions and proposals for heads on C4.
 inline const std::string kFewOnC4 =
     "backbone.out = 'c4'\nrpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\n"
     "roi.batch_size_per_image = 32\n";
-/// Detections of a network that has learned nothing.
+/// Options that keep many detections of an untrained network.
 inline const std::string kEverything =
     "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";
 
@@ -138,7 +138,7 @@ inline std::vector<SmallKind> small_kinds() {
           {"retinanet", "style = 'torchvision'\n"}};
 }
 
-/// Every parameter's value.
+/// Returns copies of all parameter values.
 inline NamedTensors copies_of(const Detector& model) {
   NamedTensors copies;
   for (const auto& parameter : model.parameters())
@@ -152,7 +152,7 @@ inline void expect_same(const NamedTensors& values, const NamedTensors& expected
     EXPECT_TRUE(same(values[i].second, expected[i].second)) << values[i].first;
 }
 
-/// What training descends. Expects each loss to be finite.
+/// Returns the sum of the losses after checking that each is finite.
 inline at::Tensor total_of(const Losses& losses) {
   at::Tensor total;
   for (const auto& [name, loss] : losses) {

@@ -9,7 +9,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Two boxes of IoU 1/3 and one apart.
+/// Two boxes of IoU 1/3 and a disjoint one.
 const at::Tensor kBoxes = boxes_of({0, 0, 20, 10, 10, 0, 30, 10, 100, 100, 110, 110});
 const at::Tensor kScores = at::tensor({0.9F, 0.8F, 0.3F});
 
@@ -22,12 +22,12 @@ TEST(SoftNms, LowersScoresByTheOverlapInTheirGroup) {
   const auto gaussian = softened(one_group, {.gaussian = true, .sigma = 0.5});
   EXPECT_TRUE(same(gaussian.kept, all));
   EXPECT_TRUE(close(gaussian.scores, at::tensor({0.9F, left, 0.3F}), 1e-6));
-  // Linear: only where boxes overlap by more than the threshold.
+  // Linear: scores change only if boxes overlap by more than the threshold.
   EXPECT_TRUE(close(softened(one_group, {.gaussian = false, .threshold = 0.3}).scores,
                     at::tensor({0.9F, 0.8F * 2 / 3, 0.3F}), 1e-6));
   EXPECT_TRUE(same(softened(one_group, {.gaussian = false, .threshold = 0.4}).scores, kScores));
   EXPECT_TRUE(same(softened(longs({0, 1, 0}), {.sigma = 0.1}).scores, kScores));
-  // A box that lost its score goes.
+  // A box whose score falls below the threshold is removed.
   EXPECT_TRUE(same(softened(one_group, {.sigma = 0.5, .score_threshold = 0.7}).kept, longs({0})));
 }
 

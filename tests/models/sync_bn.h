@@ -1,4 +1,4 @@
-// Synchronised batch norm over ranks, as the tests of the ranks of each device measure it.
+// Synchronised batch norm over ranks, used by the rank tests of each device.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -12,18 +12,18 @@
 
 namespace millrace::testing {
 
-/// What batch norm makes of some images' values, and all gradients.
+/// Outputs of a batch norm, gradients and statistics.
 struct Normed {
   at::Tensor y, dx, dweight, dbias, mean, var;
 };
 
-/// [images, 3, 5, 7], each value another one.
+/// Returns distinct values, [images, 3, 5, 7].
 inline at::Tensor values_to_norm(std::int64_t images) {
   return at::cos(at::arange(images * 3 * 5 * 7, at::kFloat)).view({images, 3, 5, 7}) + 3;
 }
 
-/// Convolution and batch norm over all ranks of `count` images of `whole` from `first`, this rank's
-/// part.
+/// Applies a convolution and a batch norm over all ranks to this rank's part: `count` images of
+/// `whole` from `first`.
 inline Normed normed(const Cluster& all, at::Device device, const at::Tensor& whole,
                      std::int64_t first, std::int64_t count) {
   Parameters parameters;

@@ -14,7 +14,7 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-/// The definition: a stable sort.
+/// Computes top_k by its definition, a stable sort.
 Indices sorted(const std::vector<float>& values, std::int64_t count) {
   Indices order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -57,7 +57,8 @@ TEST(TopK, LeavesOutWhatIsNotFinite) {
 
 TEST(TopK, IsNotMisledByValuesThatComeAtRegularPlaces) {
   auto values = noise(100'000);
-  for (std::size_t i = 0; i < values.size(); i += 16) values[i] += 1000;  // what a sample may see
+  // all that a sample at regular places may contain
+  for (std::size_t i = 0; i < values.size(); i += 16) values[i] += 1000;
   for (const std::int64_t count : {1000, 6000, 9000})
     EXPECT_EQ(top_k(values, count), sorted(values, count));
 }

@@ -15,7 +15,7 @@ TrainingFacts with_objects(std::int64_t objects) {
 }
 
 TEST(TrainingChecks, RefuseDataWithoutAnObject) {
-  require_objects({});  // nobody can count
+  require_objects({});  // unknown number of objects
   require_objects(with_objects(1));
   EXPECT_THAT(message_of([] { require_objects(with_objects(0)); }),
               HasSubstr("there is nothing to learn: none of the 3 images"));

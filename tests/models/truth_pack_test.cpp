@@ -47,7 +47,7 @@ TEST(TruthPack, IsMadeOfTruthsThatHaveNone) {
   auto bare = truths;
   for (auto& truth : bare) truth.pack = nullptr;
   expect_same_tables(*pack_of(bare), *truths[0].pack);
-  // A part of the batch is not the batch.
+  // A part of the batch does not use the pack of the whole batch.
   const std::vector<Truth> part(truths.begin(), truths.begin() + 2);
   EXPECT_NE(pack_of(part), truths[0].pack);
   EXPECT_EQ(pack_of(part)->sizes.size(0), 2);
@@ -60,7 +60,7 @@ TEST(TruthPack, KnowsWhetherThereAreOnlyPolygons) {
   EXPECT_FALSE(truths_of(batch)[0].pack->only_polygons);
   batch = small_batch();
   const coco::Polygon triangle{1, 1, 9, 1, 5, 9};
-  batch.objects[0].segmentations[2] = coco::from_polygons({&triangle, 1}, 64, 96);  // a crowd's
+  batch.objects[0].segmentations[2] = coco::from_polygons({&triangle, 1}, 64, 96);  // the crowd
   EXPECT_TRUE(truths_of(batch)[0].pack->only_polygons);
   batch.objects[0].segmentations[0] = coco::from_polygons({&triangle, 1}, 64, 96);
   EXPECT_FALSE(truths_of(batch)[0].pack->only_polygons);

@@ -1,5 +1,5 @@
-// How often a training step on a device makes the host wait, and how much it copies there: neither
-// depends on the batch.
+// The number of waits of the host and of uploads in a training step on a device; neither depends on
+// the batch.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Squares in images of 96 x 64 pixels; image i has `objects[i]` of them.
+/// Returns 96 x 64 images with squares; image i has `objects[i]` of them.
 Batch squares(const std::vector<int>& objects) {
   Batch batch{.height = 64, .width = 96};
   Rng rng{7};
@@ -39,7 +39,7 @@ Batch squares(const std::vector<int>& objects) {
   return batch;
 }
 
-/// How many objects each image of some batches has.
+/// Object counts of the images of each batch.
 const std::vector<std::vector<int>> kBatches = {
     {0}, {3, 0}, {40, 2, 0, 1}, {1, 2, 3, 4, 0, 6, 7, 25}};
 
@@ -50,7 +50,7 @@ std::string causes(const Traffic& traffic) {
   return text;
 }
 
-/// The traffic of a step for each batch.
+/// Returns the traffic of a step for each batch.
 std::vector<Traffic> traffic_of_steps(const SmallKind& kind, const std::vector<Batch>& batches) {
   const at::Device there(kOtherDevice, 0);
   const auto model = small_detector(kind.name, kind.more, "frozen_bn", there);
@@ -77,7 +77,7 @@ TEST_P(Waits, OfAStepAreAtMostSixAndTheSameForEveryBatch) {
     EXPECT_LE(traffic[i].waits(), 6) << causes(traffic[i]);
     EXPECT_LE(traffic[i].uploads, 6);
     EXPECT_EQ(traffic[i].waits_by.count("upload"), 0U) << "each is one that nobody waits for";
-    // An image without objects asks for less where masks are made on the host.
+    // An image without objects needs fewer waits if masks are made on the host.
     EXPECT_LE(traffic[i].waits(), traffic.back().waits()) << causes(traffic[i]);
   }
 }

@@ -1,4 +1,4 @@
-// Backbones beside torchvision's and timm's own, from their files and on the same images, where
+// Compares backbones with torchvision's and timm's, from their files and on the same images, if
 // Python has them.
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
@@ -25,7 +25,8 @@ namespace {
 struct Peer {
   std::string library, name;
   PyramidOptions options;
-  std::vector<std::string> beside_the_trunk;  // beginnings of the names of what is no backbone
+  // prefixes of the names of tensors outside the backbone
+  std::vector<std::string> beside_the_trunk;
   friend void PrintTo(const Peer& peer, std::ostream* out) { *out << peer.name; }
 };
 
@@ -71,7 +72,7 @@ class PretrainedBackbone : public ::testing::TestWithParam<Peer> {
     if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
-  /// Loads the whole trunk of both files, and says what of them is no part of it.
+  /// Loads the whole trunk from both files and checks which of their tensors are not part of it.
   void load(const Parameters& parameters) const {
     for (const auto* file : {"model.pth", "model.safetensors"}) {
       const auto report = load_weights(parameters, folder_ / file);

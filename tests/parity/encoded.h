@@ -1,4 +1,4 @@
-// Recorded masks in our form.
+// Conversion of recorded masks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,14 +10,14 @@
 
 namespace millrace::testing {
 
-/// A mask (H, W) of bytes in run lengths.
+/// Encodes a byte mask [H, W] as run lengths.
 inline coco::Rle encoded(const at::Tensor& mask) {
   return coco::encode(mask.contiguous().const_data_ptr<std::uint8_t>(),
                       static_cast<std::uint32_t>(mask.size(0)),
                       static_cast<std::uint32_t>(mask.size(1)));
 }
 
-/// Recorded masks (G, H, W), and those that regions are matched to, (R) indices.
+/// Recorded masks [G, H, W], and the masks that regions are matched to, by indices [R].
 struct RecordedShapes {
   RecordedShapes(const at::Tensor& masks, const at::Tensor& index) {
     for (std::int64_t i = 0; i < masks.size(0); ++i) all.emplace_back(encoded(masks[i]));

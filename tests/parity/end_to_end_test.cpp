@@ -1,5 +1,5 @@
-// Weights that torchvision has trained: `trainer eval` finds with them what torchvision finds.
-// Minutes long, so labelled slow.
+// With weights trained by torchvision, `trainer eval` finds the detections of torchvision. Takes
+// minutes, so it is labelled slow.
 #include <algorithm>
 #include <cmath>
 
@@ -22,14 +22,14 @@ double iou(const Json& a, const Json& b) {
   return both / (x(a, 2) * x(a, 3) + x(b, 2) * x(b, 3) - both);
 }
 
-/// How closely a set of photos has to agree.
+/// Tolerances for a set of photos.
 struct Closeness {
   std::string set;
   double ap, iou, score;
 };
 
-/// The detections of `some` above score 1/2 that have no partner of their own among `others`, of
-/// the same image and category.
+/// Returns the detections of `some` with a score above 1/2 that have no partner of their own in
+/// `others`, of the same image and category.
 std::vector<Json> without_partner(const Json& some, const Json& others, const Closeness& close) {
   std::vector<Json> alone;
   std::vector<bool> taken(others.size());
@@ -50,8 +50,8 @@ std::vector<Json> without_partner(const Json& some, const Json& others, const Cl
   return alone;
 }
 
-/// Photos that fit the model exactly, and photos that are resized: to whole grey levels by us, to
-/// fractions by torchvision, which moves boxes a little and masks by a pixel here and there.
+/// Photos that fit the model exactly, and photos that are resized. We resize to whole grey levels
+/// and torchvision to fractions, which moves boxes a little and changes single pixels of masks.
 const Closeness kSets[] = {{"sized", 0.002, 0.99, 1e-3}, {"photos", 0.02, 0.95, 0.02}};
 
 TEST_F(EndToEndParity, TorchvisionsWeightsGiveItsApAndItsDetections) {

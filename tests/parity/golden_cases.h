@@ -1,5 +1,5 @@
-// torchvision's single operators, recorded in tests/parity/goldens/ops; the maintainers' data set
-// has the README.
+// Single operators of torchvision, recorded in tests/parity/goldens/ops; the README is in the
+// maintainers' data set.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,13 +14,13 @@
 
 namespace millrace::testing {
 
-/// The relative difference that float32 and another order of sums explain.
+/// Relative difference that float32 and another order of sums explain.
 inline constexpr double kRounding = 1e-6;
 
-/// A copy that gradients are taken with respect to.
+/// Returns a copy that gradients are computed for.
 inline at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
 
-/// One run of an operator: its parameters, and its tensors by name.
+/// One call of an operator: its parameters, and its tensors by name.
 struct GoldenCase {
   std::string name;
   nlohmann::json parameters;
@@ -29,7 +29,7 @@ struct GoldenCase {
   const at::Tensor& operator[](const std::string& tensor) const { return tensors.at(tensor); }
 };
 
-/// The cases of goldens/ops/<file>.safetensors whose names begin with `prefix`.
+/// Returns the cases of goldens/ops/<file>.safetensors whose names begin with `prefix`.
 inline std::vector<GoldenCase> golden_cases(const std::string& file,
                                             const std::string& prefix = "") {
   std::map<std::string, std::string> metadata;
@@ -47,7 +47,7 @@ inline std::vector<GoldenCase> golden_cases(const std::string& file,
   return cases;
 }
 
-/// Calls `work` with each of those cases.
+/// Calls `work` with each of these cases.
 template <class Work>
 void each_case(const std::string& file, const std::string& prefix, Work work) {
   for (const auto& golden : golden_cases(file, prefix)) {

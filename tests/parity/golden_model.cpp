@@ -17,9 +17,10 @@
 namespace millrace::testing {
 namespace {
 
-/// What the recording's arguments say; else of recorded anchors, its own or those of the inference
-/// beside it (the same model's): the square cell of each level is the second of its first place. A
-/// trace of neither has torchvision's own.
+/// Returns the anchor sizes of the recording's arguments. Without them, the sizes come from
+/// recorded anchors, of this recording or of the inference beside it (the same model): the square
+/// cell of each level is the second one at its first position. A trace without either uses
+/// torchvision's sizes.
 std::vector<double> anchor_sizes(const GoldenRun& golden) {
   if (golden.has_argument("anchors") && golden.argument("anchors").is_array())
     return golden.argument("anchors").get<std::vector<double>>();
@@ -37,7 +38,7 @@ std::vector<double> anchor_sizes(const GoldenRun& golden) {
   return sizes;
 }
 
-/// Values are offset + scale * u, u in [-1, 1).
+/// Values are offset + scale * u, with u in [-1, 1).
 struct Spread {
   double offset = 0, scale = 0;
 };
@@ -64,7 +65,7 @@ Spread spread_of(const Parameter& parameter, const std::string& last_norm) {
 }
 
 /// Overwrites every parameter with values drawn by splitmix64 from (name, seed, index), scaled by
-/// what the tensor is for: `formula_init` of the goldens' scripts.
+/// the purpose of the tensor: `formula_init` of the goldens' scripts.
 void fill_by_formula(const Parameters& parameters, std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15U;

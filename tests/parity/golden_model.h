@@ -1,4 +1,4 @@
-// Our Mask R-CNN, part by part, as the goldens' scripts have built torchvision's.
+// The parts of our Mask R-CNN, built like torchvision's in the goldens' scripts.
 #pragma once
 
 #include "millrace/models/backbones/fpn.h"
@@ -8,14 +8,14 @@
 
 namespace millrace::testing {
 
-/// The options that a recording's arguments stand for.
+/// Returns the options that correspond to a recording's arguments.
 MaskRcnnOptions options_of(const GoldenRun& golden);
 
-/// A model with the weights that a recording was made with.
+/// A model with the weights of a recording.
 struct GoldenModel {
   explicit GoldenModel(const GoldenRun& golden);
 
-  /// The results for an input (N, 3, H, W) that holds images of these (height, width), (N, 2).
+  /// Returns the features of an input [N, 3, H, W] whose images have these (height, width), [N, 2].
   Features features(const at::Tensor& input, const at::Tensor& sizes, bool training = false) const;
 
   MaskRcnnOptions options;
@@ -29,23 +29,23 @@ struct GoldenModel {
   MaskHead mask_head;
 };
 
-/// (height, width) of each image.
+/// Returns the (height, width) of each image.
 std::vector<ImageSize> image_sizes(const at::Tensor& sizes);
 
-/// Photos (H, W, 3) bytes as torchvision's transform makes the network's input of them: normalised,
-/// then resized in float. `sizes` receives the (height, width) of each, (N, 2).
+/// Converts photos [H, W, 3] to the network's input like torchvision's transform: normalised, then
+/// resized in float. `sizes` receives the (height, width) of each, [N, 2].
 at::Tensor torchvision_input(const std::vector<at::Tensor>& photos, const GoldenRun& golden,
                              at::Tensor& sizes);
 
-/// What the RPN has put out, as recorded for inference.
+/// Returns the output of the RPN as recorded for inference.
 Rpn::Output recorded_rpn(const GoldenRun& golden);
 
-/// The proposals of each image from what an inference has recorded of the RPN.
+/// Returns the proposals of each image from the recorded output of the RPN.
 std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOptions& options,
                                      bool training);
 
-/// The same boxes (N, 4) except for rounding, in any order: torchvision's last sort is not stable,
-/// so boxes of equal scores may stand in another one.
+/// Passes if the boxes [N, 4] are equal except for rounding and order. torchvision's last sort is
+/// not stable, so boxes of equal scores may be in another order.
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected);
 
 }  // namespace millrace::testing

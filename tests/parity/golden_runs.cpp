@@ -20,14 +20,14 @@ fs::path folder() {
   return set ? fs::path(set) : data_folder() / "goldens";
 }
 
-/// What Python's str() made of an argument: a number, a list, or text.
+/// Parses the output of Python's str() for an argument: a number, a list, or text.
 nlohmann::json parsed(std::string text) {
   std::ranges::replace(text, '\'', '"');
   auto value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() ? nlohmann::json(text) : value;
 }
 
-/// "grad_norm" of "grad_norm.rpn.head.conv.0.0.weight".
+/// Returns "grad_norm" for "grad_norm.rpn.head.conv.0.0.weight".
 std::string kind_of(const std::string& name) { return name.substr(0, name.find('.')); }
 
 double largest(const at::Tensor& values) {
@@ -47,7 +47,7 @@ GoldenRun::GoldenRun(const fs::path& file) : file_(file), title_(file.stem().str
   if (!fs::exists(differences)) return;
   const auto all = nlohmann::json::parse(read_file(differences));
   for (const auto* other : {"_2threads", "_float64"}) {
-    if (!all.contains(kind + other)) continue;  // a trace
+    if (!all.contains(kind + other)) continue;  // missing in traces
     for (const auto& [name, difference] : all.at(kind + other).items())
       if (difference.is_array()) {
         auto& most = differences_[name];

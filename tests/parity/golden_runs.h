@@ -1,5 +1,5 @@
-// torchvision's Mask R-CNN, recorded stage by stage by goldens/scripts of the test data, whatever
-// their arguments were. MILLRACE_GOLDENS names the folder.
+// torchvision's Mask R-CNN, recorded stage by stage by goldens/scripts of the test data with any
+// arguments. MILLRACE_GOLDENS names the folder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,35 +15,36 @@
 
 namespace millrace::testing {
 
-/// One file of recorded tensors, with the arguments of the script that made it and the rounding to
-/// expect.
+/// A file of recorded tensors, with the arguments of the script that made it and the expected
+/// rounding.
 class GoldenRun {
  public:
-  /// Throws Error where the file is no such recording.
+  /// Throws Error if the file is not such a recording.
   explicit GoldenRun(const std::filesystem::path& file);
 
-  /// Throws std::out_of_range where nothing was recorded under that name.
+  /// Throws std::out_of_range if there is no tensor of this name.
   const at::Tensor& operator[](const std::string& name) const { return tensors_.at(name); }
   bool has(const std::string& name) const { return tensors_.contains(name); }
-  /// The tensors name0, name1, ... of the run's images.
+  /// Returns the tensors prefix0suffix, prefix1suffix, ... of the run's images.
   std::vector<at::Tensor> of_images(const std::string& prefix,
                                     const std::string& suffix = "") const;
-  /// Names that start with `prefix`, in their order.
+  /// Returns the names that start with `prefix`, in order.
   std::vector<std::string> names(const std::string& prefix) const;
 
   const nlohmann::json& argument(const std::string& name) const { return arguments_.at(name); }
   bool has_argument(const std::string& name) const { return arguments_.contains(name); }
   std::int64_t count(const std::string& name) const { return argument(name).get<std::int64_t>(); }
 
-  /// How far a result may lie from the recorded tensor: four times torchvision's own difference on
-  /// two threads or in float64, at least four roundings of the largest value. For gradients the
-  /// largest such share of all parameters counts, since one of them may be equal by luck. 1e-5 of
-  /// the largest value where the differences were not measured.
+  /// Returns the tolerance of a recorded tensor: four times torchvision's own difference on two
+  /// threads or in float64, but at least four roundings of the largest value. For gradients, the
+  /// largest relative difference of all parameters is used, since a single one may be equal by
+  /// chance. 1e-5 of the largest value if the differences were not measured.
   double tolerance(const std::string& name) const;
 
-  /// Stem of the file's name.
+  /// Returns the stem of the file's name.
   const std::string& title() const { return title_; }
-  /// The recording beside it that differs in the last part of its name, such as "infer".
+  /// Returns the recording in the same folder that differs in the last part of its name, such as
+  /// "infer".
   GoldenRun beside(const std::string& part) const;
   bool has_beside(const std::string& part) const;
 
@@ -54,18 +55,18 @@ class GoldenRun {
   std::string title_;
   std::map<std::string, at::Tensor> tensors_;
   nlohmann::json arguments_;
-  /// Torchvision's distance from itself; empty: not measured.
+  /// Torchvision's difference from itself; empty = not measured.
   std::map<std::string, double> differences_;
-  std::map<std::string, double> shares_;  // the largest of a kind of tensor, of the largest value
+  std::map<std::string, double> shares_;  // the largest relative difference of each kind of tensor
 };
 
-/// Equal shapes, and values within the recorded tensor's tolerance.
+/// Passes if the shapes are equal and the values are within the recorded tensor's tolerance.
 ::testing::AssertionResult agrees(const at::Tensor& actual, const GoldenRun& golden,
                                   const std::string& name);
 
-/// Calls `work` with every recording of the folder that holds a tensor of that name: "in.batch"
-/// those of inference, "loss.sum" those of training, "losses" the traces. Skips the test, saying
-/// why, where there are none.
+/// Calls `work` with every recording of the folder that has a tensor of this name: "in.batch" for
+/// inference, "loss.sum" for training, "losses" for traces. Skips the test with a message if there
+/// are none.
 void each_golden(const std::string& tensor, const std::function<void(const GoldenRun&)>& work);
 
 }  // namespace millrace::testing

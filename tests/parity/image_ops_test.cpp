@@ -1,4 +1,4 @@
-// What is done to images, boxes and masks around the network, against torchvision's.
+// Compares the processing of images, boxes and masks around the network with torchvision's.
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace millrace::testing {
 namespace {
 
-/// The case's image in bytes, with its boxes and masks.
+/// Returns the case's image in bytes, with its boxes and masks.
 Sample sample_of(const GoldenCase& golden) {
   const auto bytes = (golden["image"] * 255).round().to(at::kByte).permute({1, 2, 0}).contiguous();
   Sample sample;
@@ -56,7 +56,7 @@ TEST(ResizeParity, ImagesBoxesAndMasks) {
     auto sample = stage(sample_of(golden), rng);
 
     const auto& pixels = sample.image.pixels();
-    const auto& image = golden["output"];  // (3, H, W)
+    const auto& image = golden["output"];  // [3, H, W]
     ASSERT_EQ(pixels.rows, image.size(1));
     ASSERT_EQ(pixels.cols, image.size(2));
     double most = 0;

@@ -1,6 +1,6 @@
-// Inference stage by stage against torchvision's recordings: each stage is fed the recorded tensor
-// of the stage before, so what is discrete must be equal, and the rest within the rounding that was
-// measured with it.
+// Compares inference stage by stage with torchvision's recordings. Each stage gets the recorded
+// tensor of the stage before. Discrete results must be equal, and continuous ones within the
+// rounding measured with the recording.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -24,7 +24,7 @@ class InferenceParity : public ::testing::Test {
   const at::NoGradGuard no_grad_;
 };
 
-/// A map's kept channels, and the sums of all.
+/// Compares the recorded channels of a map, and the sums of all channels.
 void expect_map(const at::Tensor& map, const GoldenRun& golden, const std::string& name) {
   const auto all = map.to(at::kDouble);
   EXPECT_TRUE(agrees(map.index_select(1, golden[name + ".chan"]), golden, name + ".sub"));
@@ -34,7 +34,7 @@ void expect_map(const at::Tensor& map, const GoldenRun& golden, const std::strin
   }
 }
 
-/// The recorded photos as the data flow makes a batch of them.
+/// Returns the recorded photos as a batch of the data flow.
 Batch batch_of(const GoldenRun& golden) {
   const ResizeShortestEdge resize{.short_side = {golden.count("min_size")},
                                   .max_side = golden.count("max_size"),
@@ -57,7 +57,7 @@ TEST_F(InferenceParity, ParametersAreTorchvisionsByNameAndValue) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     if (golden.argument("model") != "r50" || golden.count("num_classes") != 91 ||
         golden.count("weight_seed") != 1)
-      return;  // the README of the goldens has the figures of that one
+      return;  // the README of the goldens has its values
     const GoldenModel model(golden);
     const auto sum = [&](const char* name) {
       return model.parameters.find(name)->value.to(at::kDouble).sum().item<double>();
@@ -83,7 +83,7 @@ TEST_F(InferenceParity, PhotosBecomeTheSameInput) {
 
     const auto input = normalize(batch, options_of(golden).pyramid);
     ASSERT_EQ(input.sizes(), golden["in.batch"].sizes());
-    if (resized)  // ours are whole grey levels then, of 1/255 / 0.225 or so
+    if (resized)  // ours are whole grey levels here, of about 1/255 / 0.225
       EXPECT_LT((input - golden["in.batch"]).abs().max().item<double>(), 1 / 57.0);
     else
       EXPECT_TRUE(agrees(input, golden, "in.batch"));
@@ -127,7 +127,7 @@ TEST_F(InferenceParity, BestLogitsOfEachLevel) {
           best.push_back(first + index);
         first += count;
       }
-      // Logits that are equal but for torchvision's own rounding may swap.
+      // Logits that are equal except for torchvision's own rounding may swap.
       const auto ranked = rpn.logits[i].index_select(0, at::tensor(best, at::kLong)),
                  theirs = rpn.logits[i].index_select(0, expected[i].to(at::kLong));
       EXPECT_LE((ranked - theirs).abs().max().item<double>(), golden.tolerance("rpn.logits"));
@@ -230,7 +230,8 @@ TEST_F(InferenceParity, RecordedMasksArePastedToTheSameRunLengths) {
   });
 }
 
-/// How many boxes of `a` have one of `b` with the same label and IoU above 0.9 to themselves.
+/// Returns the number of boxes of `a` that have a partner of their own with the same label and IoU
+/// above 0.9.
 std::int64_t matched(const Found& a, const at::Tensor& boxes, const at::Tensor& labels) {
   const auto alike =
       (box_iou(a.boxes, boxes) > 0.9).logical_and(a.labels.unsqueeze(1) == labels.unsqueeze(0));

@@ -1,5 +1,5 @@
-// The losses of the heads, frozen batch norm and the choice of levels and boxes, each alone,
-// against torchvision's.
+// Compares the losses of the heads, frozen batch norm, and the selection of levels and boxes with
+// torchvision's, one at a time.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -27,8 +27,8 @@ MaskRcnnOptions torchvision() {
 
 TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
   each_case("losses", "fastrcnn_loss", [&](const GoldenCase& golden) {
-    // The recording has regression targets; regions and objects that are encoded to them stand in
-    // for these.
+    // The recording has regression targets; here, regions and objects that encode to them replace
+    // these.
     const auto options = torchvision();
     const auto coder = options.boxes.coder({10, 10, 5, 5});
     const auto& labels = golden["labels"];
@@ -55,7 +55,8 @@ TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
     EXPECT_TRUE(close(losses[1].second, golden["loss_box_reg"], kRounding));
     (losses[0].second + losses[1].second).backward();
     EXPECT_TRUE(close(logits.grad(), golden["grad_class_logits"], kRounding));
-    EXPECT_TRUE(close(deltas.grad(), golden["grad_box_deltas"], 1e-5));  // targets have been round
+    // targets went through a round trip
+    EXPECT_TRUE(close(deltas.grad(), golden["grad_box_deltas"], 1e-5));
   });
 }
 
@@ -109,13 +110,13 @@ TEST(BoxesParity, LevelsOfRegions) {
 TEST(BoxesParity, SmallDetectionsGo) {
   each_case("boxes", "remove_small", [&](const GoldenCase& golden) {
     const auto& boxes = golden["boxes"];
-    // Detections are also cut to the image, which is not part of the recording: boxes inside it
-    // will do.
+    // Our detections are also clipped to the image, which is not part of the recording, so only
+    // boxes inside it are used.
     const auto rows = (boxes >= 0).all(1).nonzero().squeeze(1);
     auto kept = at::zeros({boxes.size(0)}, at::kBool);
     kept.index_fill_(0, golden["keep"], true);
 
-    const auto scores = at::arange(rows.size(0), 0, -1, at::kFloat);  // they keep their order
+    const auto scores = at::arange(rows.size(0), 0, -1, at::kFloat);  // keeps the order
     const DetectionOptions options{
         .nms_thresh = 1, .detections_per_img = 1000, .min_size = golden.parameters["min_size"]};
     const auto found =

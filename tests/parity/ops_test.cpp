@@ -1,5 +1,5 @@
-// Our operators against torchvision's, one at a time: exact for everything discrete, rounding for
-// the rest.
+// Compares our operators with torchvision's, one at a time: exactly for discrete results, within
+// rounding for continuous ones.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
@@ -19,7 +19,7 @@
 namespace millrace::testing {
 namespace {
 
-/// The gradient of `output`, weighted by `weights`, with respect to `input`.
+/// Returns the gradient of `output`, weighted by `weights`, with respect to `input`.
 at::Tensor gradient(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weights) {
   output.backward(weights);
   return input.grad();
@@ -54,7 +54,7 @@ TEST(RoiAlignParity, NoRegions) {
 
 TEST(RoiAlignParity, MaskTargets) {
   const auto golden = golden_cases("roi_align", "mask_targets").at(0);
-  const auto& masks = golden["masks"];  // (5, H, W) of 0 and 1
+  const auto& masks = golden["masks"];  // [5, H, W] of 0 and 1
   const auto height = masks.size(1), width = masks.size(2);
   const RecordedShapes shapes(masks, golden["matched_idxs"]);
   const auto targets =
@@ -78,7 +78,7 @@ TEST(NmsParity, KeepsTheSameBoxesOfEachGroup) {
     const auto& scores = golden["scores"];
     const auto kept =
         batched_nms(golden["boxes"], scores, golden["idxs"], golden.parameters["iou_threshold"]);
-    // torchvision may leave equal scores in any order.
+    // torchvision may order equal scores arbitrarily.
     EXPECT_TRUE(same(scores.index_select(0, kept), scores.index_select(0, golden["keep"])));
     EXPECT_TRUE(same(std::get<0>(kept.sort()), std::get<0>(golden["keep"].sort())));
   });
@@ -125,7 +125,7 @@ TEST(MatcherParity, LabelsAndTruths) {
     ASSERT_TRUE(same(iou["output"], golden["iou"]));
     const auto matches =
         match(iou["a"], iou["b"], {p["low"], p["high"], p["allow_low_quality"].get<bool>()});
-    const auto& expected = golden["output"];  // the truth, -1 background, -2 ignored
+    const auto& expected = golden["output"];  // index of the truth; -1 background, -2 ignored
     const auto label = expected.ge(0).to(at::kChar) - expected.eq(-2).to(at::kChar);
     EXPECT_TRUE(same(matches.label, label));
     const auto foreground = expected.ge(0);

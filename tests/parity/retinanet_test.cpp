@@ -1,4 +1,4 @@
-// RetinaNet beside torchvision's own, on the same weights and images, where Python has it.
+// Compares RetinaNet with torchvision's on the same weights and images, if Python has it.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -32,7 +32,7 @@ class TorchvisionsRetinaNet : public ::testing::Test {
     std::filesystem::create_directories(folder);
     table_ = parse_config(kTable, "test");
     model_ = detectors().at("retinanet").create(table_, {{"star", "ring", "disc"}, 1});
-    {  // class 0 is never an object's: a network that has learned knows that
+    {  // class 0 is the background, which a trained network never predicts
       const at::NoGradGuard no_grad;
       const auto* bias = model_->parameters().find("head.classification_head.cls_logits.bias");
       bias->value.view({9, 4}).select(1, 0).fill_(-20);
@@ -99,7 +99,7 @@ TEST_F(TorchvisionsRetinaNet, HasTheSameAnchorsLossesGradientsAndObjects) {
       const auto& [box, label, score, mask] = found[i][d];
       EXPECT_NEAR(score, scores[row].item<double>(), 1e-6);
       EXPECT_EQ(label + 1, labels[row].item<std::int64_t>());
-      const auto ours = at::tensor({box.x1, box.y1, box.x2, box.y2}) * 0.5;  // network pixels
+      const auto ours = at::tensor({box.x1, box.y1, box.x2, box.y2}) * 0.5;  // in network pixels
       EXPECT_LT((ours - boxes[row]).abs().max().item<double>(), 1e-3) << d;
     }
   }

@@ -1,4 +1,4 @@
-// `style` names a set of switches: no more and no less than the switches set one by one.
+// `style` sets exactly the same switches as setting them one by one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Every option of a [model] table as TOML text.
+/// Returns every option of a [model] table as TOML text.
 std::map<std::string, std::string> settings(const std::string& table) {
   auto options = read_options<MaskRcnnOptions>(parse_config(table, "test"));
   Options described;
@@ -22,7 +22,7 @@ std::map<std::string, std::string> settings(const std::string& table) {
   return values;
 }
 
-/// torchvision's switches as docs/parity.md lists them.
+/// torchvision's switches as listed in docs/parity.md.
 const std::map<std::string, std::string> kSwitches = {
     {"pixel_order", "\"rgb\""},
     {"pixel_mean", "[123.675, 116.28, 103.53]"},

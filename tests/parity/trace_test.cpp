@@ -1,5 +1,5 @@
-// Steps of SGD against torchvision's, with its draws: the losses of each step, and what became of
-// the weights.
+// Compares SGD steps with torchvision's, with the same random draws: the losses of each step and
+// the changes of the weights.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Row `at` of the ragged array `name`; `offsets` names its offsets where they are another's.
+/// Returns row `at` of the ragged array `name`. `offsets` names the array that has the offsets.
 at::Tensor row(const GoldenRun& golden, const std::string& name, std::int64_t at,
                const std::string& offsets) {
   const auto* offset = golden[offsets + "_offsets"].data_ptr<std::int64_t>();
@@ -26,7 +26,8 @@ at::Tensor indices(const GoldenRun& golden, const std::string& name, std::int64_
   return row(golden, name, at, name).to(at::kLong);
 }
 
-/// The ground truth of a fixture in the network's pixels, as torchvision's transform resizes it.
+/// Returns the ground truth of a fixture in network pixels, resized like in torchvision's
+/// transform.
 RecordedTruth truth_of(const GoldenRun& golden, const std::string& fixture, const ImageSize& size) {
   const auto& masks = golden["target" + fixture + ".masks"];
   const auto scale_y = static_cast<float>(size.first) / static_cast<float>(masks.size(1)),
@@ -42,7 +43,7 @@ RecordedTruth truth_of(const GoldenRun& golden, const std::string& fixture, cons
   return truth;
 }
 
-/// The losses of step `step` as recorded, by name.
+/// Returns the recorded losses of step `step`, by name.
 std::map<std::string, double> recorded_losses(const GoldenRun& golden, std::int64_t step) {
   std::map<std::string, double> losses;
   const auto& names = golden.argument("loss_names");
@@ -51,13 +52,13 @@ std::map<std::string, double> recorded_losses(const GoldenRun& golden, std::int6
   return losses;
 }
 
-/// A training with a recording's photos and draws.
+/// Results of a training with a recording's photos and draws.
 struct Trace {
-  std::vector<std::map<std::string, double>> losses;  // of each step, by name
-  std::map<std::string, at::Tensor> before, after;    // the parameters
+  std::vector<std::map<std::string, double>> losses;  // per step, by name
+  std::map<std::string, at::Tensor> before, after;    // parameters
 };
 
-/// Moves every value to a neighbour in fp32, by turns up and down.
+/// Moves every value to a neighbour in fp32, alternately up and down.
 void nudge(const Parameters& parameters) {
   const at::NoGradGuard no_grad;
   constexpr auto kInfinity = std::numeric_limits<float>::infinity();
@@ -123,14 +124,16 @@ Trace train(const GoldenRun& golden, bool nudged) {
   return trace;
 }
 
-/// How many times as far as from a training with other last bits ours may be from torchvision's,
-/// whose convolutions round differently in every layer. Measured: up to 6.
+/// Maximum ratio of our distance from torchvision to the distance between two of our trainings that
+/// differ in the last bits. torchvision's convolutions round differently in every layer. Measured:
+/// up to 6.
 constexpr double kRoundings = 16;
 
 TEST(TraceParity, LosesNoMoreThanRoundingInTwentySteps) {
   each_golden("losses", [](const GoldenRun& golden) {
     const auto own = train(golden, /*nudged=*/false), other = train(golden, /*nudged=*/true);
-    double growth = 0;  // of the difference between the two, of all losses up to a step
+    // growth of the difference between the two trainings, over all losses up to a step
+    double growth = 0;
     for (std::size_t step = 0; step < own.losses.size(); ++step) {
       const auto recorded = recorded_losses(golden, static_cast<std::int64_t>(step));
       for (const auto& [name, expected] : recorded)

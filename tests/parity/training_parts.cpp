@@ -28,7 +28,7 @@ Truth RecordedTruth::borrowed() const {
 
 namespace {
 
-/// Drawn of `counts`; `rows` are (R) places among the candidates of all images.
+/// Makes a Drawn from counts; `rows` are [R] positions among the candidates of all images.
 Drawn drawn_of(const std::vector<DrawnCount>& counts, const at::Tensor& rows) {
   std::int64_t longest = 0;
   for (const auto& count : counts) longest = std::max(longest, count.all());

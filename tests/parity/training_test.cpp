@@ -1,5 +1,5 @@
-// One training step stage by stage against torchvision's recording, with the draws that torchvision
-// made.
+// Compares one training step stage by stage with torchvision's recording, with the draws of
+// torchvision.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -45,7 +45,7 @@ struct Step {
   std::vector<RecordedDraw> draws;
 };
 
-/// torchvision's index of the matched object: 0 for what is not foreground.
+/// Returns torchvision's index of the matched object: 0 if not foreground.
 at::Tensor matched(const Matches& matches) {
   return at::where(matches.label == 1, matches.truth, at::zeros_like(matches.truth));
 }
@@ -91,7 +91,7 @@ TEST(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
       const auto label = (truth.labels + 1).index_select(0, truths) * (matches.label == 1);
       EXPECT_TRUE(same(label, golden["roi.labels" + image]));
 
-      // torchvision lists what it drew in ascending order, we the foreground first.
+      // torchvision lists its sample in ascending order; ours has the foreground first.
       const auto &positive = golden["roi.sampled_pos" + image],
                  &negative = golden["roi.sampled_neg" + image];
       const auto rows = at::cat({positive, negative}), order = rows.argsort();

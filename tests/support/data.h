@@ -1,4 +1,4 @@
-// Where tests find real data: MILLRACE_TEST_DATA, or ../shared/data beside the project.
+// The folder of real test data: MILLRACE_TEST_DATA, or ../shared/data beside the project.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ inline std::filesystem::path data_folder() {
 
 }  // namespace millrace::testing
 
-/// Skips the test, saying why, where the real data is not there.
+/// Skips the test with a message if the real data is missing.
 #define MILLRACE_NEEDS_DATA(folder)                                               \
   if (!std::filesystem::exists(millrace::testing::data_folder() / (folder)))      \
   GTEST_SKIP() << "no " << (millrace::testing::data_folder() / (folder)).string() \

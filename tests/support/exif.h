@@ -1,11 +1,11 @@
-// JPEGs of cameras that were held in other ways.
+// JPEGs with an EXIF orientation.
 #pragma once
 
 #include <string>
 
 namespace millrace::testing {
 
-/// A JPEG with an EXIF orientation.
+/// Inserts an EXIF segment with this orientation into a JPEG.
 inline std::string turned(const std::string& jpeg, char orientation) {
   using namespace std::string_literals;
   const auto exif =

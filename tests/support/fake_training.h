@@ -1,4 +1,4 @@
-// A training that takes microseconds a step: a detector of two parameters over made-up numbers.
+// A training whose steps take microseconds: a detector with two parameters on generated numbers.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -18,8 +18,8 @@
 
 namespace millrace::testing {
 
-/// Fits weight . x + bias to noisy numbers; the noise depends on seed and step, as a sampler's
-/// draws do.
+/// Fits weight . x + bias to noisy numbers. The noise depends on seed and step, like the draws of a
+/// sampler.
 class LineDetector : public Detector {
  public:
   LineDetector()
@@ -39,7 +39,7 @@ class LineDetector : public Detector {
             {"size", weight_.square().sum() * 1e-3 * images.number, images}};
   }
 
-  /// Finds every image's one object with a confidence that grows with training.
+  /// Detects one object per image, with score 0.9 and a box that depends on the image id.
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
     std::vector<std::vector<DetectedObject>> found;
@@ -52,7 +52,7 @@ class LineDetector : public Detector {
 
   const Parameters& parameters() const override { return parameters_; }
 
-  std::int64_t bad_from = 0, bad_until = 0;  // steps whose loss is infinite
+  std::int64_t bad_from = 0, bad_until = 0;  // Range of steps whose loss is infinite.
 
  private:
   Parameters parameters_;
@@ -64,7 +64,7 @@ inline void add_image(Batch& batch, std::int64_t id) {
   batch.objects.emplace_back();
 }
 
-/// A rank's share of the images 1 ... `size`, in order, in batches of two.
+/// Yields a rank's share of the images 1 to `size`, in order, in batches of two.
 class FakePass final : public DataFlow<Batch> {
  public:
   FakePass(std::int64_t size, Share share) : size_(size), share_(share), next_(share.rank) {}
@@ -85,7 +85,7 @@ class FakePass final : public DataFlow<Batch> {
   std::int64_t next_;
 };
 
-/// Batches of two images with ids that depend on (epoch, place) alone.
+/// Yields batches of two images whose ids depend only on the epoch and the position in it.
 class FakeFlow : public DataFlow<Batch> {
  public:
   FakeFlow(std::int64_t size, std::int64_t start, std::int64_t end)
@@ -110,9 +110,9 @@ class FakeFlow : public DataFlow<Batch> {
   std::int64_t size_, position_, end_;
 };
 
-constexpr std::int64_t kEpochImages = 10;  // five steps an epoch
+constexpr std::int64_t kEpochImages = 10;  // five steps per epoch
 
-/// Ten images of 64 x 64 pixels with one object each.
+/// Returns ten images of 64 x 64 pixels with one object each.
 inline coco::Records fake_truth() {
   coco::Records truth;
   truth.add_category(7, "star");
@@ -145,10 +145,10 @@ inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder,
   return plan;
 }
 
-/// A callback made of functions.
+/// A callback whose hooks are std::functions.
 struct LambdaCallback final : Callback, PublishesMetrics, ReadsMetrics {
   bool on_all_ranks = false;
-  std::vector<std::string> names = {"*"};  // that it publishes
+  std::vector<std::string> names = {"*"};  // Names of the metrics that it publishes.
   std::function<void(const TrainState&)> on_before_train, on_before_step, on_after_step,
       on_after_epoch, on_after_train, on_trigger;
   std::function<void(const TrainState&, const Moment&, const Scalars&)> on_published;
@@ -169,8 +169,7 @@ struct LambdaCallback final : Callback, PublishesMetrics, ReadsMetrics {
   }
 };
 
-/// Trains with a callback made of functions, from the newest checkpoint in the plan's folder if
-/// there is one.
+/// Trains with a LambdaCallback, from the newest checkpoint in the plan's folder if there is one.
 inline TrainEnd train(const TrainPlan& plan, const std::function<void(LambdaCallback&)>& set_up) {
   auto callback = std::make_unique<LambdaCallback>();
   set_up(*callback);
@@ -181,7 +180,7 @@ inline TrainEnd train(const TrainPlan& plan, const std::function<void(LambdaCall
   return trainer.run();
 }
 
-/// The same, saving a checkpoint after each step.
+/// Trains and saves a checkpoint after each step.
 inline TrainEnd train_saving(const TrainPlan& plan) {
   return train(plan, [](LambdaCallback& c) {
     c.on_after_step = [](const TrainState& s) { s.save_checkpoint(); };

@@ -1,4 +1,4 @@
-// A network between a data server and its consumers that loses, damages, doubles and delays
+// A proxy between a data server and its consumers that drops, corrupts, duplicates and delays
 // messages.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace millrace::testing {
 
-/// Probabilities for each message, in both directions.
+/// Probability of each fault per message, in both directions.
 struct WireFaults {
   double drop = 0, corrupt = 0, duplicate = 0, delay = 0;
   std::chrono::milliseconds delay_by{50};
@@ -24,7 +24,7 @@ struct WireFaults {
 };
 
 /// Forwards messages between consumers that connect to `listen` and the server at `server`, with
-/// these faults. A thread of its own, until this is destroyed.
+/// these faults. Runs a thread until it is destroyed.
 class FaultyProxy {
  public:
   FaultyProxy(const std::string& listen, std::string server, const WireFaults& faults)
@@ -41,7 +41,7 @@ class FaultyProxy {
   }
   FaultyProxy(const FaultyProxy&) = delete;
 
-  /// Messages that met a fault so far.
+  /// Returns the number of messages that met a fault so far.
   int faults() const { return count_; }
 
  private:
@@ -54,7 +54,7 @@ class FaultyProxy {
     Frames frames;
   };
 
-  static constexpr std::size_t kEnvelope = 26;  // bytes before the checksummed body of a message
+  static constexpr std::size_t kEnvelope = 26;  // Bytes before the checksummed body of a message.
 
   static Frames receive(zmq::socket_t& socket) {
     Frames frames;
@@ -130,8 +130,8 @@ class FaultyProxy {
   std::mt19937_64 random_;
   zmq::context_t context_;
   zmq::socket_t front_{context_, zmq::socket_type::router};
-  std::map<std::string, zmq::socket_t> servers_;  // a connection for each consumer
-  std::vector<Travelling> travelling_;            // in the order in which they came
+  std::map<std::string, zmq::socket_t> servers_;  // One connection per consumer, by its identity.
+  std::vector<Travelling> travelling_;            // Messages in order of arrival.
   std::atomic<int> count_ = 0;
   std::atomic<bool> stop_ = false;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Files of a JSON object per line, as trainings write them: metrics.jsonl, edits.jsonl.
+// Readers of JSON Lines files that a training writes: metrics.jsonl, edits.jsonl.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ inline std::vector<nlohmann::json> json_lines(const std::filesystem::path& file)
   return lines;
 }
 
-/// The metrics of a run as text, without times: what must not depend on the machine.
+/// Returns the metrics of a run as text without the times, which depend on the machine.
 inline std::string metrics_without_times(const std::filesystem::path& file) {
   std::string text;
   for (auto line : json_lines(file)) {

@@ -1,11 +1,12 @@
-// A limit of this process and of those that it starts.
+// A resource limit of this process and its child processes.
 #pragma once
 
 #include <sys/resource.h>
 
 namespace millrace::testing {
 
-/// While it lives, `resource` (RLIMIT_AS, RLIMIT_DATA: bytes) is bounded; it may be raised again.
+/// Lowers the soft limit of `resource` (RLIMIT_AS, RLIMIT_DATA; in bytes) during its lifetime and
+/// restores it afterwards.
 class Limited {
  public:
   Limited(__rlimit_resource resource, rlim_t most) : resource_(resource) {

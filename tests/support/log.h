@@ -1,4 +1,4 @@
-// What a test's subject says in the log.
+// Captures what the tested code logs.
 #pragma once
 
 #include <spdlog/sinks/ringbuffer_sink.h>
@@ -13,8 +13,8 @@
 
 namespace millrace::testing {
 
-/// Collects what is logged while this lives, instead of where it would go. Any thread may log;
-/// create and destroy it while no other does.
+/// Captures log output during its lifetime, in place of the default logger. Any thread may log.
+/// Must be created and destroyed while no other thread logs.
 class Log {
  public:
   Log() {
@@ -24,13 +24,14 @@ class Log {
   Log(const Log&) = delete;
   ~Log() { spdlog::set_default_logger(before_); }
 
-  /// What was logged since the last call.
+  /// Returns what was logged since the last call.
   std::string take() {
     const auto text = all();
     return text.substr(std::exchange(taken_, text.size()));
   }
 
-  /// Waits until `text` is logged after what was taken; false if it never is.
+  /// Waits until `text` is logged after the output already taken; returns false after the deadline
+  /// of comes_to().
   bool comes_to_say(const std::string& text) const {
     return comes_to([&] { return all().find(text, taken_) != std::string::npos; });
   }

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Shapes (F) in the pixels of their boxes (F, 4) -> (F, size, size) float. The image is height x
-/// width.
+/// Returns float targets [F, size, size] of F objects. `boxes` are [F, 4] in pixels; `height` and
+/// `width` are the size of the image.
 inline at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
                                const at::Tensor& boxes, std::int64_t size, MaskTarget kind,
                                double height, double width) {

@@ -1,4 +1,4 @@
-// The JSON that a page shows.
+// Reads the JSON that is embedded in an HTML page.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,8 @@
 
 namespace millrace::testing {
 
-/// That in the page's element; a failure and null if there is none.
+/// Returns the JSON of the page's data element; if it is missing, adds a test failure and returns
+/// null.
 inline nlohmann::json page_json(const std::string& page) {
   constexpr std::string_view kBegin = "<script type=\"application/json\" id=\"data\">";
   const auto at = page.find(kBegin);

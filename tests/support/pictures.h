@@ -1,4 +1,4 @@
-// Image files, made and looked at by tests.
+// Encodes and decodes image files for tests.
 #pragma once
 
 #include <png.h>
@@ -15,7 +15,7 @@
 
 namespace millrace::testing {
 
-/// The bytes of a picture, 8-bit BGR or grey, as .jpg or .png.
+/// Encodes an image, 8-bit BGR or grey, as .jpg or .png.
 inline std::string encoded(const std::string& extension, const cv::Mat& bgr, int quality = 95) {
   cv::Mat rgb;
   cv::cvtColor(bgr, rgb, bgr.channels() == 1 ? cv::COLOR_GRAY2RGB : cv::COLOR_BGR2RGB);
@@ -26,7 +26,7 @@ inline void save_picture(const std::filesystem::path& file, const cv::Mat& bgr, 
   std::ofstream(file, std::ios::binary) << encoded(file.extension().string(), bgr, quality);
 }
 
-/// 8-bit BGR of a JPEG or PNG; empty if it cannot be decoded.
+/// Decodes a JPEG or PNG to 8-bit BGR; empty if it cannot be decoded.
 inline cv::Mat picture_in(const std::filesystem::path& file) {
   const auto bytes = read_file(file);
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());

@@ -1,4 +1,4 @@
-// Runs what others wrote in Python, to compare with: by MILLRACE_PEERS_PYTHON, else python3.
+// Runs Python, MILLRACE_PEERS_PYTHON or python3, to compare with other libraries.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +13,15 @@ inline std::string python() {
   return named ? named : "python3";
 }
 
-/// Its exit status; arguments are quoted by the caller where they need it.
+/// Runs Python and returns the status of std::system(). The caller quotes the arguments for the
+/// shell.
 inline int run_python(const std::string& arguments) {
   return std::system((python() + " " + arguments).c_str());
 }
 
 }  // namespace millrace::testing
 
-/// Skips the test, saying why, where Python lacks a module.
+/// Skips the test with a message if Python lacks the module.
 #define MILLRACE_NEEDS_PYTHON(module)                                           \
   if (millrace::testing::run_python("-c 'import " module "' 2>/dev/null") != 0) \
   GTEST_SKIP() << "no " module " in " << millrace::testing::python()            \

@@ -1,5 +1,5 @@
-// The main program of tests that each of some ranks runs (add_cluster_test). Include it once a
-// program.
+// The main function of test programs that run on several ranks (add_cluster_test). Include it once
+// per program.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace millrace::testing {
 
-/// The ranks that run the tests.
+/// The cluster of the ranks that run the tests.
 inline const Cluster* cluster = nullptr;
 
 }  // namespace millrace::testing

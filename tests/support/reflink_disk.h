@@ -1,4 +1,4 @@
-// A file system that shares blocks, in a file, mounted for this process alone.
+// A file system with shared blocks (reflinks) in an image file, mounted for this process alone.
 #pragma once
 
 #include <sched.h>
@@ -14,10 +14,12 @@
 
 namespace millrace::testing {
 
-/// For tests that run in a process of their own: the mount leaves with it, however it ends.
+/// An XFS file system in a mount namespace of this process. Use it only in a test with a process of
+/// its own; the mount disappears when the process ends.
 class ReflinkDisk {
  public:
-  /// XFS of 320 MiB. Needs root, mkfs.xfs and a loop device: see `ready`.
+  /// Mounts an XFS file system of 320 MiB. Needs root, mkfs.xfs and a loop device; ready() returns
+  /// false without them.
   ReflinkDisk() {
     const auto image = (scratch_ / "image").string(), folder = path().string();
     std::filesystem::create_directory(path());
@@ -34,7 +36,7 @@ class ReflinkDisk {
   bool ready() const { return ready_; }
   std::filesystem::path path() const { return scratch_ / "mounted"; }
 
-  /// Bytes that are taken on the disk.
+  /// Returns the number of used bytes on the file system.
   std::uint64_t used() const {
     ::sync();
     struct statvfs about {};

@@ -1,4 +1,4 @@
-// A folder for one test, gone with it; and bytes of files made by hand.
+// A temporary folder for one test, and helpers that write files byte by byte.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -26,9 +26,9 @@ class Scratch {
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
-  /// A file with these bytes.
+  /// Writes a file with the given bytes and returns its path.
   std::filesystem::path file(const std::string& name, std::string_view bytes) const {
-    // Some file systems flush a file that is cut and rewritten.
+    // Some file systems flush a file that is truncated and rewritten.
     std::filesystem::remove(folder_ / name);
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
     return folder_ / name;
@@ -38,7 +38,7 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-/// A whole number in `width` little-endian bytes.
+/// Returns an integer as `width` little-endian bytes.
 inline std::string little_endian(std::uint64_t number, int width) {
   std::string bytes;
   for (int i = 0; i < width; ++i) bytes += static_cast<char>(number >> (8 * i) & 255);
@@ -47,7 +47,7 @@ inline std::string little_endian(std::uint64_t number, int width) {
 
 }  // namespace millrace::testing
 
-/// Expects an Error that names `file` and says `why`.
+/// Expects `statement` to throw an Error whose message contains the path and `why`.
 #define MILLRACE_EXPECT_ERROR(statement, path, why)                   \
   try {                                                               \
     statement;                                                        \

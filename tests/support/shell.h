@@ -1,4 +1,4 @@
-// Programs of the machine that tests check against.
+// Runs programs that are installed on the machine.
 #pragma once
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace millrace::testing {
 
-/// Runs a line of shell, silently; whether it ends well.
+/// Runs a shell command without output; returns true if it exits with 0.
 inline bool shell(const std::string& command) {
   return std::system(("(" + command + ") >/dev/null 2>&1").c_str()) == 0;
 }

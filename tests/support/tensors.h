@@ -1,4 +1,4 @@
-// Comparing tensors in tests.
+// Comparison of tensors in tests.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -7,7 +7,8 @@
 
 namespace millrace::testing {
 
-/// Equal shapes and values that differ by at most `relative` of the largest expected one.
+/// Passes if the shapes are equal and no value differs by more than `relative` times the largest
+/// absolute expected value.
 inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tensor& expected,
                                         double relative) {
   if (actual.sizes() != expected.sizes())
@@ -21,7 +22,7 @@ inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tens
   return ::testing::AssertionFailure() << "off by up to " << error << ", values up to " << largest;
 }
 
-/// Equal type, shape and values.
+/// Passes if type, shape and values are equal.
 inline ::testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected) {
   if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
     return ::testing::AssertionFailure() << actual.scalar_type() << actual.sizes() << ", not "

@@ -1,4 +1,4 @@
-// What a test's subject throws.
+// Messages of exceptions that the tested code throws.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// The message of the E that `work` throws; "" where it throws nothing.
+/// Returns the message of the E that `work` throws; empty if it throws nothing.
 template <class E = Error, class Work>
 std::string message_of(Work&& work) {
   try {

@@ -1,4 +1,4 @@
-// Small TIFF files, whose pixels are as they are given.
+// Small uncompressed TIFF files.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace millrace::testing {
 
-/// (height, width, 3) RGB as a TIFF without compression.
+/// Returns an uncompressed TIFF of RGB pixels, [height, width, 3].
 inline std::string tiff_of(std::string_view rgb, std::uint32_t width, std::uint32_t height) {
   constexpr std::uint32_t kEntries = 9, kBits = 8 + 2 + 12 * kEntries + 4, kPixels = kBits + 6;
   std::string bytes = std::string("II*\0", 4) + little_endian(8, 4) + little_endian(kEntries, 2);
   const auto add = [&](int tag, std::uint32_t value, int count = 1) {
-    const int type = count > 1 ? 3 : 4;  // 16 bits, 32 bits
+    const int type = count > 1 ? 3 : 4;  // SHORT for lists, else LONG
     bytes += little_endian(static_cast<std::uint64_t>(tag), 2) +
              little_endian(static_cast<std::uint64_t>(type), 2) +
              little_endian(static_cast<std::uint64_t>(count), 4) + little_endian(value, 4);
@@ -24,7 +24,7 @@ inline std::string tiff_of(std::string_view rgb, std::uint32_t width, std::uint3
   add(259, 1);  // no compression
   add(262, 2);  // RGB
   add(273, kPixels);
-  add(277, 3);  // values of a pixel
+  add(277, 3);  // samples per pixel
   add(278, height);
   add(279, 3 * width * height);
   bytes += little_endian(0, 4);

@@ -1,4 +1,4 @@
-// Small videos for tests, made by the writer that predictions use.
+// Small videos for tests, written by the video writer of predictions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace millrace::testing {
 
 using Pixels = std::vector<std::uint8_t>;
 
-/// A frame whose quarters have colours of their own, which change from frame to frame.
+/// Draws a frame with a different colour in each quarter; the colours change with the frame number.
 inline Pixels drawn_frame(int width, int height, int number) {
   Pixels pixels;
   for (int y = 0; y < height; ++y)
@@ -23,7 +23,7 @@ inline Pixels drawn_frame(int width, int height, int number) {
   return pixels;
 }
 
-/// Writes a video whose frames have these times, in ticks.
+/// Writes a video whose frames have these times in ticks.
 inline void write_video(const std::filesystem::path& file, int width, int height,
                         const std::vector<std::int64_t>& times, VideoClock clock = {1, 90000}) {
   const auto out = video_files().create(file.string(), width, height, clock);
@@ -32,7 +32,7 @@ inline void write_video(const std::filesystem::path& file, int width, int height
   out->finish();
 }
 
-/// The times of so many frames, a 30th of a second apart.
+/// Returns the times of `count` frames at 30 frames per second, in ticks of 1/90000 second.
 inline std::vector<std::int64_t> even_times(int count) {
   std::vector<std::int64_t> times;
   for (int k = 0; k < count; ++k) times.push_back(3000 * k);

@@ -1,4 +1,4 @@
-// Waiting for what another thread or process does.
+// Waits for another thread or process.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,8 @@
 
 namespace millrace::testing {
 
-/// Whether `happened` comes to be true. The deadline is far: only a test that fails comes near it.
+/// Waits until `happened` returns true; returns false after the deadline. The deadline is long,
+/// because only a failing test reaches it.
 template <class Condition>
 bool comes_to(Condition&& happened, std::chrono::seconds deadline = std::chrono::seconds(300)) {
   const auto end = std::chrono::steady_clock::now() + deadline;

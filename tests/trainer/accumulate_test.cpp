@@ -1,5 +1,5 @@
-// A step of several batches, or of one in several passes, is that of the large one; figures on
-// demand.
+// A step of several batches, or of one batch in several passes, equals the step of the large batch;
+// metrics are computed on request.
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
@@ -19,8 +19,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// The mean over images of (w - id)^2, weighted by a number drawn for each image; images with an id
-/// of 3 do not count.
+/// The loss is the mean over images of (w - id)^2, weighted by a number drawn for each image;
+/// images with id 3 are not counted.
 class MeanDetector final : public Detector {
  public:
   MeanDetector() { w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::weight); }
@@ -43,7 +43,7 @@ class MeanDetector final : public Detector {
   }
   const Parameters& parameters() const override { return parameters_; }
 
-  std::atomic<int> passes = 0;  // micro-batches are computed side by side
+  std::atomic<int> passes = 0;  // atomic, since micro-batches are computed in parallel
 
  private:
   Parameters parameters_;
@@ -57,7 +57,7 @@ Batch batch_of(std::initializer_list<std::int64_t> ids) {
   return batch;
 }
 
-/// The scalars and the weight after a step.
+/// Returns the metrics and the weight after a step.
 std::pair<StepFigures, double> after_step(const std::vector<Batch>& batches,
                                           const TrainOptions& train = {}) {
   MeanDetector model;
@@ -86,7 +86,8 @@ TEST(Accumulate, StepsOfSeveralBatchesAreThoseOfTheLargeOne) {
 TEST(Passes, ChangeNothingButRounding) {
   const auto batch = batch_of({1, 2, 3, 4, 5});
   const auto [scalars, weight] = after_step({batch});
-  for (const std::int64_t passes : {2, 3, 5, 8}) {  // more than images: each is one
+  // 8 is more than the number of images, so each image is a pass
+  for (const std::int64_t passes : {2, 3, 5, 8}) {
     TrainOptions train;
     train.passes = passes;
     const auto [own, value] = after_step({batch}, train);
@@ -189,13 +190,13 @@ TEST(Accumulate, FindsTheLossScaleOfFp16) {
   EXPECT_GT(model.parameters().find("w")->value.item<double>(), 1);
 }
 
-/// The total that the trainer divides a loss of 1 with this count by.
+/// Returns the total by which the trainer divides a loss of 1 with this count.
 double total_of(const StepTotals& totals, const std::string& name) {
   return 1 / totals.means({{"loss", at::full({1}, 1.0, at::kDouble), {name, 0}}})[0]
                  .second.item<double>();
 }
 
-// 0.1 + 0.2 + 0.3 and 0.3 + 0.1 + 0.2 differ in a bit.
+// 0.1 + 0.2 + 0.3 and 0.3 + 0.1 + 0.2 differ in one bit.
 TEST(StepTotals, AddGroupsInTheirOrder) {
   StepTotals totals(Cluster::alone());
   totals.add({{{"a", 0.2}, {"b", 1}}});

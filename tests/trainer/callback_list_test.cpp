@@ -1,4 +1,4 @@
-// What callbacks may publish and save; errors name the callback.
+// Metrics and state that callbacks may publish and save; errors name the callback.
 #include "millrace/trainer/callback_list.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-/// Says of itself and publishes what a test wants.
+/// A callback whose declared metrics, published metric, state and exception are set by the test.
 struct Talker final : Callback, PublishesMetrics, ReadsMetrics, SavesState {
   std::vector<std::string> named, watched;
   std::string published;
@@ -40,7 +40,7 @@ struct Talker final : Callback, PublishesMetrics, ReadsMetrics, SavesState {
   void load_state(const TrainState&, const nlohmann::json&) override {}
 };
 
-/// What comes of a training with these callbacks of a plug-in.
+/// Trains with these callbacks as if a plug-in had registered them; returns the error message.
 std::string failure_with(const std::vector<Talker>& talkers) {
   const Scratch scratch;
   LineDetector model;

@@ -73,7 +73,7 @@ TEST(Checkpoint, TakesRoomForWhatHasChangedAloneWhereTheFileSystemSharesBlocks) 
   checkpoint.model = {{"frozen", at::randn({4 << 20})}, {"trained", at::randn({1 << 18})}};
   write_checkpoint(disk.path() / "c", checkpoint);
   const auto used = disk.used();
-  checkpoint.at.step = 100000;  // the header is longer
+  checkpoint.at.step = 100000;  // makes the header longer
   checkpoint.model.at(1).second.add_(1);
   const auto folder = write_checkpoint(disk.path() / "c", checkpoint);
   EXPECT_LT(disk.used() - used, std::uint64_t{2} << 20) << "of 17 MiB, 1 MiB of them trained";
@@ -138,7 +138,8 @@ TEST(Checkpoint, NeedsNoLinkToTheLatest) {
   write_checkpoint(scratch / "c", sample(2));
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
   fs::remove(scratch / "c" / "latest");
-  fs::create_symlink("step-000001", scratch / "c" / "latest");  // killed before it was moved on
+  // the process was killed before it moved the link
+  fs::create_symlink("step-000001", scratch / "c" / "latest");
   fs::create_symlink("step-000002", scratch / "c" / "latest.part");
   newest_checkpoint(scratch / "c");
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
@@ -214,7 +215,8 @@ TEST(Checkpoint, ItsFilesAreCheckedAlone) {
   MILLRACE_EXPECT_ERROR(check_file_of_checkpoint(file), folder,
                         "the bytes of model.safetensors have changed");
   fs::copy_file(file, scratch / "model.safetensors");
-  check_file_of_checkpoint(scratch / "model.safetensors");  // nobody knows better
+  // without a checkpoint around it, there is no other checksum
+  check_file_of_checkpoint(scratch / "model.safetensors");
 }
 
 TEST(Checkpoint, OfANewerVersionIsNotPassedOver) {

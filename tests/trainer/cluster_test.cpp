@@ -1,4 +1,4 @@
-// Run by each of some ranks: what they say to each other, and how their gradients are added up.
+// Runs on every rank: messages between ranks, and the sum of their gradients.
 #include "millrace/trainer/cluster/cluster.h"
 
 #include <ATen/TensorOperators.h>
@@ -43,7 +43,7 @@ TEST(Cluster, GivesTheNumbersOfEachRankAfterTheOther) {
 }
 
 TEST(Cluster, KnowsTheRanksOfTheHost) {
-  EXPECT_EQ(cluster->local_size(), cluster->size());  // there is one host here
+  EXPECT_EQ(cluster->local_size(), cluster->size());  // all ranks are on one host
   EXPECT_EQ(cluster->local_rank(), cluster->rank());
 }
 
@@ -53,11 +53,11 @@ TEST(Cluster, BindsTheRanksOfAHostToTheirShares) {
   bind_to_share(*cluster);
   EXPECT_EQ(allowed_processors(),
             share_of_processors(before, static_cast<std::size_t>(cluster->rank())));
-  // Each its own, or each all of them if there are fewer cores than ranks.
+  // Each rank has its own cores, or all ranks share all cores if there are fewer cores than ranks.
   const auto shares = cluster->gather("shares", allowed_processors());
   const auto different = std::set(shares.begin(), shares.end()).size();
   EXPECT_TRUE(different == shares.size() || different == 1) << different;
-  bind_to_share(*cluster);  // once more changes nothing
+  bind_to_share(*cluster);  // a second call changes nothing
   EXPECT_EQ(allowed_processors(), shares[static_cast<std::size_t>(cluster->rank())]);
 }
 

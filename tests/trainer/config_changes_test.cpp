@@ -1,4 +1,4 @@
-// What a resumed training may find changed.
+// Changes of the configuration that a resumed training accepts or rejects.
 #include "millrace/trainer/run/config_changes.h"
 
 #include <ATen/ops/zeros.h>
@@ -28,7 +28,7 @@ seed = 1
 epochs = 3
 )";
 
-/// kConfig with one line exchanged for another.
+/// Returns kConfig with one line replaced.
 std::string with(const std::string& line, const std::string& other) {
   std::string text = kConfig;
   return text.replace(text.find(line), line.size(), other);
@@ -95,7 +95,7 @@ TEST(ConfigChanges, ThatCannotWorkAreRefusedByKey) {
   refused(
       [](auto& r) {
         r.config = with("\"here\"", "\"there\"");
-        r();  // copied elsewhere
+        r();  // data copied to another folder
         r.epoch_size = 11;
       },
       "data.root: was \"here\", is \"there\"", "10 samples, now there are 11");

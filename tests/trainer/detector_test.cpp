@@ -1,5 +1,5 @@
-// What a detector may not give: an error with its name, instead of a library's words or a wrong
-// score.
+// Invalid losses and detections of a detector are reported with its name, not as a library's error
+// or a wrong score.
 #include "millrace/models/detector/make_detector.h"
 
 #include <ATen/TensorOperators.h>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
-/// Gives what it is told to.
+/// Returns the losses and detections that a test sets.
 class Told final : public Detector {
  public:
   LossSums compute_losses(const Batch&, const StepInfo&) override { return given; }
@@ -52,7 +52,7 @@ class DetectorContract : public ::testing::Test {
     batch_.objects.resize(1);
   }
 
-  /// The step ends with this sentence.
+  /// Expects the step to end with this error.
   void expect_loss_error(const LossSums& given, const std::string& part) {
     model_.given = given;
     TrainingStep step(model_, {}, {});
@@ -108,7 +108,7 @@ TEST_F(DetectorContract, RejectsCountsThatContradictEachOther) {
 }
 
 TEST_F(DetectorContract, DividesByTheCountOrByOne) {
-  const auto w = model_.w;  // of ones
+  const auto w = model_.w;  // all ones
   model_.given = {{"four", w.sum(), {"objects", 4}}, {"none", w.sum() * 3, {"regions", 0}}};
   const auto losses = model_.losses(batch_, {});
   EXPECT_EQ(losses[0].second.item<double>(), 0.5);

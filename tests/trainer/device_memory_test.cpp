@@ -15,7 +15,7 @@ namespace millrace::testing {
 namespace {
 
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9
-/// Counts as a GPU's allocator does, without giving memory.
+/// An allocator that reports statistics like a GPU's and allocates nothing.
 class CountingAllocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(std::size_t) override { throw std::logic_error("no memory here"); }
@@ -37,7 +37,7 @@ class CountingAllocator final : public c10::DeviceAllocator {
     return stats;
   }
 
-  std::size_t taken = 0;  // and given back
+  std::size_t taken = 0;  // bytes allocated and freed again
 };
 
 const at::Device kCounted(c10::DeviceType::PrivateUse1, 3);
@@ -66,7 +66,7 @@ TEST(StepMemory, WarnsOfDeviceThatIsTooSmall) {
     Log log;
     StepMemory memory(LargestBatch{.images = 1, .slot = {width, 10}}, kCounted, /*ranks=*/8);
     memory.before_step();
-    allocator.taken = 500;  // a peak of 590 bytes besides the 13 of before
+    allocator.taken = 500;  // a peak of 590 bytes above the 13 before the step
     memory.after_step(1, batches, std::vector<StepPlace>{{.width = 10, .height = 10}});
     allocator.taken = 0;
     return log.take();

@@ -21,7 +21,7 @@ at::Tensor bias_of(const Detector& model) {
   throw Error("there is no bias");
 }
 
-/// Has infinite losses from the seventh step on, once its bias is large.
+/// Has infinite losses from the seventh step on once its bias is large.
 struct PoisonedDetector final : LineDetector {
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     const bool is_poisoned = bias_of(*this).item<float>() > 1e5F;
@@ -31,8 +31,8 @@ struct PoisonedDetector final : LineDetector {
   }
 };
 
-/// A training whose fourth step makes the bias large unless the rate is at most `harmless`, with a
-/// checkpoint after every step. Returns as train.on_divergence does.
+/// A training whose fourth step makes the bias large unless the rate factor is at most `harmless`.
+/// It saves a checkpoint after every step and goes back as train.on_divergence does.
 struct Diverging {
   Scratch scratch;
   double harmless = 0.2;
@@ -55,7 +55,8 @@ struct Diverging {
     return plan;
   }
 
-  /// One start, from the newest checkpoint: resumed with `now` or after `diverged`.
+  /// Starts once from the newest checkpoint. `diverged`: end of the start before, if it diverged;
+  /// nullopt = the run is resumed.
   TrainEnd start(const std::optional<Position>& diverged) {
     PoisonedDetector model;
     const auto plan = this->plan(model);
@@ -102,7 +103,7 @@ struct Diverging {
 TEST(Divergence, ReturnsFurtherBackUntilTheFailingStepIsPassed) {
   Diverging run;
   run();
-  // From step 6 the seventh step has the same weights and data again.
+  // From step 6, the seventh step has the same weights and data again.
   EXPECT_THAT(run.returned_to, ElementsAre(5, 4, 3));
   EXPECT_EQ(run.end.step, 30);
   EXPECT_EQ(run.end.bad_in_a_row, 0);
@@ -120,7 +121,7 @@ TEST(Divergence, ResumesFurtherBackUntilTheFailingStepIsPassed) {
   std::vector<std::int64_t> resumed_from;
   std::int64_t diverged_at = 0, ended_at = 0;
   for (int start = 0; start < 6 && ended_at == 0; ++start) {
-    PoisonedDetector model;  // in its first start
+    PoisonedDetector model;  // starts as in the first run
     auto plan = fake_plan(model, scratch / "run");
     plan.train.epochs = 100;
     plan.train.max_steps = 30;
@@ -166,12 +167,13 @@ TEST(Divergence, CountsReturnsAnewWithAChangedConfiguration) {
   EXPECT_THAT(run.returned_to, IsEmpty());
 
   run.config = "[optimizer]\nlr = 0.01\n";
-  run.harmless = 1;  // what the change is for
+  run.harmless = 1;  // the new configuration does not diverge
   run();
-  // The newest checkpoints are of poisoned weights: it leaves them behind, as a new training would.
+  // The newest checkpoints contain the large bias, so the run goes back behind them, as after a
+  // divergence.
   EXPECT_THAT(run.returned_to, ElementsAre(5, 4, 3));
   EXPECT_EQ(run.end.step, 30);
-  EXPECT_EQ(run.end.rate_factor, 0.125);  // three halvings, of 1
+  EXPECT_EQ(run.end.rate_factor, 0.125);  // three halvings of 1
 }
 
 TEST(Divergence, CountsReturnsAnewAtTheChangedRateAlone) {

@@ -1,4 +1,4 @@
-// Scores of a detector over the validation split, as a whole and in parts.
+// Scores of a detector over the validation split, computed as a whole and in parts.
 #include "millrace/trainer/evaluation/detector_evaluation.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,8 @@ TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
   EXPECT_EQ(scores->images, 10);
 }
 
-/// Its boxes are off by 0, 9 or 18 pixels: some are right, some only at IoU 0.5, some never.
+/// Detects boxes that are 0, 9 or 18 pixels off: correct at all IoU thresholds, at 0.5 only, or
+/// never.
 struct OffDetector final : LineDetector {
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -56,7 +57,7 @@ TEST(Evaluation, OfAFederatedSplitGoesByLvisRules) {
     truth.add_category(9, "ring");
     truth.categories[0].frequency = 'c';
     for (std::size_t i = 0; i < 5; ++i) truth.annotations[i].category_id = 9;
-    truth.images[7].negatives = 1;  // where "star" is found, though it has none
+    truth.images[7].negatives = 1;  // "star" is detected there without an object
     truth.category_lists = {negative ? 7 : 9};
     std::erase_if(truth.annotations, [](const auto& one) { return one.image_id == 8; });
     data.split = make_split(assemble(std::move(truth), "fake"), "nowhere", {"star"});
@@ -70,11 +71,11 @@ TEST(Evaluation, OfAFederatedSplitGoesByLvisRules) {
   for (const auto& [name, value] : named_scores(with)) names.push_back(name);
   EXPECT_THAT(score_names(/*federated=*/true), ::testing::IsSupersetOf(names));
   EXPECT_THAT(score_tables(with), HasSubstr("catIds=  c"));
-  // Images that say nothing of a class do not count, those that lack it do
+  // For a class, images that list it as absent count; images that do not mention it do not.
   EXPECT_LT(with.boxes.stats[0], without.boxes.stats[0]);
 }
 
-/// Finds the 150 objects of every image of `dense_validation`.
+/// Detects the 150 objects of every image of `dense_validation`.
 struct GridDetector final : LineDetector {
   static constexpr int kObjects = 150;
   static Box box(int k) {
@@ -159,7 +160,7 @@ TEST(Evaluation, StopsWhereItIsCancelled) {
       evaluate_detector(model, fake_validation(), {.watch = {.cancelled = [] { return true; }}}));
 }
 
-/// What a part of the images comes to: positions `first` to `end` of the fake flow.
+/// Evaluates the positions `first` to `end` of the fake flow.
 EvaluationPart part(std::int64_t first, std::int64_t end) {
   DetectorEvaluation evaluation(fake_validation().split, {});
   OffDetector model;
@@ -231,7 +232,7 @@ TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
   EXPECT_EQ(evaluate_detector(model, data, {.max_images = 3})->images, 3);
 }
 
-/// Gives the filled boxes as masks.
+/// Detects the filled boxes as masks.
 struct MaskedDetector final : LineDetector {
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -282,7 +283,7 @@ TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {
               ThrowsMessage<Error>(HasSubstr("masks for 5 of 10 objects")));
 }
 
-/// Made-up objects of two classes in ten images, and proposals near them and elsewhere.
+/// Generated objects of two classes in ten images, with proposals near them and elsewhere.
 class Proposals : public ::testing::Test {
  protected:
   Proposals() {
@@ -310,7 +311,7 @@ class Proposals : public ::testing::Test {
     data_.split = make_split(assemble(truth_, "made up"), "nowhere", {});
   }
 
-  /// Sides of quarters of pixels, which floats hold exactly.
+  /// Returns a multiple of a quarter pixel, which float represents exactly.
   float quarters(std::uint64_t most) { return static_cast<float>(1 + rng_.below(4 * most)) / 4; }
   Box made_up() {
     const auto x = quarters(400), y = quarters(400);

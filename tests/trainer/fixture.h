@@ -1,4 +1,4 @@
-// A training of made-up numbers whose callbacks are functions.
+// A training of a LineDetector whose callbacks are std::functions.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace millrace::testing {
 
-/// A training with lambdas around it.
+/// A training to which LambdaCallbacks can be added.
 struct Fixture {
   Scratch scratch;
   LineDetector model;

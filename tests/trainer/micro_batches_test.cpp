@@ -1,4 +1,4 @@
-// Micro-batches of a rank, side by side, and the tree that their gradients are added in.
+// Micro-batches of a rank computed in parallel, and the tree in which their gradients are added.
 #include "millrace/trainer/cluster/micro_batches.h"
 
 #include <ATen/TensorOperators.h>
@@ -58,7 +58,7 @@ TEST(TensorTree, CountsWhatNeverCameAsZeros) {
   TensorTree one(4), none(4);
   one.add(1, at::full({1}, -0.0));
   for (const std::size_t number : {3, 1, 0, 2}) one.complete(number), none.complete(number);
-  EXPECT_FALSE(std::signbit(one.sum().item<float>()));  // as -0 + 0
+  EXPECT_FALSE(std::signbit(one.sum().item<float>()));  // since -0 + 0 is 0
   EXPECT_FALSE(none.sum().defined());
 }
 
@@ -104,7 +104,7 @@ TEST(MicroBatches, EndTogetherWhereOneFails) {
                 });
               }),
               HasSubstr("each must ask for the same sums"));
-  all.run([&](std::size_t) { meet(); });  // and again, without a failure
+  all.run([&](std::size_t) { meet(); });  // works again after a failure
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a file of weights says of the model that they belong to.
+// The description of the model in a file of weights.
 #include "millrace/trainer/run/trained_weights.h"
 
 #include <ATen/ops/full.h>
@@ -128,7 +128,7 @@ TEST(ModelCard, ContradictionsAreTheOptionsThatDecideSomethingAboutWeights) {
   EXPECT_EQ(found[2].key, "model.norm");
 }
 
-/// A file of two tensors with a card.
+/// Writes a file of two tensors with a model card.
 std::filesystem::path sealed_file(const Scratch& scratch) {
   write_weights(scratch / "w.safetensors",
                 {{"x", at::full({3}, 1.5)}, {"y", at::full({2, 2}, -2.0)}},

@@ -1,4 +1,4 @@
-// The work of operators, counted by hand.
+// FLOPs and bytes of operators, compared with hand-computed counts.
 #include "millrace/trainer/trace/op_work.h"
 
 #include <ATen/ops/add.h>
@@ -16,7 +16,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Of the one call of `name` within `compute`.
+/// Returns the work of the only call of `name` within `compute`.
 OpWork work_of(const std::string& name, bool counts, const std::function<void()>& compute) {
   OpTrace trace(at::kCPU, counts);
   compute();
@@ -41,7 +41,7 @@ TEST(OpWork, OfASumIsMemoryAlone) {
 }
 
 TEST(OpWork, OfAConvolutionsBackwardPassIsAProductForEachGradientThatIsWanted) {
-  // 2 images, 3 channels to 8, 3x3 of stride 2: 9x9 to 4x4
+  // 2 images, 3 input and 8 output channels, 3x3 kernel with stride 2: 9x9 to 4x4.
   const auto x = at::ones({2, 3, 9, 9}), weight = at::ones({8, 3, 3, 3}),
              dy = at::ones({2, 8, 4, 4});
   const double product = 2.0 * (2 * 8 * 4 * 4) * (3 * 3 * 3);

@@ -34,7 +34,8 @@ at::Tensor pair(double a, double b) { return at::tensor({a, b}); }
 
 void give(at::Tensor& value, double a, double b) { value.mutable_grad() = pair(a, b); }
 
-/// The value after two steps, of a parameter and gradients that lie like `format` in memory.
+/// Returns the value after two steps of a parameter whose value and gradients have the memory
+/// format `format`.
 at::Tensor stepped(OptimizerType type, at::MemoryFormat format) {
   const auto counted = [&](double scale) {
     return (at::arange(2 * 3 * 2 * 2, at::kFloat).view({2, 3, 2, 2}) * scale).contiguous(format);
@@ -56,16 +57,16 @@ TEST(Optimizer, TakesTheSameStepsInEveryLayoutOfMemory) {
         << value_name(type);
 }
 
-// The figures are torch.optim.SGD's, worked by hand.
+// Values of torch.optim.SGD, computed by hand.
 TEST(Sgd, FollowsTorch) {
   const struct {
     const char* name;
     OptimizerOptions options;
     double lr;
     at::Tensor gradient;
-    std::vector<at::Tensor> after;  // each step
+    std::vector<at::Tensor> after;  // after each step
   } cases[] = {
-      // d = .6, .3, m = d; then d = .594, .297, m = 1.134, .567
+      // d = .6, .3, m = d in the first step; d = .594, .297, m = 1.134, .567 in the second.
       {"momentum",
        {.momentum = 0.9, .weight_decay = 0.1},
        0.1,
@@ -83,7 +84,7 @@ TEST(Sgd, FollowsTorch) {
        1,
        pair(3, 4),
        {pair(1 - 0.6, -2 - 0.8)}},
-      // halved by its norm: 1.5, -2
+      // The norm clips the gradient to half: 1.5, -2.
       {"clip_value",
        {.momentum = 0, .weight_decay = 0, .clip_norm = 2.5, .clip_value = 1.75},
        1,
@@ -149,7 +150,7 @@ TEST(ParameterGroups, GiveBiasesOfNormsTheRateOfBiases) {
   EXPECT_EQ(rate_of("bn1.weight", ParameterKind::norm), 1);
 }
 
-// |v| = sqrt(5), |g| = 5; You et al. 2017, equation 6.
+// |v| = sqrt(5), |g| = 5; equation 6 of You et al. 2017.
 TEST(Sgd, GivesEachWeightItsRateByTrust) {
   const double norm = std::sqrt(5.0), decay = 0.1, most = 0.02 * norm;
   const double ratio = most / (5 + decay * norm);
@@ -243,14 +244,13 @@ TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
       EXPECT_TRUE(same(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
           << value_name(type) << ", " << name;
     }
-    b.set_requires_grad(false);  // another part altogether
+    b.set_requires_grad(false);  // now another part is trained
     trained(false, true)->load(saved);
     b.set_requires_grad(true);
   }
 }
 
-// The figures are torch.optim.AdamW's, worked by hand: the first step is of size lr whatever the
-// gradient.
+// Values of torch.optim.AdamW, computed by hand. The first step has size lr for any gradient.
 TEST(AdamW, FollowsTorch) {
   OneParameter p;
   const auto adamw = make_optimizer(
@@ -260,7 +260,7 @@ TEST(AdamW, FollowsTorch) {
   adamw->step(0.1);
   EXPECT_TRUE(close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
   give(p.value, 0, 0);
-  adamw->step(0.1);  // m = .045, s = .002475: their quotients by 1 - .81 and 1 - .9801
+  adamw->step(0.1);  // m = .045, s = .002475; their bias corrections are 1 - .81 and 1 - .9801
   const double second = 0.1 * (0.045 / 0.19) / std::sqrt(0.002475 / 0.0199);
   EXPECT_NEAR(p.value[0].item<double>(), 0.89 * 0.99 - second, 1e-7);
 }
@@ -275,7 +275,7 @@ TEST(AdamW, CountsTheStepsOfEachParameter) {
   give(p.value, 1, 1);
   other.mutable_grad() = at::tensor({2.0});
   adamw->step(0.1);
-  EXPECT_NEAR(other.item<double>(), 0.9, 1e-7);  // its first
+  EXPECT_NEAR(other.item<double>(), 0.9, 1e-7);  // the first step of this parameter
   NamedTensors state = adamw->state();
   const std::map<std::string, at::Tensor> named(state.begin(), state.end());
   EXPECT_EQ(named.at("p.steps").item<double>(), 2);
@@ -365,7 +365,7 @@ TEST(ParameterGroups, TheFirstRuleThatFitsCounts) {
   EXPECT_NEAR(p.backbone.item<double>(), 1 - 0.1 * 0.1 * 0.5, 1e-12);
   EXPECT_NEAR(p.head.item<double>(), 1 - 0.1 * 0.5, 1e-12);
 
-  // Those with a decay of their own keep it, the others follow.
+  // Groups with a weight decay of their own keep it; the others follow the change.
   const auto norm = p.norm.item<double>(), head = p.head.item<double>();
   options.weight_decay = 0;
   optimizer->set_options(options);

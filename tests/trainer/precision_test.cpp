@@ -1,5 +1,4 @@
-// fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted
-// as bad.
+// fp16 finds its loss scale by itself: steps that overflow are skipped and not counted as bad.
 #include "millrace/models/detector/precision.h"
 
 #include <ATen/Context.h>
@@ -20,8 +19,8 @@
 namespace millrace::testing {
 namespace {
 
-/// loss = slope * w, computed in fp16: its gradient, the factor times the slope, overflows above
-/// 65504.
+/// loss = slope * w, computed in fp16. Its gradient, the loss scale times the slope, overflows
+/// above 65504.
 class HalfDetector final : public Detector {
  public:
   explicit HalfDetector(double slope) : slope_(slope) {
@@ -48,7 +47,7 @@ TEST(Precision, NamesAreTypes) {
   EXPECT_EQ(precision_type(FloatType::fp16), at::kHalf);
 }
 
-// libtorch's getters throw where the old and the new way of setting it differ.
+// libtorch's getters throw if the old and the new way of setting TF32 differ.
 TEST(Precision, OfFp32ProductsIsOneForConvolutionsAndMatrixProducts) {
   const auto& libtorch = at::globalContext();
   for (const bool tf32 : {true, false}) {
@@ -100,8 +99,8 @@ TEST(LossScale, StaysWithinItsBounds) {
   EXPECT_EQ(scale.factor, LossScale::kMost);
 }
 
-/// A training in fp16: of a slope of 6, 65536, 32768 and 16384 times are too much, 8192 times is
-/// not.
+/// A training in fp16. With a slope of 6, the loss scales 65536, 32768 and 16384 overflow and 8192
+/// does not.
 struct HalfTraining {
   explicit HalfTraining(double slope = 6) : model(slope) {
     plan.train.precision = FloatType::fp16;
@@ -144,7 +143,8 @@ TEST(LossScale, StaticStaysAsItIs) {
     half.plan.train.loss_scale = loss_scale;
     const auto end = Trainer(half.plan, {}).run();
     EXPECT_EQ(end.at.bad_steps + end.at.overflow_steps, 0);
-    EXPECT_EQ(end.at.loss_scale.factor, LossScale::kFirst);  // that of a search, unused
+    // the initial value of the search, unused
+    EXPECT_EQ(end.at.loss_scale.factor, LossScale::kFirst);
     return half.weight();
   };
   EXPECT_LT(train(1024), 1);
@@ -161,7 +161,7 @@ TEST(LossScale, OverflowsOfAStaticOneOrOfLossesAreBadSteps) {
   EXPECT_THAT(infinite.failure(), ::testing::HasSubstr("10th such step in a row"));
 }
 
-/// loss = slope * w, its product computed in the type of the step.
+/// loss = slope * w, with a product in the type of the step.
 class LinearDetector final : public Detector {
  public:
   LinearDetector() { w_ = parameters_.add("w", at::full({1, 1}, 1.0), ParameterKind::weight); }
@@ -180,7 +180,7 @@ class LinearDetector final : public Detector {
   at::Tensor w_;
 };
 
-// bfloat16 has no number between 1 and 1 - 1 / 256.
+// bfloat16 has no value between 1 and 1 - 1 / 256.
 TEST(Precision, UpdatesTooSmallForBf16AreNotLost) {
   const Scratch scratch;
   LinearDetector model;

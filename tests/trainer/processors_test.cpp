@@ -1,4 +1,4 @@
-// Who computes where on hosts that hwloc makes up, and on this one.
+// Assignment of processors to ranks, on synthetic hwloc topologies and on this host.
 #include "millrace/trainer/cluster/processors.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,8 @@ using ::testing::ElementsAre;
 using Shares = std::vector<Processors>;
 
 constexpr auto kTwoSockets = "pack:2 core:4 pu:1";  // processors 0-3 and 4-7
-constexpr auto kHyperthreads = "pack:1 core:4 pu:2(indexes=0,4,1,5,2,6,3,7)";  // n and n + 4
+// a core has processors n and n + 4
+constexpr auto kHyperthreads = "pack:1 core:4 pu:2(indexes=0,4,1,5,2,6,3,7)";
 
 Shares shares(const std::string& description, const Shares& allowed,
               const std::vector<std::string>& gpus = {}) {
@@ -37,7 +38,7 @@ TEST(Processors, AreSharedOutInNeighbours) {
 
 TEST(Processors, OfACoreStayTogether) {
   EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-7")), ElementsAre("0-1,4-5", "2-3,6-7"));
-  // What taskset has left is left: one of a core's two.
+  // Only processors allowed by taskset are used: one of each core's two.
   EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-3")), ElementsAre("0-1", "2-3"));
 }
 
@@ -49,7 +50,7 @@ TEST(Processors, OfAContainerAreSharedOutAlone) {
 TEST(Processors, AreKeptByRanksThatTheLauncherHasBoundApart) {
   EXPECT_THAT(shares(kTwoSockets, {"0", "1"}), ElementsAre("0", "1"));
   EXPECT_THAT(shares(kTwoSockets, {"0-3", "4-7"}), ElementsAre("0-3", "4-7"));
-  // Two on each socket, by turns: each pair shares its own out.
+  // Two ranks per socket, alternating: each pair divides its own socket.
   EXPECT_THAT(shares(kTwoSockets, {"0-3", "4-7", "0-3", "4-7"}),
               ElementsAre("0-1", "4-5", "2-3", "6-7"));
 }
@@ -58,7 +59,7 @@ TEST(Processors, OfTwoThatMpirunHasBoundToACoreEachAreTooFew) {
   EXPECT_TRUE(are_bound_narrowly({"0", "1"}, {kTwoSockets}));
   EXPECT_FALSE(are_bound_narrowly({"0-3", "4-7"}, {kTwoSockets}));
   EXPECT_FALSE(are_bound_narrowly({"0", "1"}, {"pack:1 core:2 pu:1"}));
-  // What both may use was somebody's choice for both.
+  // Equal sets of both ranks are a deliberate choice.
   EXPECT_FALSE(are_bound_narrowly({"0-1", "0-1"}, {kTwoSockets}));
 }
 
@@ -66,7 +67,8 @@ TEST(Processors, AreAllForEachRankWhereThereAreFewerCoresThanRanks) {
   EXPECT_THAT(shares("pack:1 core:2 pu:1", Shares(3, "0-1")), ElementsAre("0-1", "0-1", "0-1"));
 }
 
-/// Two sockets of two cores, each with a bus; `first` and `second` stand on theirs.
+/// Returns a topology of two sockets with two cores and a bus each; `first` and `second` are the
+/// devices on them.
 std::string xml_with(const std::string& first, const std::string& second) {
   int id = 0;
   const auto sets = [&](int mask) {
@@ -106,14 +108,15 @@ TEST(Processors, AreThoseNearTheRanksGpu) {
   const auto two = xml_with(gpu(0x3b), gpu(0xb0));
   EXPECT_THAT(shares(two, Shares(2, "0-3"), {address(0x3b), address(0xb0)}),
               ElementsAre("0-1", "2-3"));
-  // As CUDA_VISIBLE_DEVICES = "1,0" turns them round.
+  // As reordered by CUDA_VISIBLE_DEVICES = "1,0".
   EXPECT_THAT(shares(two, Shares(2, "0-3"), {address(0xb0), address(0x3b)}),
               ElementsAre("2-3", "0-1"));
   const auto second_alone = xml_with("", gpu(0xb0) + gpu(0xb1));
   const std::vector both = {address(0xb0), address(0xb1)};
   EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), both), ElementsAre("2", "3"));
   EXPECT_THAT(shares(second_alone, Shares(2, "0-3")), ElementsAre("0-1", "2-3"));
-  // A rank that may not go near its GPU stays where it may be, and one without a GPU too.
+  // A rank that may not use the cores near its GPU keeps its allowed cores, and so does a rank
+  // without a GPU.
   EXPECT_THAT(shares(second_alone, Shares(2, "0-1"), both), ElementsAre("0", "1"));
   for (const auto* unknown : {"", "0000:01:00.0", "no address"})
     EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), {unknown, unknown}),

@@ -1,5 +1,4 @@
-// Run by each of some ranks: a step that they take together is that of one process with all their
-// images.
+// Runs on every rank: a step of several ranks equals the step of one process with all their images.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
@@ -28,9 +27,9 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kImages = 8;  // per step
 
-/// The weighted mean over images of (w - id)^2, of images with an odd id of (odd - id)^2 too, and
-/// nothing of `idle`. What it has seen last is a running statistic, or, normalised by the mean of
-/// all images, that mean.
+/// The losses are the weighted mean over images of (w - id)^2 and, over images with an odd id, of
+/// (odd - id)^2; no loss depends on `idle`. The buffer `seen` is the last image's id or, with
+/// `normalises`, a sum over the images of all ranks.
 class SomeDetector final : public Detector {
  public:
   SomeDetector() {
@@ -78,7 +77,7 @@ class SomeDetector final : public Detector {
 
   double bad_image = -1, factor = 1;
   bool leaves_out_odd = false, normalises = false, keeps_last = true;
-  std::vector<std::pair<int, int>> sizes;  // the sizes to pad batches to
+  std::vector<std::pair<int, int>> sizes;  // padded sizes that the steps report
 
  private:
   std::mutex mutex_;
@@ -86,7 +85,8 @@ class SomeDetector final : public Detector {
   at::Tensor w_, odd_, idle_, seen_;
 };
 
-/// Images `first` .. `first + count` with these numbers, each batch padded to another size.
+/// Returns images `first` to `first + count` with these ids, without the lost ones; each batch is
+/// padded to another size.
 Batch batch_of(std::int64_t first, std::int64_t count, const std::set<std::int64_t>& lost) {
   Batch batch{.height = static_cast<std::int32_t>(2 + first), .width = 9};
   for (auto id = first; id < first + count; ++id)
@@ -96,17 +96,17 @@ Batch batch_of(std::int64_t first, std::int64_t count, const std::set<std::int64
   return batch;
 }
 
-/// What `all` ranks do together, in `parts` micro-batches each.
+/// Steps of the ranks of `all`, with `parts` micro-batches per rank.
 struct Steps {
   const Cluster& all = *cluster;
   TrainOptions train = {};
   OptimizerOptions optimizer = {.weight_decay = 0.1};
   std::int64_t parts = 1, count = 20;
-  std::set<std::int64_t> lost = {};  // images of each step
+  std::set<std::int64_t> lost = {};  // ids of images that are missing in each step
   SomeDetector model = {};
   LossScale scale = {};
   std::vector<StepEnd> ends = {};
-  NamedTensors values = {};  // at the end, of the model and of the optimizer
+  NamedTensors values = {};  // final values of the model and the optimizer
 
   void run() {
     TrainingStep step(model, train, optimizer, all);
@@ -177,8 +177,8 @@ TEST(RanksStep, FindsTheSameLossScaleAsOneProcess) {
 TEST(RanksStep, LeavesAloneWhatHasAGradientOnNoRank) {
   Steps steps;
   steps.run();
-  EXPECT_EQ(steps.model.value("idle"), 1);  // weight decay would have moved it
-  EXPECT_NE(steps.model.value("odd"), 1);  // with four ranks of two images each has one that is odd
+  EXPECT_EQ(steps.model.value("idle"), 1);  // weight decay would have changed it
+  EXPECT_NE(steps.model.value("odd"), 1);   // even four ranks have an odd image each
 }
 
 TEST(RanksStep, IsRejectedByAllWhereOneRankHasABadImage) {
@@ -193,13 +193,13 @@ TEST(RanksStep, IsRejectedByAllWhereOneRankHasABadImage) {
 TEST(RanksStep, TakesTheChiefsRunningStatisticsAndPadsToTheLargestBatchOfAllRanks) {
   Steps steps{.count = 1};
   steps.run();
-  EXPECT_EQ(steps.model.value("seen"), 0);  // the chief's first image
+  EXPECT_EQ(steps.model.value("seen"), 0);  // the first image of rank 0
   const auto last = static_cast<int>(kImages - kImages / cluster->size());
   EXPECT_EQ(steps.model.sizes, (std::vector{std::pair(9, 2 + last)}));
 }
 
 TEST(RanksStep, DoesWithoutObjectsOnOneRank) {
-  const std::set<std::int64_t> lost{1, 3};  // the first rank has even images alone
+  const std::set<std::int64_t> lost{1, 3};  // rank 0 has even images only
   expect_steps_of_one_process({.lost = lost}, {.all = Cluster::alone(), .lost = lost});
 }
 
@@ -210,7 +210,8 @@ TEST(RanksStep, RejectsALossThatOneRankLeavesOut) {
   EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("[images, odd images]"));
 }
 
-/// Whether every figure of every step and every value at the end have the same bits.
+/// Expects every metric of every step and every final value to be bit-identical to those of one
+/// process.
 void expect_same_bytes(const OptimizerOptions& optimizer, TrainOptions train, std::int64_t parts) {
   Steps together{.train = train, .optimizer = optimizer, .parts = parts},
       alone{.all = Cluster::alone(), .train = train, .optimizer = optimizer, .parts = parts};
@@ -266,7 +267,7 @@ TEST(MicroBatches, OfBatchesThatLostImagesAreTheStepOfTheRest) {
           train.passes = passes;
           Steps cut{.train = train, .parts = parts, .count = 3, .lost = lost},
               whole{.all = Cluster::alone(), .parts = parts, .count = 3, .lost = lost};
-          // Batch norm sees each pass alone.
+          // Batch norm would see each pass by itself.
           for (auto* steps : {&cut, &whole})
             steps->model.normalises = passes == 1, steps->model.keeps_last = false;
           SCOPED_TRACE(fmt::format("{} lost, accumulate = {}, micro_batch = {}, passes = {}",
@@ -302,8 +303,8 @@ TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
     GradientBuckets buckets(parameters, *sync, at::kFloat, 4, bytes);
     EXPECT_EQ(buckets.count(), bytes == 4 ? 5 : bytes == 40 ? 4 : 2);
     for (int repeat = 0; repeat < 2; ++repeat) {
-      // Rank r has a gradient of 10 r + i for parameter i, except for the fourth, for which no rank
-      // has one, and the r-th.
+      // Rank r has a gradient of 10 r + i for each parameter i except the r-th and the fourth. No
+      // rank has one for the fourth.
       auto loss = values[0].sum() * 0;
       for (std::int64_t i = 0; i < 5; ++i)
         if (i != 3 && i != cluster->rank())

@@ -11,7 +11,7 @@ namespace {
 struct Case {
   const char* name;
   ScheduleOptions options;
-  std::vector<std::pair<ScheduleTime, double>> rates;  // of a run of 10 epochs with a peak of 2
+  std::vector<std::pair<ScheduleTime, double>> rates;  // for a run of 10 epochs with a peak of 2
 };
 
 TEST(Schedule, FollowsItsFormula) {

@@ -1,4 +1,4 @@
-// A rank keeps its status file up to date, and a file that cannot be written ends no training.
+// A rank updates its status file, and a write error does not end the training.
 #include "millrace/trainer/status/status_writer.h"
 
 #include <gmock/gmock.h>

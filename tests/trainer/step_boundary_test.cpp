@@ -1,4 +1,5 @@
-// What callbacks do between steps takes effect in one order, whatever theirs is.
+// Actions of callbacks between steps take effect in one order, independent of the order of the
+// callbacks.
 #include "millrace/trainer/step_boundary.h"
 
 #include <ATen/ops/full.h>
@@ -43,7 +44,8 @@ TEST(StepBoundary, PublishesAtTheBoundaryWhateverTheOrder) {
 TEST(StepBoundary, HandsOutWhatSpeaksOfEarlierMomentsFirst) {
   Fixture f;
   f.plan.train.max_steps = 3;
-  std::vector<std::tuple<std::int64_t, std::int64_t, double>> heard;  // when, of which step, what
+  // step of arrival, step of the metric, and its value
+  std::vector<std::tuple<std::int64_t, std::int64_t, double>> heard;
   f.add().on_after_step = [](const TrainState& s) {
     if (s.at.step != 3) return;
     s.publish({{"now", 3}});
@@ -94,7 +96,7 @@ TEST(StepBoundary, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {
   EXPECT_EQ(ended, 1);
 }
 
-/// Throws in one hook: an Error, or something that is no exception.
+/// Throws in one hook an Error, or a value that is not a std::exception.
 struct Thrower final : Callback, ReadsMetrics, SavesState, SavesTensors {
   std::string where;
   bool sound_type;
@@ -169,7 +171,8 @@ TEST(StepBoundary, SavesNoStepWhoseCallbackFailed) {
            if (s.at.step == 2) s.stop("test");
          };
          c.on_after_train = [](const TrainState& s) {
-           const_cast<TrainState&>(s).at.step = 3;  // as one that saves after the last step
+           // imitates a callback that saves after the last step
+           const_cast<TrainState&>(s).at.step = 3;
            s.save_checkpoint();
            throw Error("no room");
          };
@@ -203,7 +206,7 @@ TEST(When, AsksItsConditionAndTheStart) {
   EXPECT_THAT(triggered("step >= 8", true), ElementsAre(8, 12, 15));
   EXPECT_THAT(triggered("epoch < 2", true), ElementsAre(0, 4, 8));
   EXPECT_THAT(triggered("epoch < 2", false), ElementsAre(4, 8));
-  // What is published at a boundary counts from the next one on, in any order of callbacks.
+  // Metrics published at a boundary are used from the next one on, in any order of callbacks.
   EXPECT_THAT(triggered("x > 0", true), ElementsAre(12, 15));
 }
 

@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A step with two images of 100 x 100 pixels, in which the process reaches a new peak.
+/// Takes a step with two images of 100 x 100 pixels in which the process reaches a new memory peak.
 void take_step(StepMemory& memory, std::int64_t number) {
   std::vector<Batch> batches(1);
   batches[0].images.resize(2);

@@ -1,4 +1,4 @@
-// A step that was not finite is kept whole.
+// Records of steps that were not finite.
 #include "millrace/trainer/step_record.h"
 
 #include <ATen/ops/tensor.h>
@@ -44,7 +44,7 @@ TEST(StepRecord, ComesBackAsItWas) {
   const Scratch scratch;
   const auto folder = write_step_record(scratch / "diverged", record());
   EXPECT_EQ(folder, scratch / "diverged" / "step-000123");
-  write_step_record(scratch / "diverged", record());  // replaces it
+  write_step_record(scratch / "diverged", record());  // overwrites it
   const auto read = read_step_record(folder);
   EXPECT_EQ(read.info.seed, ~std::uint64_t{0});
   EXPECT_EQ(read.info.step, 122);

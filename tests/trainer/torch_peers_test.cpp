@@ -1,4 +1,4 @@
-// Optimizers and schedules beside those of torch.optim in Python.
+// Compares optimizers and schedules with torch.optim in Python.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace millrace::testing {
 namespace {
 
-/// What torch_reference.py writes.
+/// Returns the output of torch_reference.py.
 nlohmann::json torch_reference() {
   const Scratch scratch;
   const auto file = scratch / "reference.json";
@@ -23,7 +23,7 @@ nlohmann::json torch_reference() {
   return nlohmann::json::parse(read_file(file));
 }
 
-/// The same numbers as in torch_reference.py.
+/// Returns the numbers that torch_reference.py uses.
 at::Tensor gradient(std::int64_t step) {
   auto values = at::empty({2, 3}, at::kDouble);
   for (std::int64_t i = 0; i < 6; ++i)

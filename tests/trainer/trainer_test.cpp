@@ -1,4 +1,4 @@
-// The loop: how long it is, how it ends, which steps it leaves out.
+// The training loop: its length, its end, and the steps that it skips.
 #include "millrace/trainer/trainer.h"
 
 #include <gmock/gmock.h>
@@ -160,7 +160,7 @@ TEST(Trainer, EndsAfterASignalWheneverItComes) {
   using Hook = std::function<void(const TrainState&)> LambdaCallback::*;
   const struct {
     Hook hook;
-    std::int64_t before;  // steps done
+    std::int64_t before;  // number of finished steps
     std::vector<int> signals;
     std::int64_t after;
   } cases[] = {{&LambdaCallback::on_before_train, 0, {SIGTERM}, 0},
@@ -211,7 +211,7 @@ TEST(TrainerDeathTest, LeavesTheSecondSignalToTheSystem) {
 TEST(Trainer, SkipsStepsThatAreNotFinite) {
   Fixture f;
   f.model.bad_from = 3;
-  f.model.bad_until = 12;  // nine in a row
+  f.model.bad_until = 12;  // nine steps in a row
   std::vector<at::Tensor> weights;
   f.add().on_after_step = [&](const TrainState&) {
     weights.push_back(f.model.parameters().find("line.weight")->value.detach().clone());
@@ -221,7 +221,7 @@ TEST(Trainer, SkipsStepsThatAreNotFinite) {
   EXPECT_FALSE(same(weights[11], weights[12]));
 }
 
-/// Its running mean takes in every loss, as a batch normalisation's does.
+/// A detector whose running mean includes every loss, like the statistics of batch norm.
 class RunningDetector final : public LineDetector {
  public:
   RunningDetector() {

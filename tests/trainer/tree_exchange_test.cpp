@@ -1,4 +1,4 @@
-// Sums over ranks by messages, of ranks that are threads here: the bits of one tree.
+// Sums over ranks by messages, with threads as ranks, are bit-identical to one tree.
 #include "millrace/trainer/cluster/tree_exchange.h"
 
 #include <ATen/TensorOperators.h>
@@ -17,7 +17,7 @@
 namespace millrace::testing {
 namespace {
 
-/// What ranks that are threads send each other.
+/// Passes messages between ranks that are threads.
 class Mail {
  public:
   explicit Mail(std::int64_t ranks) : all_here_(ranks) {}
@@ -40,7 +40,7 @@ class Mail {
     all_here_.arrive_and_wait();
   }
 
-  /// Once all ranks are done.
+  /// To be called when all ranks are done.
   bool has_letters() const { return !letters_.empty(); }
 
  private:
@@ -49,7 +49,7 @@ class Mail {
   std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> letters_;
 };
 
-/// What each rank has after the sum.
+/// Returns the sum that each rank receives.
 std::vector<at::Tensor> sums_of(const std::vector<at::Tensor>& values) {
   std::vector<at::Tensor> sums;
   for (const auto& own : values) sums.push_back(own.clone());
@@ -101,7 +101,7 @@ TEST(SumAsTree, IsThatOfAnyRanksAndAnyNumberOfValues) {
 }
 
 TEST(SumAsTree, RoundsHalfPrecisionOnce) {
-  // In steps of 2^-7, 1 + 2^-8 + 2^-8 is 1 if each sum is rounded.
+  // With steps of 2^-7, 1 + 2^-8 + 2^-8 is 1 if each sum is rounded.
   std::vector<at::Tensor> values;
   for (const double value : {1.0, 0.00390625, 0.00390625, 0.0})
     values.push_back(at::full({5}, value, at::kBFloat16));

@@ -1,6 +1,6 @@
-// bench_gpu: what the device reaches (matrix products, copies, small kernels), backbone and FPN
-// queued one by one and as one graph, and where a training step's time goes. Prints one JSON object
-// of tables; tests/bench/gpu/gpu.py shows them beside the speed of trainings.
+// bench_gpu: speed of the device (matrix products, copies, small kernels), backbone and FPN queued
+// op by op and as one graph, and the time of a training step by part. Prints one JSON object of
+// tables; tests/bench/gpu/gpu.py shows them beside the speed of trainings.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
@@ -20,7 +20,8 @@
 namespace millrace::testing {
 namespace {
 
-/// Products of two square matrices per second, in units of 10^12 operations. Zeros would be faster.
+/// Measures products of two square matrices, in units of 10^12 operations per second. Zeros would
+/// be faster.
 double matmul_tflops(at::Device device, at::ScalarType type, std::int64_t side) {
   const auto a = at::randn({side, side}).to(device, type);
   constexpr int kTimes = 10;
@@ -65,7 +66,7 @@ void measure_copies(Tables& tables) {
   add("device to the device", there, again);
 }
 
-/// Seconds of the host to queue a kernel that has almost nothing to do.
+/// Measures the seconds that the host needs to queue a nearly empty kernel.
 void measure_launch(Tables& tables) {
   const auto device = tested().device;
   const int times = tested().small ? 10 : 5000;
@@ -80,7 +81,7 @@ void measure_launch(Tables& tables) {
                                      {"done, us each", 1e6 * seconds_since(began) / times}});
 }
 
-/// Seconds of one of several calls, until the device is done.
+/// Returns the seconds per call of several calls, until the device has finished.
 double wall_s(at::Device device, int times, const std::function<void()>& work) {
   work();
   wait_for(device);
@@ -90,7 +91,7 @@ double wall_s(at::Device device, int times, const std::function<void()>& work) {
   return seconds_since(began) / times;
 }
 
-/// What the launches cost that training pays for.
+/// Measures the cost of kernel launches in training.
 void measure_graph(Tables& tables) {
   const auto device = tested().device;
   const bool small = tested().small;

@@ -1,5 +1,5 @@
-// Where the time of a training step goes: what the device runs, and what the host asks of it, as
-// libtorch's profiler (Kineto) records them.
+// Profile of a training step: the kernels of the device and the calls of the host, as recorded by
+// libtorch's profiler (Kineto).
 #include <fmt/format.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
@@ -26,7 +26,7 @@ using torch::profiler::impl::ActivityType;
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
-constexpr std::size_t kListed = 30;  // rows of a table
+constexpr std::size_t kListed = 30;  // rows per table
 
 struct Use {
   double seconds = 0;
@@ -36,7 +36,7 @@ using Uses = std::map<std::string, Use>;
 
 bool has(std::string_view name, std::string_view part) { return name.find(part) != name.npos; }
 
-/// What kernels are for, by parts of their names, in the order in which they are looked for.
+/// Returns the purpose of a kernel, by the first entry that matches a part of its name.
 std::string kind_of_kernel(std::string_view name) {
   static const std::vector<std::pair<const char*, std::vector<std::string_view>>> kinds = {
       {"copies", {"Memcpy", "Memset"}},
@@ -54,7 +54,7 @@ std::string kind_of_kernel(std::string_view name) {
   return "others";
 }
 
-/// Seconds in which at least one of the spans ran.
+/// Returns the seconds in which at least one of the spans was active.
 double covered_s(std::vector<std::pair<std::uint64_t, std::uint64_t>> spans) {
   std::ranges::sort(spans);
   std::uint64_t sum = 0, until = 0;
@@ -108,7 +108,7 @@ void add_uses(Tables& tables, const std::string& table, const Uses& uses, double
                              {"calls a step", static_cast<double>(use.calls) / steps}});
 }
 
-/// What the host asks of the device, as CUDA's interfaces are called.
+/// Returns the kind of a CUDA call of the host.
 std::string call_of_host(std::string_view name) {
   if (has(name, "Synchronize")) return "waits";
   if (has(name, "Launch")) return "launches";

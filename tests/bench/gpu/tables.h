@@ -1,4 +1,4 @@
-// What bench_gpu measures, by table.
+// Tables of bench_gpu's results.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,12 +6,12 @@
 
 namespace millrace::testing {
 
-/// {title: [{column: value}]}; rows of one table have the same columns.
+/// {title: [{column: value}]}. All rows of a table have the same columns.
 using Tables = nlohmann::ordered_json;
 
-/// Where the time of a training step of `recipe` (a file) goes on the tested device, by libtorch's
-/// profiler: kernels, copies, calls and waits of the host. Writes the timeline into the file
-/// `trace` unless it is empty. Throws Error if the profiler sees no kernel of a GPU.
+/// Measures how a training step of `recipe` (a file) on the tested device spends its time, with
+/// libtorch's profiler: kernels, copies, calls and waits of the host. Writes the timeline to the
+/// file `trace`; empty = no timeline. Throws Error if the profiler records no kernel of a GPU.
 void profile_step(Tables& tables, const std::string& recipe, const std::string& trace);
 
 }  // namespace millrace::testing

@@ -1,5 +1,5 @@
-// The same training with several numbers of ranks on this machine, by mpirun, beside what the model
-// of docs/scaling.md predicts from the first:
+// Runs the same training with several numbers of ranks on this machine by mpirun, and compares with
+// the prediction of the model of docs/scaling.md from the first run:
 //
 //   bench_scaled_runs CONFIG --ranks 1,2,4 [--weak] [--json]
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kWarmUp = 3;  // steps that are not measured
+constexpr std::int64_t kWarmUp = 3;  // warm-up steps, not measured
 
 struct Arguments {
   std::string config;
@@ -40,7 +40,7 @@ struct Arguments {
   fs::path output;
 };
 
-/// The images of a rank's batch.
+/// Returns the batch size per rank.
 std::int64_t images_of_rank(const Arguments& arguments, std::int64_t batch_size, int ranks) {
   if (arguments.weak) return batch_size;
   if (batch_size % ranks != 0)
@@ -51,7 +51,7 @@ std::int64_t images_of_rank(const Arguments& arguments, std::int64_t batch_size,
   return batch_size / ranks;
 }
 
-/// A command line of /bin/sh.
+/// Quotes words for /bin/sh.
 std::string quoted(const std::vector<std::string>& words) {
   std::string line;
   for (const auto& word : words) {
@@ -144,7 +144,7 @@ std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, Scali
       4.0 *
       static_cast<double>(session.make_detector(data.classes)->parameters().trainable_count());
   const int most = arguments.ranks.back();
-  // The same for every number of ranks: else one alone would have all cores.
+  // Equal for every number of ranks; otherwise a single rank would have all cores.
   const auto threads = recipe.train.threads > 0 ? static_cast<int>(recipe.train.threads)
                                                 : std::max(1, static_cast<int>(parts.cores) / most);
   parts.threads = threads;

@@ -1,11 +1,11 @@
 // Predicts training on 1 to 512 GPUs from measured parts: docs/scaling.md.
 //
-//   bench_scaling                     the model beside what others have published, and a table for
-//                                     a machine
-//   bench_scaling --image-ms 30 ...   the same table for other parts
-//   bench_scaling --gradients CONFIG  the parts of a configuration's model that need no GPU: bytes
-//                                     of the gradients, and when in the backward pass of a step on
-//                                     this machine they are there
+//   bench_scaling                     compares the model with published results and prints a table
+//                                     for a machine
+//   bench_scaling --image-ms 30 ...   prints the same table for other parts
+//   bench_scaling --gradients CONFIG  prints the parts of a configuration's model that need no GPU:
+//                                     bytes of the gradients, and when they are ready in the
+//                                     backward pass of a step on this machine
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ struct Parts {
   double image_ms = 0, fixed_ms = 0, spread = 0, images = 2;
   double between_gbs = 50, within_gbs = 300, between_us = 14, within_us = 4;
   int gpus_per_node = 8;
-  double bucket_mb = 25, gradient_bytes = 4;  // a value
+  double bucket_mb = 25, gradient_bytes = 4;  // per value
   double server_gbs = 3.1;                    // 25 Gbit/s
   DataServer server{.cores = 16, .images_per_core_s = 400, .image_bytes = 800.0 * 1216 * 3};
 
@@ -86,7 +86,8 @@ void print(const Parts& parts) {
   }
 }
 
-/// One step's gradients: names without what follows the third dot, so that a table stays readable.
+/// Prints the gradients of one step. Names are cut after the third dot, so that the table stays
+/// readable.
 void print_gradients(const std::string& file, const std::vector<std::string>& settings) {
   const Session session(resolve(load_config(file, settings)));
   const auto& recipe = session.recipe();
@@ -110,7 +111,7 @@ void print_gradients(const std::string& file, const std::vector<std::string>& se
             {name.substr(0, dots), static_cast<double>(gradient.nbytes()), seconds_since(begun)});
       });
   double forward_s = 0, backward_s = 0;
-  for (int step = 0; step < 3; ++step) {  // the last one counts
+  for (int step = 0; step < 3; ++step) {  // only the last one counts
     seen.clear();
     begun = Clock::now();
     at::Tensor loss;

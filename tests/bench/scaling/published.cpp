@@ -7,21 +7,21 @@ namespace {
 
 constexpr double kTrainImages = 117266;  // images of COCO train2017 with objects
 
-/// A system at one size.
+/// A measurement at one number of GPUs.
 struct Point {
   int gpus = 0;
-  double images = 0;  // a GPU
+  double images = 0;  // per GPU
   double step_s = 0;
 };
 
-/// How a code base trains on machines of one kind.
+/// A code base and the machines it trains on.
 struct System {
   std::string name;
   Network network;
   std::vector<Gradient> buckets;
 };
 
-/// All gradients in fp16, summed at once after the backward pass: MLPerf's.
+/// Returns all gradients in fp16 as one bucket, summed after the backward pass, as in MLPerf.
 std::vector<Gradient> one_bucket() {
   double bytes = 0;
   for (const auto& gradient : mask_rcnn_gradients()) bytes += gradient.bytes / 2;
@@ -40,7 +40,7 @@ double predicted_step_s(const System& system, double image_s, double spread, con
       .total_s();
 }
 
-/// The x in low .. high where the rising function f is y.
+/// Returns the x in [low, high] at which the increasing function f is y.
 template <class F>
 double solve(F f, double y, double low, double high) {
   for (int i = 0; i < 60; ++i) {
@@ -54,7 +54,7 @@ double fitted_image_s(const System& system, double spread, const Point& at) {
   return solve([&](double s) { return predicted_step_s(system, s, spread, at); }, at.step_s, 0, 10);
 }
 
-/// The first point gives the time of an image, the others are predicted.
+/// The first point gives the time per image; the others are predicted.
 void add(const System& system, const std::vector<Point>& points, std::vector<Comparison>& all) {
   const double spread = fitted_spread();
   const double image_s = fitted_image_s(system, spread, points[0]);
@@ -63,7 +63,8 @@ void add(const System& system, const std::vector<Point>& points, std::vector<Com
                    predicted_step_s(system, image_s, spread, at), &at == &points[0]});
 }
 
-/// From the hours of 12 and of 24 epochs: what is in neither's epochs cancels.
+/// Returns the step time from the hours of 12 and of 24 epochs; time outside the epochs cancels
+/// out.
 double aws_step_s(int gpus, double hours_of_12, double hours_of_24) {
   return (hours_of_24 - hours_of_12) * 3600 / 12 / (kTrainImages / (4 * gpus));
 }
@@ -75,8 +76,8 @@ Network dgx_a100() { return {8, {230e9, 4e-6}, {190e9, 14e-6}}; }
 Network p3dn() { return {8, {130e9, 4e-6}, {12.5e9, 28e-6}}; }
 
 double fitted_spread() {
-  // A larger spread leaves less for the image itself, so that the step with fewer images a GPU gets
-  // longer.
+  // A larger spread leaves less time for the image itself, so the step with fewer images per GPU
+  // gets longer.
   return solve(
       [](double spread) {
         return predicted_step_s(h100(), fitted_image_s(h100(), spread, kH100Node), spread,
@@ -92,7 +93,7 @@ Compute mlperf_h100() {
 std::vector<Comparison> published_steps() {
   std::vector<Comparison> all;
   add(h100(), {kH100Node, kH100Nodes, {256, 1, 256 / 23835.0}}, all);
-  all[1].fitted = true;  // by the spread
+  all[1].fitted = true;  // used to fit the spread
   add({"MLPerf, DGX A100", dgx_a100(), one_bucket()},
       {{8, 12, 96 / 686.0}, {64, 2, 128 / 3338.0}, {256, 1, 256 / 13190.0}}, all);
   add(v100(),
@@ -107,7 +108,7 @@ std::vector<Comparison> published_first_nodes() {
   struct Node {
     const char* name;
     Network network;
-    double images, of_one, of_eight;  // images a second
+    double images, of_one, of_eight;  // images per second
   };
   std::vector<Comparison> all;
   for (const auto& node :
@@ -133,7 +134,7 @@ std::vector<Comparison> published_trainings() {
     double images_per_step, images_per_s, epochs, evaluation_s, minutes;
   };
   std::vector<Comparison> all;
-  // The evaluation that training ends with; the others run beside it.
+  // Only the last evaluation extends the training; the others run in parallel.
   for (const auto& run :
        std::initializer_list<Run>{{"MLPerf v1.1, 8 A100", 96, 597, 14, 18.0, 46.2},
                                   {"MLPerf v2.1, 8 A100", 96, 686, 14, 15.5, 40.1},
@@ -148,8 +149,8 @@ std::vector<Comparison> published_trainings() {
                                .images_per_step = run.images_per_step,
                                .step_s = run.images_per_step / run.images_per_s,
                                .other_s = run.evaluation_s})});
-  // The start, evaluations and checkpoints of AWS's runs: what 8 GPUs took beside their epochs, on
-  // any number.
+  // Time for start, evaluations and checkpoints in AWS's runs: that of 8 GPUs is used for any
+  // number.
   const Point node{8, 4, aws_step_s(8, 5.09, 9.78)};
   const double spread = fitted_spread(), image_s = fitted_image_s(v100(), spread, node);
   const double other_s = (2 * 5.09 - 9.78) * 3600;
@@ -178,7 +179,7 @@ std::vector<Gradient> mask_rcnn_gradients() {
       {13.38e6, 0.708},  // FPN
       {59.77e6, 0.776},  // C5
       {28.31e6, 0.901},  // C4
-      {4.85e6, 1.000},   // C3; the stem and C2 are frozen
+      {4.85e6, 1.000},   // C3 (the stem and C2 are frozen)
   };
 }
 

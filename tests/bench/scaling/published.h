@@ -1,5 +1,4 @@
-// What others have published about Mask R-CNN R50-FPN on many GPUs, beside what the model says:
-// docs/scaling.md.
+// Published results of Mask R-CNN R50-FPN on many GPUs, compared with the model: docs/scaling.md.
 #pragma once
 
 #include <string>
@@ -9,36 +8,36 @@
 
 namespace millrace::scaling {
 
-/// A figure and the model's.
+/// A published value and the model's prediction.
 struct Comparison {
   std::string what;
   double published = 0, predicted = 0;
-  bool fitted = false;  // the model was given this figure
+  bool fitted = false;  // the model was fitted to this value
 
   double error() const { return predicted / published - 1; }
 };
 
-/// Gradients of our Mask R-CNN R50-FPN (configs/coco/mask_rcnn_R50_FPN_1x.toml), fp32, as
-/// `bench_scaling CONFIG` finds them.
+/// Returns the fp32 gradients of our Mask R-CNN R50-FPN (configs/coco/mask_rcnn_R50_FPN_1x.toml),
+/// as measured by `bench_scaling --gradients CONFIG`.
 std::vector<Gradient> mask_rcnn_gradients();
 
-/// Spread of an image's time, from two of the H100 figures; the only constant that all systems
-/// share.
+/// Returns the spread of the time per image, fitted to two of the H100 values; the only constant
+/// that all systems share.
 double fitted_spread();
 
-/// Nodes of eight GPUs. MLPerf's DGX machines and AWS's p3dn.
+/// Networks of nodes of eight GPUs: MLPerf's DGX machines and AWS's p3dn.
 Network dgx_h100();
 Network dgx_a100();
 Network p3dn();
 
-/// A step of MLPerf's H100, as fitted.
+/// Returns the fitted step of MLPerf's H100.
 Compute mlperf_h100();
 
-/// Seconds of a step on more GPUs than were measured.
+/// Returns the seconds of a step on more GPUs than the fit uses.
 std::vector<Comparison> published_steps();
-/// Seconds of a step on 8 GPUs, from the published speed of one.
+/// Returns the seconds of a step on 8 GPUs, predicted from the published speed of one GPU.
 std::vector<Comparison> published_first_nodes();
-/// Seconds of whole trainings, from their steps.
+/// Returns the seconds of whole trainings, predicted from their steps.
 std::vector<Comparison> published_trainings();
 
 }  // namespace millrace::scaling

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kBucketBytes = 25e6;
 
-/// The values of a metric after the warm-up; empty: there are none.
+/// Returns the values of a metric after the warm-up; empty = none.
 std::vector<double> values_of(const report::RunFiles& run, const char* name, std::int64_t warm_up) {
   std::vector<double> values;
   for (const auto& one : run.metrics.of(name))
@@ -79,7 +79,7 @@ double predicted_step_s(const ScaledRun& first, int ranks, std::int64_t images_p
   compute.spread = first.jitter_s / first.compute_s * std::sqrt(images_before);
   std::vector<Gradient> buckets;
   const auto count = std::max(1.0, std::ceil(parts.gradient_bytes / kBucketBytes));
-  for (double i = 1; i <= count; ++i)  // that get ready evenly over the backward pass
+  for (double i = 1; i <= count; ++i)  // they become ready evenly over the backward pass
     buckets.push_back({parts.gradient_bytes / count, i / count});
   const auto step = step_time(compute, static_cast<double>(images_per_step) / ranks, buckets, ranks,
                               parts.network);

@@ -1,4 +1,4 @@
-// Trainings with several numbers of ranks, measured, and what the model of scaling_model.h says of
+// Measured trainings with several numbers of ranks, and the predictions of scaling_model.h for
 // them.
 #pragma once
 
@@ -10,38 +10,38 @@
 
 namespace millrace::scaling {
 
-/// Where the time of a step went, in means over the measured steps; seconds and shares of the time.
+/// Time of a step by part, as means over the measured steps, in seconds and fractions of the time.
 struct ScaledRun {
   int ranks = 1;
-  std::int64_t images_per_step = 0;  // of all ranks
+  std::int64_t images_per_step = 0;  // over all ranks
   double step_s = 0;
-  double compute_s = 0;   // of the chief: losses, gradients, new values
-  double jitter_s = 0;    // standard deviation of compute_s from step to step
-  double backward = 0;    // share of the backward pass in both
-  double data_share = 0;  // waited for batches
-  double sync_share = 0;  // waited for other ranks, which includes the slowest's work
-  double cpu_s = 0;       // a step, of all ranks
+  double compute_s = 0;   // of rank 0: losses, gradients, update
+  double jitter_s = 0;    // standard deviation of compute_s over the steps
+  double backward = 0;    // fraction of the backward pass in both
+  double data_share = 0;  // waiting for batches
+  double sync_share = 0;  // waiting for other ranks, including the work of the slowest
+  double cpu_s = 0;       // per step, over all ranks
 
   double images_per_s() const { return static_cast<double>(images_per_step) / step_s; }
 };
 
-/// From a run's folder whose log has every step; the first `warm_up` steps do not count. Throws
-/// Error if the folder has no such steps.
+/// Reads a run's folder that has the metrics of every step; the first `warm_up` steps are skipped.
+/// Throws Error if the folder has no such steps.
 ScaledRun measured(const report::RunFiles& run, int ranks, std::int64_t images_per_step,
                    std::int64_t warm_up);
 
-/// Images per second and rank, as a share of `first`'s.
+/// Returns images per second and rank relative to `first`.
 double efficiency(const ScaledRun& run, const ScaledRun& first);
 
 struct ScalingParts {
   double gradient_bytes = 0;
-  double cores = 1;    // of the host, which all ranks share
-  double threads = 1;  // that a rank computes with
+  double cores = 1;    // of the host, shared by all ranks
+  double threads = 1;  // per rank
   Network network;
 };
 
-/// Seconds of a step of so many ranks, from what the first run took alone: its compute time per
-/// image and its jitter; ranks with more threads than there are cores take turns.
+/// Predicts the seconds of a step of `ranks` ranks from the first run alone: its compute time per
+/// image and its jitter. If the ranks have more threads than there are cores, they share the cores.
 double predicted_step_s(const ScaledRun& first, int ranks, std::int64_t images_per_step,
                         const ScalingParts& parts);
 

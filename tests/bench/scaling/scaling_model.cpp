@@ -7,8 +7,8 @@
 namespace millrace::scaling {
 
 double expected_maximum(int n) {
-  // The integral of x n phi(x) Phi(x)^(n-1), by the trapezoidal rule: its error vanishes with the
-  // integrand's tails.
+  // The integral of x n phi(x) Phi(x)^(n-1) by the trapezoidal rule, whose error vanishes with the
+  // tails of the integrand.
   constexpr double kFrom = -9, kTo = 9;
   constexpr int kPieces = 400;
   const double width = (kTo - kFrom) / kPieces;
@@ -51,7 +51,7 @@ StepTime step_time(const Compute& compute, double images, std::span<const Gradie
                    int gpus, const Network& network) {
   StepTime step;
   step.compute_s = compute.fixed_s + images * compute.image_s;
-  // The spread of a sum of independent images, and the slowest of all ranks' sums.
+  // The spread of a sum of independent images, and the slowest sum over all ranks.
   step.stragglers_s = compute.spread * compute.image_s * std::sqrt(images) * expected_maximum(gpus);
   const double slowest = step.compute_s + step.stragglers_s;
   const double backward = compute.backward * slowest, begins = slowest - backward;

@@ -33,7 +33,7 @@ void require(bool holds, const char* what) {
   if (!holds) throw Error(std::string("the bare socket cannot ") + what);
 }
 
-/// Both parts, whole.
+/// Sends both parts completely.
 void send_all(int connection, Head head, const Batch& batch) {
   std::array<iovec, 2> parts = {{{&head, sizeof(head)}, {batch.pixels.get(), batch.bytes()}}};
   msghdr message{};
@@ -67,7 +67,7 @@ class BareSocket final : public Way {
     require(::connect(connection->get(), reinterpret_cast<const sockaddr*>(&address_),
                       sizeof(address_)) == 0,
             "connect");
-    // A consumer at a pace lets so many wait; one that takes them as they come has one.
+    // A consumer with a rate may have this many batches queued; one at full speed holds one.
     const std::size_t most = load_.taken > 0 ? serving::Assignment::kCredit : 1;
     return [=, pool = BufferPool(), is_checked = is_checked(),
             held = std::deque<std::shared_ptr<std::uint8_t[]>>()]() mutable {
@@ -90,7 +90,7 @@ class BareSocket final : public Way {
     const auto batches = make_batches(BufferPool());
     const UniqueFd connection(::accept(listening_.get(), nullptr, nullptr));
     require(static_cast<bool>(connection), "accept");
-    constexpr std::string_view kUnpaced = "reno";  // as our servers do
+    constexpr std::string_view kUnpaced = "reno";  // as in our data servers
     static_cast<void>(::setsockopt(connection.get(), IPPROTO_TCP, TCP_CONGESTION, kUnpaced.data(),
                                    static_cast<socklen_t>(kUnpaced.size())));
     const Pace pace(load_.made);

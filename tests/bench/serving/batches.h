@@ -1,4 +1,4 @@
-// What bench_serving sends: eight ready batches, more than a last-level cache holds, and when.
+// The batches of bench_serving, eight of them, which exceed a last-level cache, and their times.
 #pragma once
 
 #include <chrono>
@@ -11,15 +11,15 @@
 
 namespace millrace::bench {
 
-/// Batches of 4 x 800 x 1216 x 3 bytes and their boxes.
+/// Makes batches of 4 x 800 x 1216 x 3 bytes and their boxes.
 std::vector<Batch> make_batches(const BufferPool& pool);
 
-/// Moments in a row, `rate` a second.
+/// Equidistant times, `rate` per second.
 class Pace {
  public:
-  /// The first is one period from now. `rate` 0: all are in the past.
+  /// The first time is one period from now. `rate` 0 = all times are in the past.
   explicit Pace(double rate) : period_(rate > 0 ? 1 / rate : 0) {}
-  /// The moment of number k.
+  /// Returns the time of number k.
   Clock::time_point at(std::int64_t k) const {
     return start_ + std::chrono::round<Clock::duration>(period_ * static_cast<double>(k));
   }

@@ -19,7 +19,7 @@
 namespace millrace::bench {
 namespace {
 
-/// Gives ready batches in turn, each with the moment since when it is ready as its epoch.
+/// Yields ready batches in turn; the epoch of each is the time when it became ready.
 class Ready final : public NumberedFlow<Batch> {
  public:
   Ready(const std::vector<Batch>& batches, double rate, WakeUp wake)
@@ -129,7 +129,8 @@ class DataServers final : public Way {
   }
 
   const Load load_;
-  std::optional<std::pair<serving::KeyPair, serving::KeyPair>> keys_;  // a server's, a consumer's
+  // keys of a server and of a consumer
+  std::optional<std::pair<serving::KeyPair, serving::KeyPair>> keys_;
   std::vector<std::string> endpoints_;
   std::vector<ServingProcess> servers_;
 };

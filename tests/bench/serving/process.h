@@ -1,4 +1,4 @@
-// A server in a process of its own.
+// Runs a server in a process of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -7,10 +7,10 @@
 
 namespace millrace::bench {
 
-/// Ends with this, or with the process that made it.
+/// A process that ends with this object or with the process that created it.
 class ServingProcess {
  public:
-  /// Runs `serve` there. Throws Error if no process can be started.
+  /// Runs `serve` in the new process. Throws Error if no process can be started.
   explicit ServingProcess(const std::function<void()>& serve);
   ServingProcess(ServingProcess&& other) noexcept;
   ServingProcess& operator=(ServingProcess&&) = delete;

@@ -1,5 +1,5 @@
-// Reads names of configurations from standard input and prints for each, in one line, "ok" or why
-// `trainer config` refuses it; without the tenth of a second that a process takes for each.
+// Reads names of configuration files from standard input and prints one line for each: "ok" or the
+// error of `trainer config`. One process for all files saves a tenth of a second per file.
 #include <algorithm>
 #include <iostream>
 #include <string>

@@ -1,5 +1,5 @@
-// Components that fail where nobody looks: in their options, when they are made, when they are told
-// of new weights.
+// Components that fail in unusual places: in their options, when they are made, when weights
+// change.
 #include <ATen/ops/zeros.h>
 
 #include <stdexcept>

@@ -1,5 +1,4 @@
-// The smallest plug-in: a callback, a stage and a detector that do nothing but fail where they are
-// told to.
+// A minimal plug-in: a callback, a stage and a detector that do nothing, but fail on request.
 #include <ATen/ops/zeros.h>
 
 #include <stdexcept>
@@ -18,7 +17,7 @@ struct HelloOptions {
   void describe(Options& o) { o.add("times", times, "how often to greet", {.min = 1}); }
 };
 
-/// Publishes how often it has greeted: once a step. Throws after `times` steps of this process.
+/// Publishes the number of its greetings, one per step. Throws after `times` steps of this process.
 class Hello final : public Callback, public PublishesMetrics {
  public:
   using Options = HelloOptions;

@@ -1,4 +1,4 @@
-// Cannot be without a library that nobody has.
+// Needs a library that does not exist.
 #include "millrace/plugins/plugin.h"
 
 MILLRACE_PLUGIN_NEEDS(

@@ -1,4 +1,4 @@
-// Sums over ranks on the device of the tests' own: messages as over NCCL, carried by MPI.
+// Sums over ranks on the test device: messages as over NCCL, sent by MPI.
 #include <ATen/ops/empty_like.h>
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-// With tests/models/other_device.cpp, the device of the tests' own as a plug-in brings one:
+// With tests/models/other_device.cpp, this makes the test device available as a plug-in does:
 // `train.device = "other"`.
 #include <ATen/core/Tensor.h>
 

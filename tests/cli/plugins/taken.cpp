@@ -1,4 +1,4 @@
-// Wants a name that a built-in callback has.
+// Registers a name that a built-in callback has.
 #include "millrace/trainer/callback.h"
 
 namespace {

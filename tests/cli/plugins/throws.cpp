@@ -1,4 +1,4 @@
-// Throws while it is loaded.
+// Throws an exception while it is loaded.
 #include <stdexcept>
 
 namespace {

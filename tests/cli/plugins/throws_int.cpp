@@ -1,4 +1,4 @@
-// Throws something odd while it is loaded.
+// Throws a value that is not a std::exception while it is loaded.
 namespace {
 
 int complain() { throw 7; }

@@ -1,4 +1,4 @@
-// Uses a function that nobody has.
+// Uses an undefined function.
 namespace millrace {
 
 int nobody_has_this(double);

@@ -1,4 +1,4 @@
-// record.json and trainer diff, of real trainings.
+// record.json and trainer diff on real trainings.
 #include "tests/cli/served.h"
 
 namespace millrace::testing {
@@ -9,7 +9,8 @@ class Record : public Trainer {
   fs::path data_ = make_data();
   fs::path runs_ = in_folder("runs");
 
-  /// A quick training, with a checkpoint after every step and an evaluation after every second.
+  /// Returns the command of a short training with a checkpoint after every step and an evaluation
+  /// after every second step.
   Words command(const Words& settings = {}, const Words& more = {}) const {
     return on(data_, Words{"run", "--out", runs_} + more,
               Words{"train.epochs=1000", "train.max_steps=4", "train.threads=1",
@@ -41,7 +42,7 @@ class Record : public Trainer {
   }
 };
 
-/// Numbers of a record are cut to thousandths.
+/// Numbers in a record are rounded to thousandths.
 constexpr double kRounding = 0.01;
 
 TEST_F(Record, HasWhatTheRunTookAndReached) {
@@ -54,7 +55,7 @@ TEST_F(Record, HasWhatTheRunTookAndReached) {
   EXPECT_LE(parts_of(used, "cpu_s"), used.at("cpu_s").get<double>() + kRounding);
   for (const auto* part : {"start", "forward", "backward", "optimizer", "evaluation"})
     EXPECT_GT(used.at("parts").at(part).at("wall_s"), 0) << part;
-  EXPECT_EQ(used.at("parts").at("sync").at("wall_s"), 0);  // there is one rank
+  EXPECT_EQ(used.at("parts").at("sync").at("wall_s"), 0);  // there is only one rank
   EXPECT_NEAR(used.at("price"), wall, kRounding);
   EXPECT_EQ(used.at("peak_memory_mib").size(), 1);
   EXPECT_GT(used.at("peak_memory_mib").at(0), 10);
@@ -117,7 +118,7 @@ TEST_F(Record, OfAKilledAndResumedRunSumsItsStarts) {
   EXPECT_NEAR(second.at("price"), second.at("wall_s").get<double>() / 50, kRounding);
   EXPECT_LE(parts_of(all.at("used"), "wall_s"),
             all.at("used").at("wall_s").get<double>() + kRounding);
-  // Each step's evaluation once, later ones after more time.
+  // Each evaluation occurs once, with increasing times.
   const auto& evaluations = all.at("evaluations");
   for (std::size_t i = 1; i < evaluations.size(); ++i) {
     EXPECT_EQ(evaluations[i]["step"], evaluations[i - 1]["step"].get<int>() + 2);
@@ -187,7 +188,7 @@ TEST_F(Record, WhereARunIsWrittenAndWhatItReportsDecideNothing) {
   EXPECT_EQ(same.at("weights").at("a"), same.at("weights").at("b"));
   EXPECT_TRUE(same.at("metrics").at("first").is_null());
 
-  // Other numbers of such a run would be a bug.
+  // Different metrics of such a run would be a bug.
   auto lines = read_text(run(2) / "metrics.jsonl");
   const auto third = lines.find("\"loss\":", lines.find("{\"step\":3,"));
   ASSERT_NE(third, std::string::npos);

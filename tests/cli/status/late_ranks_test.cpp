@@ -1,4 +1,4 @@
-// Who was late follows from how long each rank waited, whatever the clocks of their hosts say.
+// Late ranks are identified by how long each rank waited, independent of the clocks of their hosts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// A rank's log, by a clock that is `ahead_s` fast.
+/// The event log of a rank whose clock is `ahead_s` seconds fast.
 struct Log : EventLog {
   Log(std::int64_t number, double ahead_s)
       : EventLog{.rank = number, .name = "rank " + std::to_string(number)}, ahead(ahead_s) {
@@ -34,7 +34,7 @@ struct Log : EventLog {
 
 constexpr double kGoesOn = 1000;
 
-/// Two ranks whose fifth step is held up by an image of rank 1.
+/// Returns the logs of two ranks whose fifth step is delayed by an image of rank 1.
 std::vector<EventLog> two_ranks(double ahead_s) {
   Log a(0, 0), b(1, ahead_s);
   for (int step = 1; step <= 9; ++step) {

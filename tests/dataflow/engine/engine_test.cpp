@@ -1,4 +1,4 @@
-// The engine's promises, on messages that have nothing to do with detection.
+// The guarantees of the engine, tested on messages unrelated to detection.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
 using ::testing::UnorderedElementsAreArray;
 
-/// What goes through the flows of this file: a number, and what a stage's dice said about it.
+/// The message of the flows in this file: a number, and a random number drawn by a stage.
 struct Grain {
   std::int64_t number = 0;
   std::uint64_t dice = 0;
@@ -35,14 +35,14 @@ struct Grain {
 };
 using Sack = std::vector<Grain>;
 
-/// Takes its time, and each time another, so that order would be lost if it could be.
+/// Takes a random time, so that a flow that does not restore the order fails.
 Grain roll(std::int64_t number, Rng& rng) {
   const Grain grain{number, rng()};
   std::this_thread::sleep_for(std::chrono::microseconds(rng.below(200)));
   return grain;
 }
 
-/// Leaves about one in `n` out.
+/// Returns a stage that drops about one in `n` samples.
 auto drop_one_in(std::uint64_t n) {
   return [n](Grain grain, Rng& rng) {
     if (n > 0 && rng.below(n) == 0) throw DataError("grain", "lost");
@@ -200,10 +200,10 @@ TEST(Engine, NeverHasMoreInFlightThanTickets) {
                         .start({.threads = 8, .in_flight = 5});
   while (inside < 5) std::this_thread::yield();
   while (flow->next()) --inside;
-  EXPECT_LE(most, 6);  // the ticket of an item goes out again while the consumer takes it
+  EXPECT_LE(most, 6);  // an item's ticket is reused while the consumer takes the item
 }
 
-/// Grains that are multiples of seven cannot be used.
+/// Throws DataError for multiples of seven.
 std::int64_t no_sevens(std::int64_t number) {
   if (number % 7 == 0) throw DataError("grain " + std::to_string(number), "is a seven");
   return number;
@@ -304,7 +304,7 @@ TEST(Engine, MovesMessagesOfAnyTypeEvenMoveOnly) {
   EXPECT_THAT(drain(*flow), ElementsAre(7, 4));
 }
 
-/// Samples with names.
+/// A sample with a name.
 struct Named {
   std::string path;
 };
@@ -316,7 +316,7 @@ struct NamedSource {
 class EngineThatHangs : public ::testing::TestWithParam<int> {};
 
 TEST_P(EngineThatHangs, NamesTheStageAndTheSample) {
-  const bool goes_on = GetParam() > 1;  // with what comes before
+  const bool goes_on = GetParam() > 1;  // if the batches before it still arrive
   std::promise<void> open;
   const auto gate = open.get_future().share();
   std::atomic<bool> hangs = false;
@@ -333,7 +333,7 @@ TEST_P(EngineThatHangs, NamesTheStageAndTheSample) {
                         .start({.threads = GetParam()});
   while (!hangs) std::this_thread::yield();
   for (int i = 0; goes_on && i < 3; ++i) EXPECT_TRUE(flow->next());
-  const auto work = flow->report().in_work;  // the longest first
+  const auto work = flow->report().in_work;  // longest-running first
   open.set_value();
   ASSERT_FALSE(work.empty());
   EXPECT_EQ(work[0].stage, "gate");

@@ -1,4 +1,4 @@
-// Stages that see more than their own message: filters, mixes, caches; and memory bounded in bytes.
+// Stages that use more than their own message (filters, mixes, caches), and memory limits in bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using testing::Numbers;
 using ::testing::SizeIs;
 
-/// A number and what was mixed into it.
+/// A number and the numbers that were mixed into it.
 struct Blend {
   std::int64_t number = 0;
   std::vector<std::int64_t> others;
@@ -93,7 +93,8 @@ TEST(Mix, DrawsPartnersFromTheWholeSource) {
   for (const auto& [number, times] : seen) EXPECT_NEAR(times, 60, 35) << number;
 }
 
-/// A plan of numbers, blends of ten times each, and a mix that `made_by` says the partners of.
+/// Returns a plan of numbers, a stage that multiplies by ten, and a mix whose partners are made by
+/// the stage `made_by`.
 Plan tenfold(const std::string& made_by) {
   auto plan = plan_of(std::make_shared<const Numbers>(20));
   plan.stages.push_back(source_stage(std::make_shared<const Numbers>(20)));
@@ -161,7 +162,7 @@ TEST(Mix, SaysThatNoPartnerCanBeUsed) {
               ::testing::ContainsRegex("stage 'pour'.*can be mixed in.*filtered out"));
 }
 
-/// Keeps everything.
+/// A cache without a limit.
 class Store {
  public:
   std::optional<std::int64_t> find(std::int64_t sample) {
@@ -219,7 +220,7 @@ TEST(Repeats, AreRefusedWhereTheyMakeNoSense) {
   EXPECT_THAT(start({0, 0, 0.2}), HasSubstr("leave none for an epoch"));
 }
 
-/// A thousand bytes, counted while they live.
+/// A message that counts as 1000 bytes; `alive` counts the existing ones.
 struct Brick {
   explicit Brick(std::atomic<int>& alive) : alive_(&alive) { ++*alive_; }
   Brick(Brick&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
@@ -232,7 +233,7 @@ struct Brick {
   std::atomic<int>* alive_;
 };
 
-/// A brick that is not there yet.
+/// A message that becomes a Brick and knows its size in advance.
 struct BrickPlan {
   std::int64_t number = 0;
   friend std::size_t expected_bytes(const BrickPlan&) { return 1000; }
@@ -261,7 +262,8 @@ TEST(Tickets, BoundMemoryInBytesOnceASizeIsKnown) {
   const auto flow = from(Numbers{2000})
                         .map("lay", lay)
                         .start({.threads = 2, .in_flight = 64, .in_flight_bytes = 10'000});
-  for (int i = 0; i < 100; ++i) flow->next();  // what went out before the first size was known
+  // skip the messages that were sent before the first size was known
+  for (int i = 0; i < 100; ++i) flow->next();
   most = 0;
   for (int i = 0; i < 1800; ++i) {
     flow->next();
@@ -270,7 +272,7 @@ TEST(Tickets, BoundMemoryInBytesOnceASizeIsKnown) {
   EXPECT_LE(most, 10 + 2) << "ten in flight, and one in the hands of each thread";
 }
 
-/// A source that knows the size of bricks before they are laid.
+/// A source that knows the sizes of its bricks in advance.
 struct Plans {
   std::int64_t count = 0;
   std::int64_t size() const { return count; }
@@ -287,19 +289,19 @@ TEST(Tickets, BoundMemoryFromTheStartIfTheSourceKnowsSizes) {
   const auto flow = from(Plans{500})
                         .map("lay", lay)
                         .start({.threads = 8, .in_flight = 64, .in_flight_bytes = 10'000});
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // none is taken
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // while the consumer takes nothing
   EXPECT_LE(most, 10);
   while (flow->next()) continue;
   EXPECT_LE(most, 10 + 8) << "ten in flight, and one in the hands of each thread";
 }
 
-/// A size that the message turns out to have is taken for the expected one.
+/// The actual size of a message replaces its expected size.
 TEST(Tickets, GoOutAgainOnceMessagesAreSmallerThanExpected) {
   std::atomic<int> laid = 0;
   const auto flow = from(Plans{64})
                         .map("lay", [&](BrickPlan) { return std::int64_t{++laid}; })
                         .start({.threads = 2, .in_flight = 64, .in_flight_bytes = 10'000});
-  while (laid < 60) std::this_thread::yield();  // none has been taken
+  while (laid < 60) std::this_thread::yield();  // while the consumer takes nothing
   EXPECT_THAT(drain(*flow), SizeIs(64));
 }
 

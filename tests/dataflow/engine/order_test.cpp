@@ -1,4 +1,4 @@
-// The line of positions: what an epoch holds, and how it is shuffled.
+// The order of positions: the samples of an epoch and how they are shuffled.
 #include "millrace/dataflow/engine/order.h"
 
 #include <gtest/gtest.h>

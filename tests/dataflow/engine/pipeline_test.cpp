@@ -20,7 +20,7 @@ struct Word {
   std::string text;
 };
 
-/// Stages of a flow of words; the context is what the flow reads from.
+/// Stages of a flow of words. The context is the list that the flow reads from.
 using Words = std::shared_ptr<const std::vector<Word>>;
 using WordStages = Registry<StageFactory<Words>>;
 

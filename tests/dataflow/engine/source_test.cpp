@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-/// first, first + 1, ..., `count` of them.
+/// A source of `count` numbers from `first`.
 SourcePtr<std::int64_t> numbers(std::int64_t count, std::int64_t first = 0) {
   return generate(count, [first](std::int64_t i) { return first + i; });
 }
@@ -36,7 +36,7 @@ FlowOptions shuffled(std::int64_t epochs, int threads = 2) {
   return {.seed = 3, .shuffle = {true}, .epochs = epochs, .threads = threads};
 }
 
-/// How often each value comes in each of the first epochs of a flow over `source`.
+/// Counts the values in each of the first epochs of a flow over `source`.
 template <class T>
 std::vector<std::map<T, std::int64_t>> counts_by_epoch(const SourcePtr<T>& source, int epochs) {
   std::vector<std::map<T, std::int64_t>> counts(static_cast<std::size_t>(epochs));
@@ -81,7 +81,7 @@ TEST(Mix, GivesEachSourceItsShareOfEveryEpoch) {
     for (std::size_t k = 0; k < 4; ++k)
       EXPECT_LE(std::abs(static_cast<double>(of_source[k]) - kTurns * weights[k] / 3.5), 1.0) << k;
     EXPECT_EQ(of_source[2], 0);
-    for (std::int64_t value = 0; value < 7; ++value)  // evenly within a source, too
+    for (std::int64_t value = 0; value < 7; ++value)  // also evenly within a source
       EXPECT_NEAR(static_cast<double>(epoch.at(value)), kTurns / 7 / 7, 1.0);
   }
 }
@@ -141,7 +141,7 @@ TEST(FixedSize, MakesAnEpochOfAnyLength) {
 }
 
 TEST(RepeatFactor, FollowsTheFormulaOfLvis) {
-  // Category 1 in all four samples, 2 in two of them, 3 in one: f = 1, 0.5, 0.25.
+  // Category 1 is in all four samples, 2 in two of them, 3 in one: f = 1, 0.5, 0.25.
   const std::vector<std::vector<int>> categories = {{1}, {1, 2, 2}, {3, 2, 1}, {1, 1}};
   const auto of = [&](std::int64_t i) { return categories[static_cast<std::size_t>(i)]; };
   EXPECT_THAT(repeat_factor(numbers(4), 0.75, of)->repeats(),

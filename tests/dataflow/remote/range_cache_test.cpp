@@ -1,4 +1,4 @@
-// What is kept of files from elsewhere stays within its bound and comes back as it was.
+// The cache of remote files stays within its limit and returns the bytes that were stored.
 #include "millrace/dataflow/store/remote/range_cache.h"
 
 #include <gtest/gtest.h>

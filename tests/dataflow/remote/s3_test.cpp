@@ -1,4 +1,4 @@
-// Places in S3, and signed requests for them.
+// S3 locations and signed requests.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-/// A server that answers signed requests with the key and the session's token.
+/// A server that answers signed requests with the key and the session token.
 class SignedRequests : public Test {
  protected:
   SignedRequests() {

@@ -1,4 +1,4 @@
-// Every number is asked of somebody, and counts once.
+// Every number is requested from a server and counted once.
 #include "millrace/dataflow/serving/assignment.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(ServingAssignment, EveryNumberArrivesOnceWhoeverComesAndGoes) {
     if (what == 0) {
       assignment.leave(server);
       here.erase(server);
-      // What was asked of it is lost, or comes all the same.
+      // Requests to a server that left are lost, or are answered nevertheless.
       if (rng.chance(0.5))
         std::erase_if(under_way, [&](const auto& task) { return task.server == server; });
     } else if (what == 1) {
@@ -86,7 +86,7 @@ TEST(ServingAssignment, WhoWasSlowOnceIsTriedAgain) {
   assignment.join(1);
   auto now = Clock::time_point{} + 1h;
   const int slow = 0, quick = 1;
-  // More than one of them may have at once before it has answered
+  // More requests than one server may have before its first answer.
   std::vector<Assignment::Task> first;
   while (const auto task = assignment.next(4, now)) first.push_back(*task);
   for (const auto& task : first) {
@@ -140,8 +140,8 @@ TEST(ServingAssignment, WhatWasLostIsAskedForAgainOfTheSameServerToo) {
   assignment.lost(0, 1);
   EXPECT_TRUE(assignment.arrived(0, 1, now)) << "it was late, not lost";
   EXPECT_EQ(assignment.next(16, now)->number, 2);
-  assignment.lost(0, 17);  // never asked for
-  assignment.lost(3, 0);   // nobody
+  assignment.lost(0, 17);  // never requested
+  assignment.lost(3, 0);   // unknown server
   EXPECT_EQ(assignment.asked(0), 2U);
 }
 

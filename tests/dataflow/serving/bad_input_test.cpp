@@ -1,4 +1,4 @@
-// What a data server and a consumer do about those that are none, or are not allowed.
+// Handling of invalid and unauthorised peers by data servers and consumers.
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -26,7 +26,7 @@ void send_frames(zmq::socket_t& socket, const std::vector<std::string>& frames) 
 
 class ServingBadInput : public ::testing::Test {
  protected:
-  /// A plain TCP connection to an endpoint tcp://127.0.0.1:PORT; -1: none.
+  /// Opens a plain TCP connection to tcp://127.0.0.1:PORT; returns -1 if it fails.
   static int connect_plainly(const std::string& endpoint) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -41,7 +41,7 @@ class ServingBadInput : public ::testing::Test {
   static void write_all(int fd, std::string_view bytes) {
     [[maybe_unused]] const auto written = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
-  /// Whether the other side closes the connection within ten seconds.
+  /// Returns true if the peer closes the connection within ten seconds.
   static bool is_closed(int fd) {
     timeval most{10, 0};
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
@@ -52,7 +52,7 @@ class ServingBadInput : public ::testing::Test {
       return read == 0 || errno == ECONNRESET;
     }
   }
-  /// What a server answers to bytes that a DEALER sends.
+  /// Returns the server's answer to frames that a DEALER socket sends.
   static std::string answer(const std::string& endpoint, std::vector<std::string> frames) {
     zmq::context_t context;
     zmq::socket_t socket(context, zmq::socket_type::dealer);
@@ -66,12 +66,12 @@ class ServingBadInput : public ::testing::Test {
     if (const auto* refusal = std::get_if<Refusal>(&message)) return refusal->why;
     return "message " + std::to_string(message.index());
   }
-  /// The service goes on.
+  /// Expects the service to continue.
   static void expect_served(const std::string& endpoint) {
     EXPECT_EQ(seen(*connect({endpoint}), 10), expected_digests({}, 10));
   }
 
-  // ZMTP 3.1: signature, version and mechanism, 64 bytes; then a command of 28 bytes.
+  // ZMTP 3.1: signature, version and mechanism in 64 bytes, then a command of 28 bytes.
   inline static const std::string kGreeting =
       std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL", 16) + std::string(48, '\0');
   static constexpr std::string_view kReady{
@@ -103,7 +103,7 @@ TEST_F(ServingBadInput, AFrameOfTwoGigabytes) {
   const auto fd = connect_plainly(server.endpoint());
   write_all(fd, kGreeting);
   write_all(fd, kReady);
-  write_all(fd, std::string_view("\x02\0\0\0\0\x80\0\0\0", 9));  // a long frame, and its length
+  write_all(fd, std::string_view("\x02\0\0\0\0\x80\0\0\0", 9));  // a long frame and its length
   EXPECT_TRUE(is_closed(fd));
   ::close(fd);
   expect_served(server.endpoint());
@@ -117,7 +117,7 @@ TEST_F(ServingBadInput, MessagesThatAreNone) {
   changed.back() ^= 1;
   const auto stranger = "message " + std::to_string(serving::Message(Stranger{}).index());
   const std::pair<std::vector<std::string>, std::string> cases[] = {
-      {{encode(Ask{{1}})}, stranger},  // say hello first
+      {{encode(Ask{{1}})}, stranger},  // before the hello
       {{encode(Ping{})}, stranger},
       {{newer}, "another version of the protocol"},
       {{changed}, "its bytes have changed"},
@@ -151,7 +151,7 @@ TEST_F(ServingBadInput, AThousandConnections) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-/// A server that answers to whatever it is asked with what it is given.
+/// A server that answers every request with the given frames.
 class Liar {
  public:
   explicit Liar(std::function<std::vector<std::string>(std::int64_t number)> batch)
@@ -216,7 +216,7 @@ TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
 }
 
 TEST_F(ServingBadInput, AHeadAboveTheMaximumIsNotUnpacked) {
-  std::string list("\xdd\x04\x10\0\0", 5);  // of 65 Mi elements, which take 24 bytes each
+  std::string list("\xdd\x04\x10\0\0", 5);  // a list of 65 Mi elements, each 24 bytes in memory
   list.append(65 << 20, '\xc0');
   const Liar liar([&](std::int64_t) { return std::vector<std::string>{list}; });
   EXPECT_THAT([&] { connect({liar.endpoint()})->next(); },

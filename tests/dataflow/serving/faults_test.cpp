@@ -1,5 +1,5 @@
-// A consumer behind a network that loses, damages, doubles and delays messages receives the batches
-// of its stream, each once and in order.
+// A consumer receives each batch of its stream once and in order, though the network drops,
+// corrupts, duplicates and delays messages.
 #include <deque>
 
 #include "tests/dataflow/serving/servers.h"
@@ -11,7 +11,7 @@ namespace {
 using namespace ::testing;
 using namespace std::chrono_literals;
 
-/// Two servers, one of which shares its memory, each behind a faulty proxy.
+/// Two servers, one with shared memory, each behind a faulty proxy.
 class ServingFaults : public Test {
  protected:
   std::unique_ptr<ServedFlow> with(const WireFaults& faults) {
@@ -23,7 +23,7 @@ class ServingFaults : public Test {
   }
   void expect_all(const WireFaults& faults, int count) {
     EXPECT_EQ(seen(*with(faults), count), expected_digests({}, count));
-    // One server may have answered almost all of them before the other had started.
+    // One server may have answered almost all of them before the other started.
     EXPECT_GT(proxies_.front().faults() + proxies_.back().faults(), 0);
   }
 
@@ -59,7 +59,7 @@ TEST_F(ServingFaults, DoesKeepMemoryOfFirstAnswer) {
   for (int k = 0; k < 200; ++k) {
     held.push_back(*flow->next());
     if (held.size() < 12) continue;
-    // Long after the second answer has come, and batches after it.
+    // By now the second answer and later batches have arrived.
     ASSERT_EQ(digest_of(held.front()), digest_of(*made_batch({}, first).item)) << first;
     held.pop_front();
     ++first;

@@ -1,4 +1,4 @@
-// Batches made of their numbers alone, to test serving with.
+// Batches generated from their numbers alone, to test serving.
 #pragma once
 
 #include <unistd.h>
@@ -16,11 +16,11 @@
 
 namespace millrace::testing {
 
-/// Batches of the streams that are made here: so large, so slow, with such faults.
+/// Size, delay and faults of generated batches.
 struct Making {
-  std::int32_t side = 32;             // pixels of an image
-  std::chrono::microseconds time{0};  // for each batch
-  std::int64_t broken = -1;           // this number cannot be made
+  std::int32_t side = 32;             // side of the images in pixels
+  std::chrono::microseconds time{0};  // time to make a batch
+  std::int64_t broken = -1;           // number of the batch that fails; -1 = none
   BufferPool memory = {};
 };
 
@@ -54,14 +54,14 @@ inline Made<Batch> made_batch(const serving::Stream& stream, std::int64_t number
           nullptr};
 }
 
-/// Everything that a consumer sees of a batch.
+/// Digests everything that a consumer can see of a batch.
 inline std::uint64_t digest_of(const Delivery<Batch>& item) {
   const auto sum =
       digest(item.number, digest(item.epoch, digest(item.progress, digest(item.value))));
   return digest(item.cursor.next, digest(item.cursor.pending, sum));
 }
 
-/// The digests of `count` batches of a stream.
+/// Returns the digests of `count` batches of a stream, starting at `first`.
 inline std::vector<std::uint64_t> expected_digests(const serving::Stream& stream, int count,
                                                    const Making& making = {}, int first = 0) {
   std::vector<std::uint64_t> result;
@@ -70,7 +70,7 @@ inline std::vector<std::uint64_t> expected_digests(const serving::Stream& stream
   return result;
 }
 
-/// Makes them in no order, when they are taken.
+/// Makes batches in another order than they were requested in, when they are taken.
 class MadeBatches final : public NumberedFlow<Batch> {
  public:
   MadeBatches(serving::Stream stream, WakeUp ready, Making making)
@@ -106,7 +106,7 @@ inline serving::StartStream make_batches(Making making = {}) {
   };
 }
 
-/// What servers and consumers of made batches agree on.
+/// Returns the facts that servers and consumers of generated batches agree on.
 inline serving::Facts made_facts() { return {{"data.batch_size", "2"}, {"samples", "100"}}; }
 
 }  // namespace millrace::testing

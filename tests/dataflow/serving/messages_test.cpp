@@ -1,4 +1,4 @@
-// Messages come back as they were sent, and nothing else is taken for one.
+// Messages round-trip, and all other bytes are rejected.
 #include "millrace/dataflow/serving/messages.h"
 
 #include <gmock/gmock.h>
@@ -111,9 +111,9 @@ TEST(ServingMessages, AreTakenFromNoOtherBytes) {
     EXPECT_NE(rejection(bytes), "");
   }
   auto older = encode(Ping{});
-  older[10] = 1;  // after the list's head and the name
+  older[10] = 1;  // version byte, after the list header and the name
   EXPECT_THAT(rejection(older), ::testing::HasSubstr("another version of the protocol than 2"));
-  // A checksum, and a body of 4 GB of which nothing is there: takes no memory
+  // A checksum, and a body that claims 4 GB but is missing, takes no memory.
   EXPECT_THAT(rejection("\x94\xa8millrace\x01\xcf" + std::string(8, 'x') + "\xc6\xff\xff\xff\xff"),
               ::testing::HasSubstr("cut short"));
 }

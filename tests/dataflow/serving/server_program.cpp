@@ -1,5 +1,5 @@
-// serving_server ENDPOINT SIDE MICROSECONDS: a data server of made batches in shared memory,
-// to be killed.
+// serving_server ENDPOINT SIDE MICROSECONDS: a data server of generated batches in shared memory,
+// which tests kill.
 #include <sys/prctl.h>
 
 #include <csignal>
@@ -10,7 +10,7 @@
 
 int main(int, char** argv) {
   using namespace millrace;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlives its test
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with its test
   const auto memory = std::make_shared<serving::SharedMemory>();
   const testing::Making making{.side = std::atoi(argv[2]),
                                .time = std::chrono::microseconds(std::atoi(argv[3])),

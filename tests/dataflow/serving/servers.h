@@ -1,4 +1,4 @@
-// Data servers of made batches: in a thread of the test, and as processes that can be killed.
+// Data servers of generated batches: in a thread of the test, and as processes that tests kill.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ namespace millrace::testing {
 
 using namespace serving;
 
-/// Serves while it lives; at a port of the system's choice if none is named.
+/// Runs a data server in a thread during its lifetime, by default at a port chosen by the system.
 class ThreadServer {
  public:
   explicit ThreadServer(Making making = {},
@@ -46,7 +46,7 @@ class ThreadServer {
     thread_.join();
   }
   const std::string& endpoint() const { return endpoint_; }
-  /// Whether it comes to have so many.
+  /// Waits until the server has this number of consumers; returns false after the deadline.
   bool comes_to_have(int consumers) const {
     return comes_to([&] { return consumers_ == consumers; });
   }
@@ -59,7 +59,7 @@ class ThreadServer {
   std::thread thread_;
 };
 
-/// A server program that is killed when this goes, or before.
+/// A server process, killed by end() or the destructor.
 class ServerProcess {
  public:
   ServerProcess(const std::string& endpoint, Making making) {
@@ -78,7 +78,7 @@ class ServerProcess {
     return *this;
   }
   ~ServerProcess() { end(); }
-  /// Kills it. Another can listen in its place only after that.
+  /// Kills the process. Afterwards another one can listen at its endpoint.
   void end() {
     if (child_ == 0) return;
     signal(SIGKILL);
@@ -91,7 +91,7 @@ class ServerProcess {
   pid_t child_ = 0;
 };
 
-/// Where servers of one test listen: sockets in a folder that is gone with it.
+/// Endpoints for the servers of one test: Unix sockets in a temporary folder.
 class Sockets {
  public:
   std::string endpoint(int k) const { return "ipc://" + file(std::to_string(k)).string(); }
@@ -110,7 +110,7 @@ inline std::unique_ptr<ServedFlow> connect(
                        .timeout = timeout});
 }
 
-/// What a consumer sees of the next batches.
+/// Returns the digests of the next `count` batches.
 inline std::vector<std::uint64_t> seen(DataFlow<Batch>& flow, int count) {
   std::vector<std::uint64_t> result;
   while (count-- > 0) result.push_back(digest_of(*flow.next()));

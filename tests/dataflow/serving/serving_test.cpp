@@ -1,4 +1,4 @@
-// Whatever becomes of servers, a consumer sees the batches of its stream, each once and in order.
+// A consumer receives each batch of its stream once and in order, whatever happens to the servers.
 #include <fstream>
 #include <random>
 
@@ -6,12 +6,12 @@
 #include "tests/dataflow/serving/servers.h"
 
 #if defined(__SANITIZE_THREAD__)
-// The distribution's libzmq is not instrumented: such libraries are ignored here.
+// The distribution's libzmq is not instrumented, so ThreadSanitizer ignores such libraries.
 extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-// libzmq 4.3.4 loses the first part of a message where a socket that lingers is closed before the
-// rest has come.
+// libzmq 4.3.4 leaks the first part of a message if a socket with linger is closed before the rest
+// arrives.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libzmq.so"; }
 #endif
 
@@ -54,7 +54,8 @@ TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
         EXPECT_EQ(digest_of(*flow->next()), digest_of(*made_batch(stream, k).item));
       ++done;
     });
-  // After so many batches, not some time: a server must have come up before it dies.
+  // The kill waits for a number of batches instead of a time, so that a server has started before
+  // it is killed.
   std::mt19937 random(1);
   int kills = 0;
   while (done < 2) {
@@ -138,7 +139,7 @@ TEST(Serving, AFailureComesAtItsPlaceInTheOrder) {
 
 TEST(Serving, AConsumerThatPausesCostsTheServerNothing) {
   const Sockets sockets;
-  const Making making{.side = 600};  // 2 MB a batch
+  const Making making{.side = 600};  // 2 MB per batch
   const ServerProcess server(sockets.endpoint(0), making);
   const auto resident = [&] {
     std::ifstream file("/proc/" + std::to_string(server.pid()) + "/statm");
@@ -200,7 +201,7 @@ TEST(Serving, MoreConsumersThanThereIsRoomForWaitTheirTurn) {
   EXPECT_EQ(seen(*second, 3), expected_digests({}, 3));
 }
 
-/// The bytes of batches that this process has mapped from files without a name.
+/// Returns the bytes of batches that this process has mapped from anonymous memory files.
 std::int64_t mapped_shared_bytes() {
   std::ifstream maps("/proc/self/maps");
   std::int64_t bytes = 0;
@@ -232,7 +233,7 @@ TEST(SharedMemory, ABatchStaysAsItIsHoweverLongItIsHeldAndWhoeverDies) {
   auto flow = connect({sockets.endpoint(0)});
   std::vector<Delivery<Batch>> held;
   for (int k = 0; k < 20; ++k) held.push_back(*flow->next());
-  seen(*flow, 200);  // buffers are used again and again, but not these
+  seen(*flow, 200);  // buffers are reused, but not those of the held batches
   const auto check = [&] {
     for (int k = 0; k < 20; ++k)
       EXPECT_EQ(digest_of(held[static_cast<std::size_t>(k)]),

@@ -1,5 +1,5 @@
-// A data server that is asked for its status answers if it can and may; one that cannot delays no
-// answer of another.
+// A data server answers status requests that it can and may answer; silent servers delay no answer
+// of another server.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -15,9 +15,9 @@ using namespace ::testing;
 using namespace std::chrono_literals;
 using Kind = StatusAnswer::Kind;
 
-constexpr auto kLong = 100s;  // for answers that come; a silent one is waited for as long as this
+constexpr auto kLong = 100s;  // timeout for answers that arrive; a silent server uses up all of it
 
-/// New keys, by way of files.
+/// Makes a key pair through key files.
 KeyPair new_keys() {
   const Scratch folder;
   make_keys(folder / "a");
@@ -29,7 +29,7 @@ StatusAnswer ask(const std::string& endpoint, const std::optional<LinkKeys>& key
   return ask_status({endpoint}, keys, timeout).at(0);
 }
 
-/// A TCP socket that takes connections and says nothing, as a stopped process does.
+/// A TCP socket that accepts connections and sends nothing, like a stopped process.
 class Mute {
  public:
   Mute() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {

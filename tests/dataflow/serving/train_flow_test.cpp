@@ -1,4 +1,4 @@
-// Training's flow through data servers gives the bytes of the flow without them.
+// The training flow through data servers gives the same bytes as the local flow.
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "tests/dataflow/flows.h"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace ::testing;
 
-/// A server of a data set, in a thread.
+/// Starts a server of a data set in a thread.
 std::unique_ptr<ThreadServer> serve(const DataOptions& options,
                                     std::string bind = "tcp://127.0.0.1:*") {
   const auto train = open_train_data(options, {});
@@ -111,7 +111,7 @@ TEST(ServedTrainFlow, OptionsThatChangeNoByteAreNoFacts) {
   other.memory = 5;
   other.source = {"tcp://a:1"};
   other.test_batch_size = 3;
-  other.max_skipped = 0.5;  // the consumer's alone
+  other.max_skipped = 0.5;  // an option of the consumer only
   EXPECT_EQ(difference(batch_facts(other, {}, train), batch_facts(coco, {}, train)), "");
   other.flip = 0.25;
   other.short_side = {48};

@@ -1,4 +1,4 @@
-// What export writes, without a runtime.
+// Files that export writes, tested without an ONNX runtime.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Small detectors that find much, exported with a certificate of made-up photos.
+// Small detectors with many detections, exported with a certificate of generated photos.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -22,7 +22,7 @@
 
 namespace millrace::testing {
 
-/// A network that has learned nothing, but whose answers differ: scores without ties, boxes that
+/// Returns an untrained detector whose outputs are scaled so that scores have no ties and boxes
 /// move.
 inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int most = 50) {
   auto detector =
@@ -35,7 +35,8 @@ inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int mos
     if (has("mask_fcn_logits.bias")) parameter.value.fill_(0.2);  // no probability of exactly 1/2
     if (!parameter.name.ends_with(".weight")) continue;
     if (has("cls_score") || has("cls_logits")) parameter.value.mul_(20);
-    // Probabilities that are neither 0 nor 1, since between those a pixel is often exactly at 1/2.
+    // Keeps probabilities away from 0 and 1, since between these a pasted pixel is often exactly
+    // 1/2.
     if (has("mask_fcn_logits")) parameter.value.mul_(0.02 / parameter.value.std());
     if (has("bbox_pred") || has("bbox_reg")) parameter.value.mul_(5);
   }
@@ -43,7 +44,7 @@ inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int mos
   return detector;
 }
 
-/// Noise over stripes.
+/// Returns a photo of noise over stripes.
 inline NamedPixels made_photo(int width, int height, std::uint64_t seed) {
   NamedPixels photo{std::to_string(width) + "x" + std::to_string(height),
                     cv::Mat(height, width, CV_8UC3)};
@@ -62,7 +63,7 @@ inline DataOptions prepared_data(std::int64_t short_side = 96, std::int64_t max_
   return data;
 }
 
-/// The model file of a detector, with its certificate.
+/// Exports a detector with its certificate and returns the model file.
 inline std::filesystem::path exported(Detector& detector, const SmallKind& kind,
                                       const Scratch& scratch,
                                       const std::vector<NamedPixels>& photos,

@@ -1,4 +1,4 @@
-// onnxruntime as the judge of exported files, where Python has it.
+// Checks exported files with onnxruntime if Python has it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ inline std::vector<NamedPixels> photos_of_all_sizes() {
           made_photo(7, 300, 4), made_photo(640, 480, 5), made_photo(333, 3, 6)};
 }
 
-/// The model is valid ONNX whose shapes can be inferred, and gives the certificate's answers.
+/// Expects the model to be valid ONNX with inferable shapes and to give the outputs of the
+/// certificate.
 inline void expect_right(const std::filesystem::path& model) {
   EXPECT_EQ(run("-c \"import onnx, sys; onnx.checker.check_model(sys.argv[1], full_check=True)\" " +
                 model.string()),

@@ -1,4 +1,4 @@
-// onnxruntime gives what our detectors do.
+// onnxruntime gives the outputs of our detectors.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
@@ -41,8 +41,8 @@ std::vector<SmallKind> kinds() {
       {"retinanet", "head.norm = 'gn'\nhead.num_convs = 1\ntest.topk_candidates = 30\n"}};
 }
 
-/// In an image of one colour an HRNet with group norm scores many places alike to the last bit:
-/// rounding decides which come first.
+/// Returns photos of all sizes; without the single-colour image for an HRNet. There, a group norm
+/// gives many positions equal scores to the last bit, so rounding decides their order.
 std::vector<NamedPixels> photos_for(const SmallKind& kind) {
   auto photos = photos_of_all_sizes();
   if (kind.more.find("hrnet") != std::string::npos) photos.erase(photos.begin());

@@ -1,5 +1,4 @@
-// A convolution with sum and ReLU in one pass gives what the three give one after the other, and so
-// do its gradients.
+// A fused convolution with sum and ReLU gives the output and gradients of the three separate steps.
 #include "millrace/models/layers/convolution.h"
 
 #include <ATen/TensorOperators.h>
@@ -55,7 +54,7 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
     return after.activation == Activation::relu ? at::relu(y) : y;
   }
 
-  /// The gradients of everything that has one, cleared.
+  /// Returns the gradients of all leaves and clears them.
   std::vector<at::Tensor> gradients(const at::Tensor& y) {
     y.backward(gradient.to(y.scalar_type()));
     std::vector<at::Tensor> all;
@@ -103,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{1, 2, true, false, false, false}, Case{1, 1, false, true, true, false},
                       Case{7, 2, true, true, false, true}));
 
-/// Channels in and out, kernel: one by oneDNN, and one by Winograd's sums.
+/// Input channels, output channels, kernel: one case for oneDNN and one for Winograd.
 class SharedConvolution : public ::testing::TestWithParam<std::array<std::int64_t, 3>> {};
 
 TEST_P(SharedConvolution, OfSeveralMapsIsThatOfEachAndItsGradientsTheirSum) {
@@ -120,7 +119,7 @@ TEST_P(SharedConvolution, OfSeveralMapsIsThatOfEachAndItsGradientsTheirSum) {
   for (const auto activation : {Activation::none, Activation::relu, Activation::silu}) {
     std::vector<at::Tensor> results;
     const auto gradients = [&](const std::vector<at::Tensor>& outputs) {
-      // The last map's output is not used: it has no gradient.
+      // The output of the last map is not used, so it has no gradient.
       auto loss = outputs[0].square().sum();
       for (std::size_t i = 1; i + 1 < maps.size(); ++i) loss = loss + outputs[i].square().sum();
       loss.backward();

@@ -1,4 +1,4 @@
-// A convolution's backward pass from the pixels alone that have a gradient.
+// The backward pass of a convolution computed only from pixels with a gradient.
 #include "millrace/models/ops/cpu/sparse_backward.h"
 
 #include <ATen/TensorOperators.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 constexpr std::array kAll{true, true, true};
 
-/// Channels in and out, kernel, stride.
+/// Input channels, output channels, kernel, stride.
 class SparseBackwardOf : public ::testing::TestWithParam<std::array<std::int64_t, 4>> {
  protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ class SparseBackwardOf : public ::testing::TestWithParam<std::array<std::int64_t
     weight_ = at::randn({out, in, kernel, kernel}).contiguous(kLast);
     gradient_ = at::zeros({2, out, (40 + stride - 1) / stride, (61 + stride - 1) / stride})
                     .contiguous(kLast);
-    // Corners, neighbours, and pixels by themselves; of some only one channel.
+    // Corners, neighbours and isolated pixels, some with a gradient in only one channel.
     const auto height = gradient_.size(2), width = gradient_.size(3);
     for (const auto& [image, y, column] :
          std::vector<std::array<std::int64_t, 3>>{{0, 0, 0},
@@ -100,7 +100,7 @@ TEST_P(SparseBackwardOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
 }
 
 TEST_P(SparseBackwardOf, SeveralMapsIsTheirSum) {
-  // Of the second no pixel has a gradient; the third is the first once more.
+  // The second map has no pixel with a gradient; the third map is the first again.
   const std::vector maps{x_, at::randn({1, x_.size(1), 5, 6}).contiguous(kLast), x_};
   const auto no_gradient = at::conv2d(maps[1], weight_, {}, c_.stride, c_.padding).zero_();
   const std::vector gradients{gradient_, no_gradient.contiguous(kLast), gradient_};

@@ -20,7 +20,7 @@ namespace {
 
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
-/// A generator that gives the same numbers in each run.
+/// Returns a generator of the same numbers in each run.
 at::Generator& generator() {
   static auto seeded = at::detail::createCPUGenerator(7);
   return seeded;
@@ -31,7 +31,7 @@ at::Tensor random(at::IntArrayRef shape) {
       .contiguous(shape.size() == 4 ? kChannelsLast : at::MemoryFormat::Contiguous);
 }
 
-/// Of one map.
+/// Runs winograd() on one map.
 at::Tensor winograd_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {},
                        const at::Tensor& add = {}, bool relu = false) {
   return winograd(x, weight, bias, add.defined() ? at::TensorList(add) : at::TensorList(), relu)[0];
@@ -44,12 +44,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> gradients_of(
   return {dx.empty() ? at::Tensor() : dx[0], dw, db};
 }
 
-/// Of norms: of the difference from `exact`, and of it.
+/// Returns the norm of the error relative to the norm of `exact`.
 double relative_error(const at::Tensor& x, const at::Tensor& exact) {
   return ((x.to(at::kDouble) - exact).norm() / exact.norm()).item<double>();
 }
 
-/// The gradients of x, weight and bias by the sums that Winograd's replace, computed in `type`.
+/// Returns the gradients of x, weight and bias by direct convolution, computed in `type`.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> direct_backward(const at::Tensor& gradient,
                                                                const at::Tensor& x,
                                                                const at::Tensor& weight,
@@ -61,7 +61,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> direct_backward(const at::Tensor&
                                   {true, true, true});
 }
 
-/// Images, channels in and out, height, width.
+/// Images, input channels, output channels, height, width.
 class WinogradOf : public ::testing::TestWithParam<std::array<std::int64_t, 5>> {
  protected:
   void SetUp() override {
@@ -222,7 +222,7 @@ TEST(Winograd, IsForConvolutionsOfStrideAndPaddingOne) {
   EXPECT_EQ(convolve(x, {.weight = random({64, 1, 3, 3}), .padding = 1, .groups = 64}).size(2), 20);
 }
 
-/// Maps of a pyramid, the last of them smaller than a tile.
+/// Returns the maps of a pyramid; the last one is smaller than a tile.
 std::vector<at::Tensor> pyramid(std::int64_t channels) {
   return {random({2, channels, 24, 20}), random({2, channels, 12, 10}), random({2, channels, 6, 5}),
           random({2, channels, 3, 2})};
@@ -243,7 +243,8 @@ TEST(Winograd, OfSeveralMapsGivesTheBytesOfEachAlone) {
     const auto [x, w, b] = direct_backward(gradients[i], maps[i], weight, at::kDouble);
     exact_dw += w, exact_db += b;
   }
-  // Rounding differs, since sums have another order: no more than from the exact sums.
+  // Rounding differs, since the order of the sums differs, but not by more than from the exact
+  // sums.
   EXPECT_LT(relative_error(dw, exact_dw), 2 * relative_error(sum_dw, exact_dw));
   EXPECT_LT(relative_error(db, exact_db), 2 * relative_error(sum_db, exact_db));
   expect_same_on_any_threads([&] {
@@ -267,7 +268,7 @@ TEST(Winograd, LeavesOtherConvolutionsAlone) {
   EXPECT_FALSE(winograd_fits(random({1, 16, 14, 14}), random({16, 16, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}), random({91, 64, 3, 3})));
   EXPECT_FALSE(winograd_fits(random({1, 64, 14, 14}).to(at::kBFloat16), weight));
-  // Small maps beside large ones cost little, unless one has no pixels.
+  // Small maps beside large ones cost little, but a map without pixels is rejected.
   EXPECT_TRUE(winograd_fits({random({1, 64, 14, 14}), random({1, 64, 1, 2})}, weight));
   EXPECT_TRUE(winograd_fits({random({1, 64, 8, 8}), random({1, 64, 8, 8})}, weight));
   EXPECT_FALSE(winograd_fits({random({1, 64, 14, 14}), random({1, 64, 0, 2})}, weight));

@@ -1,4 +1,4 @@
-// The graph's own rules, and the bytes that it writes, read by a few lines of protobuf.
+// The rules of the graph, and the bytes that it writes, decoded by a minimal protobuf reader.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using onnx::Type;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// The fields of a message: numbers as they are, the rest as bytes.
+/// The fields of a protobuf message: varints as numbers, the rest as bytes.
 struct Fields {
   std::multimap<int, std::uint64_t> numbers;
   std::multimap<int, std::string> texts;
@@ -141,10 +141,10 @@ TEST(Graph, LargeModelsKeepTensorsInAFileBeside) {
   const auto files = graph.write(scratch / "m.onnx", {"one", "", "0.1", {}}, /*inline_bytes=*/100);
   EXPECT_THAT(files, ElementsAre(scratch / "m.onnx", scratch / "m.onnx.data"));
   const auto tensors = Fields(read_file(scratch / "m.onnx")).messages(7)[0].messages(5);
-  EXPECT_EQ(tensors[0].number(14), 1U);  // external
+  EXPECT_EQ(tensors[0].number(14), 1U);  // EXTERNAL
   EXPECT_THAT(texts_of(tensors[0].messages(13), 1), ElementsAre("location", "offset", "length"));
   EXPECT_THAT(texts_of(tensors[0].messages(13), 2), ElementsAre("m.onnx.data", "0", "4000"));
-  EXPECT_EQ(tensors[1].text(9).size(), 8U);  // small ones stay
+  EXPECT_EQ(tensors[1].text(9).size(), 8U);  // small tensors stay in the model file
   EXPECT_EQ(std::filesystem::file_size(scratch / "m.onnx.data") % 4096, 0U);
 }
 

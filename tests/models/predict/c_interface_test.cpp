@@ -1,4 +1,5 @@
-// The C interface: the answers of `trainer predict`, and errors for wrong input of every kind.
+// The C interface gives the results of `trainer predict`, and errors for all kinds of invalid
+// input.
 #include <limits>
 #include <thread>
 
@@ -32,7 +33,7 @@ class CInterface : public Trained {
     return results_.back();
   }
 
-  /// The status of one image.
+  /// Predicts one image and returns the status.
   millrace_status status_of(const millrace_image& image) {
     millrace_result* result = reinterpret_cast<millrace_result*>(&result);
     const auto status = millrace_predict_images(predictor_, &image, 1, &result);
@@ -41,7 +42,7 @@ class CInterface : public Trained {
     return status;
   }
 
-  /// What `detect` found in image `id`, as a results file has it.
+  /// Returns the detections in image `id` as a results file has them.
   Json as_json(const millrace_result* result, int id) const {
     auto found = Json::array();
     std::int32_t width = 0, height = 0;
@@ -137,7 +138,7 @@ TEST_F(CInterface, WrongImagesAreErrors) {
   for (const auto* file : {&jpeg, &png})
     for (const auto size : {std::size_t{0}, std::size_t{1}, std::size_t{30}, file->size() / 2})
       expect_refused({.kind = MILLRACE_BYTES, .data = file->data(), .size = size}, "image 1 of 1");
-  auto huge = png;  // that says it is 2^31 - 1 pixels wide and high
+  auto huge = png;  // claims 2^31 - 1 pixels in width and height
   huge.replace(16, 8, "\x7F\xFF\xFF\xFF\x7F\xFF\xFF\xFF");
   expect_refused({.kind = MILLRACE_BYTES, .data = huge.data(), .size = huge.size()}, "2147483647");
   const std::string text = "this is no image";
@@ -271,7 +272,7 @@ TEST_F(CInterface, BrokenModelsAreErrors) {
   }
   write_text(file, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F{}");
   refused(file);
-  // A card of a detector that this library lacks, with a name of the same length.
+  // A model card of a detector that this library lacks, with a name of equal length.
   auto renamed = whole;
   const auto type = renamed.find("maskrcnn");
   ASSERT_NE(type, std::string::npos);

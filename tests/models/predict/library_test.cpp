@@ -1,4 +1,4 @@
-// What libmillrace_predict.so is linked to, what it shows, and Predictor out of it.
+// libmillrace_predict.so: its linked libraries, its exported symbols, and Predictor from it.
 #include <dlfcn.h>
 
 #include "millrace/models/predict/predictor.h"
@@ -27,7 +27,7 @@ TEST_F(Library, ShowsItsInterfaceAloneUnderVersions) {
   int of_c = 0, of_cpp = 0;
   for (std::string line; std::getline(symbols, line);) {
     const auto name = line.substr(19);
-    if (line[17] == 'A') continue;  // a version
+    if (line[17] == 'A') continue;  // a symbol version
     const bool c = name.starts_with("millrace_predict_") || name.starts_with("millrace_result_");
     EXPECT_TRUE(c || name.starts_with("millrace::Predictor::")) << name;
     EXPECT_THAT(name, HasSubstr(c ? "@@MILLRACE_PREDICT_1" : "@@MILLRACE_"));
@@ -45,7 +45,7 @@ TEST_F(Library, DetectsWithPluginsOfTheRepository) {
             "data.batch_size=2", "data.train='val2017'", "model.width=0.125",
             "model.test.score_thresh=0.00001", "train.max_steps=1"} +
           kTrainOnly)));
-  const Predictor predictor(output / "yolox-1", {.threads = 1});  // a run's folder
+  const Predictor predictor(output / "yolox-1", {.threads = 1});  // the folder of a run
   const auto photo = make_photos() / "h.png";
   const auto seen = predictor.predict(ImageFile{photo});
   successful(trainer({"predict", output / "yolox-1", photo, "--out", in_folder("seen")}));

@@ -1,4 +1,4 @@
-// Predictor gives what `trainer predict` and training's evaluation write, to the byte.
+// Predictor gives the bytes of `trainer predict` and of the evaluation in training.
 #include "millrace/models/predict/predictor.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace millrace::testing {
 namespace {
 
-/// The results file of predictions in images of these ids.
+/// Returns the text of a results file with predictions for images of these ids.
 std::string results_of(const std::vector<Prediction>& predictions,
                        const std::vector<std::int64_t>& ids, const Predictor& predictor,
                        const fs::path& file) {
@@ -226,7 +226,7 @@ TEST_F(OnePredictor, ModelsThatCannotBeUsedSayWhy) {
               HasSubstr("threads = -1 is out of range"));
 }
 
-// Results depend on the model and the image alone, not on other models, precisions or calls.
+// Results depend on the model and the image only, not on other models, precisions or calls.
 TEST_F(OnePredictor, SeveralInOneProcessDoNotDisturbEachOther) {
   const auto photos = make_photos();
   const auto expected = predictor_.predict(ImageFile{photos / "b_tall.jpg"});

@@ -1,4 +1,4 @@
-// Evaluation's batches and the predictor's are the same bytes.
+// The batches of the evaluation and of the predictor have the same bytes.
 #include "millrace/dataflow/detection/test_time.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Compares all batches of a pass with those made of the same files.
+/// Compares all batches of an evaluation with batches that TestTime makes of the same files.
 void expect_same_batches(const DataOptions& data, const DataSplit& split) {
   const TestTime how(data);
   auto flow = start_eval_flow(data, split);
@@ -75,7 +75,7 @@ TEST(TestTime, TurnsPhotosByEachOrientation) {
             << int{orientation};
       };
       expect_upright(TestTime{}.photo("x", bytes));
-      // At its own size, which leaves nothing to resize.
+      // At its own size, so that nothing is resized.
       DataOptions data;
       data.test_short_side = std::min(size.width, size.height);
       data.test_max_side = 1000;

@@ -1,4 +1,4 @@
-// Small models that were trained for a step, and photos to detect in.
+// Small models trained for a few steps, and photos to detect in.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -12,7 +12,7 @@
 
 namespace millrace::testing {
 
-/// A picture in which no two places are alike, BGR.
+/// Returns a BGR picture of noise whose regions all differ.
 inline cv::Mat noise(int width, int height) {
   Rng rng{static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height)};
   cv::Mat coarse(height / 8 + 1, width / 8 + 1, CV_8UC3), fine;
@@ -24,7 +24,8 @@ inline cv::Mat noise(int width, int height) {
 
 class Trained : public Training {
  protected:
-  /// Settings of a small, quick `configs/NAME.toml` that finds much in any picture.
+  /// Returns settings of a small, fast `configs/NAME.toml` that detects many objects in any
+  /// picture.
   Words small() const {
     return {setting("data.root", make_data()),
             "data.short_side=96",
@@ -40,15 +41,15 @@ class Trained : public Training {
             "train.epochs=1"};
   }
 
-  /// Trains for two steps. Returns the checkpoint's folder.
+  /// Trains for two steps and returns the checkpoint's folder.
   fs::path train(const std::string& config) const {
     const auto output = in_folder("runs");
     successful(trainer(with_settings({"run", config, "--out", output}, small() + kTrainOnly)));
     return last_checkpoint(output);
   }
 
-  /// JPEGs whose sizes are such that all ways of decoding, turning (EXIF 1 to 8) and padding occur,
-  /// and two PNGs.
+  /// Makes JPEGs whose sizes cover all ways of decoding, rotating (EXIF 1 to 8) and padding, and
+  /// two PNGs.
   fs::path make_photos() const {
     const auto folder = in_folder("photos");
     fs::create_directories(folder);

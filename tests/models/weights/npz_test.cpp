@@ -102,7 +102,7 @@ TEST_F(Npz, DamageIsAnErrorOrOtherValuesButNeverACrash) {
   write_zip(scratch / "whole.npz", {{"a.npy", npy(header("<f4", "(2, 3)"), floats(6))},
                                     {"b.npy", npy(header("<f4", "(2000,)"), floats(2000))}});
   const auto bytes = read_file(scratch / "whole.npz");
-  // Mostly in the headers and in the directory at the end, which decide where to read.
+  // Mostly in the headers and in the directory at the end, which determine where to read.
   testing::expect_no_crash(scratch, bytes, read_npz, [&](Rng& rng) {
     const auto place = rng.below(300);
     return rng.chance(0.5) ? place : bytes.size() - 1 - place;

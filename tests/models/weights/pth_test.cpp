@@ -17,12 +17,12 @@ using testing::same;
 using testing::Scratch;
 using testing::write_zip;
 
-/// "X": text of a pickle.
+/// Returns a string in pickle format ("X").
 std::string text(const std::string& characters) {
   return "X" + little_endian(characters.size(), 4) + characters;
 }
 
-/// A tensor of 6 floats in storage "0", seen with this offset, shape and strides.
+/// Returns a tensor over 6 floats in storage "0", with this offset, shape and strides.
 std::string tensor(const std::string& offset, const std::string& shape, const std::string& strides,
                    const std::string& storage = "FloatStorage") {
   return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + storage + "\n" +
@@ -31,14 +31,14 @@ std::string tensor(const std::string& offset, const std::string& shape, const st
          "ccollections\nOrderedDict\n)RtR";
 }
 
-/// A dict with one value, "x".
+/// Returns a dict with one value, "x".
 std::string dict(const std::string& value) { return "\x80\x02}" + text("x") + value + "s."; }
 
 const std::string kTwoByThree = tensor(std::string("K\0", 2), "K\x02K\x03\x86", "K\x03K\x01\x86");
 
 class Pth : public ::testing::Test {
  protected:
-  /// A zip archive with this pickle and a storage of 6 floats.
+  /// Writes a zip archive with this pickle and a storage of 6 floats.
   std::filesystem::path archive(const std::string& pickle,
                                 std::map<std::string, std::string> more = {}) {
     more.insert({{"a/data.pkl", pickle}, {"a/data/0", std::string(24, '\0')}});
@@ -195,11 +195,11 @@ TEST_F(Pth, NeitherADeepNorACircularPickleDoesHarm) {
   };
   auto file = archive(deep("\x85"));
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "no dict of tensors");
-  // A dict that is its own "model".
+  // A dict that contains itself as "model".
   file = archive("\x80\x02}q" + std::string("\0", 1) + text("model") + "h" + std::string("\0", 1) +
                  "s.");
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "it holds no tensors, but model");
-  // One list of pairs, made into a dict again and again.
+  // One list of pairs that is converted to a dict again and again.
   std::string again = "\x80\x02](";
   for (int i = 0; i < 1000; ++i) again += "NN\x86";
   again += "eq";

@@ -94,7 +94,7 @@ TEST_F(Safetensors, ReadsOddTensorsOfTheReferenceLibrary) {
   EXPECT_TRUE(same(read.at("b"), at::tensor({1, 0}).to(at::kBool)));
 }
 
-/// The header of a tensor "a" of this shape and place, as JSON.
+/// Returns the JSON header of a tensor "a" with this shape and these offsets.
 std::string f32(const std::string& shape, const std::string& offsets) {
   return R"({"a": {"dtype": "F32", "shape": )" + shape + R"(, "data_offsets": )" + offsets + "}}";
 }

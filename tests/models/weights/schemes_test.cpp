@@ -14,7 +14,7 @@ namespace {
 
 using testing::same;
 
-/// Every layer of Mask R-CNN with ResNet-50-FPN, under our names; each tensor is different.
+/// Returns all tensors of Mask R-CNN with ResNet-50-FPN under our names, with distinct values.
 NamedTensors mask_rcnn() {
   NamedTensors tensors;
   const auto add = [&](const std::string& name, std::vector<std::int64_t> shape) {
@@ -118,7 +118,7 @@ TEST(Schemes, NamesAreThoseThatTheCodeBasesWrite) {
     }
 }
 
-/// What of it stands on C4: no pyramid and no box head.
+/// Returns the tensors without the pyramid and the box head, as on C4.
 NamedTensors mask_rcnn_on_c4() {
   auto tensors = mask_rcnn();
   std::erase_if(tensors, [](const auto& tensor) {
@@ -152,8 +152,8 @@ TEST(Schemes, OnC4TheLastStageIsDetectron2sHeadOfRegions) {
 
 TEST(Schemes, KernelsOfTensorFlowAreTurned) {
   std::vector<std::string> unknown;
-  const auto kernel = at::arange(2 * 3 * 5 * 7, at::kFloat).view({2, 3, 5, 7});  // out in h w
-  const auto matrix = at::arange(6, at::kFloat).view({2, 3});                    // out in
+  const auto kernel = at::arange(2 * 3 * 5 * 7, at::kFloat).view({2, 3, 5, 7});  // [out, in, h, w]
+  const auto matrix = at::arange(6, at::kFloat).view({2, 3});                    // [out, in]
   const auto theirs = in_names_of(
       scheme_named("tensorpack"),
       {{"backbone.body.conv1.weight", kernel}, {"roi_heads.box_head.fc6.weight", matrix}}, unknown);

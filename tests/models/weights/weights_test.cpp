@@ -28,7 +28,7 @@ struct LoadWeights : ::testing::Test {
   const std::filesystem::path file = scratch / "w.safetensors";
 };
 
-/// A model of zeros.
+/// Returns a model whose parameters are zero.
 Parameters model_of(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes) {
   Parameters parameters;
   for (const auto& [name, shape] : shapes)
@@ -109,7 +109,7 @@ constexpr const char* kScores = "roi_heads.box_predictor.cls_score.weight";
 constexpr const char* kBoxes = "roi_heads.box_predictor.bbox_pred.weight";
 constexpr const char* kMasks = "roi_heads.mask_predictor.mask_fcn_logits.bias";
 
-/// Heads for so many classes, whose rows say to which class they belong: 100 is the background.
+/// Returns heads for `classes` classes. The value of each row is its class; 100 is the background.
 NamedTensors heads(std::int64_t classes, Background background) {
   const auto column = [&](std::int64_t values, bool has_background) {
     auto labels = at::arange(classes, at::kFloat);
@@ -143,7 +143,7 @@ TEST_F(LoadWeights, HeadsComeIntoTheModelsOrderOfClasses) {
       const auto report = load_weights(model, file);
       EXPECT_EQ(report.loaded, 3U);
       for (const auto& [name, expected] : heads(3, to)) {
-        // A background that the file does not have is left at zero.
+        // The background row stays zero if the file has none.
         const auto wanted = from == Background::last && name != kScores
                                 ? at::where(expected == 100, at::zeros({}), expected)
                                 : expected;
@@ -180,7 +180,7 @@ TEST_F(LoadWeights, HeadsForAnotherNumberOfClassesKeepTheirValuesAndAreReported)
   EXPECT_EQ(value_of(model, kBoxes).abs().sum().item<float>(), 0);
 }
 
-/// Metadata of weights for these classes.
+/// Returns metadata of weights for these classes.
 Metadata card(std::vector<std::string> classes) {
   return to_metadata({.classes = std::move(classes)});
 }
@@ -224,7 +224,7 @@ TEST_F(LoadWeights, RejectsFrozenParametersThatKeepInitialValues) {
   model.add("a", at::zeros({3}), ParameterKind::weight);
   model.add("b", at::zeros({2}), ParameterKind::norm);
   const auto report = load_weights(model, file, {.classes = {"owl", "bee", "dog"}});
-  // Missing, of another shape, and with rows of a class that the file does not know
+  // Missing, of another shape, and with rows of a class that the file lacks.
   for (const std::string name : {"a", "b", kBoxes})
     MILLRACE_EXPECT_ERROR(check_frozen_loaded(report, {name}, file, {}), file, name);
   check_frozen_loaded(report, {}, file, {});
@@ -234,7 +234,7 @@ TEST_F(LoadWeights, RejectsFrozenParametersThatKeepInitialValues) {
 }
 
 TEST_F(LoadWeights, RowsThatRepeatOnceAnAnchorGoByName) {
-  // Two anchors a cell, three classes.
+  // Two anchors per cell, three classes.
   write_weights(file, {{"logits.bias", at::arange(6, at::kFloat)}}, card({"cat", "dog", "owl"}));
   auto model = model_of({{"logits.bias", {6}}});
   model.set_classes("logits", {.values = 1, .repeats = 2});
@@ -260,7 +260,7 @@ TEST_F(LoadWeights, ThatAreNotFiniteAreRefusedUnlessAskedFor) {
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file,
                         "'b': 2 of its 4 values are NaN or infinite");
   EXPECT_EQ(load_weights(model, file, {.insistence = {true, "--force-weights"}}).loaded, 2U);
-  // What is too large for the model's own precision is infinite there.
+  // A value beyond the range of the model's type becomes infinite.
   write_safetensors(file, {{"a", at::full({2}, 1e300, at::kDouble)}, {"b", at::full({4}, 1.0F)}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "'a': 2 of its 2 values");
 }

@@ -1,4 +1,4 @@
-// The arithmetic of the GPU's kernels, run on the host, against the operators for the CPU.
+// The arithmetic of the GPU kernels, run on the host, compared with the CPU operators.
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ using millrace::testing::same;
 constexpr int kImages = 2, kChannels = 3, kHeight = 20, kWidth = 24;
 constexpr float kScale = 0.25F;
 
-/// Regions in and around the map, on it as a whole, and without extent.
+/// Returns regions inside and around the map, one that covers it, and empty ones.
 at::Tensor some_rois() {
   const auto image = random_values({40, 1}, 0, kImages, 3).floor();
   const auto boxes = random_boxes(40, 100, 60, 4) - 20;
@@ -182,7 +182,7 @@ TEST(BoxArithmetic, ProposalsAreDecodedAndCutAsOnTheCpu) {
 TEST(MatcherArithmetic, MatchesOfABatchAreTheCpus) {
   constexpr std::int64_t kBoxes = 500, kAll = 3 * kBoxes;
   auto truths = random_boxes(9, 100, 60, 1);
-  truths[4] += 1000;  // overlaps none
+  truths[4] += 1000;  // overlaps no box
   const auto begins = longs({0, 5, 5, 9});
   const TruthTable table{truths.const_data_ptr<float>(), begins.const_data_ptr<std::int64_t>(), 9,
                          3};
@@ -222,7 +222,7 @@ TEST(KeyArithmetic, OrdersValuesAsTheCpusTopKAndGivesThemBack) {
     keys.push_back(key_of(values[i], static_cast<std::uint32_t>(i)));
   std::ranges::sort(keys, std::greater<>());
   EXPECT_GT(keys.back(), kNoKey);
-  const auto expected = top_k(values, std::ssize(values));  // without what is not finite
+  const auto expected = top_k(values, std::ssize(values));  // without non-finite values
   ASSERT_EQ(expected.size() + 3, keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (i >= expected.size()) {

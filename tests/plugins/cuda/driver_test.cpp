@@ -1,4 +1,4 @@
-// The words in which the plug-in refuses a machine, by what CUDA says of it.
+// The messages of the plug-in if CUDA reports no usable driver or GPU.
 #include "millrace/plugins/cuda/driver.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ using ::testing::Not;
 
 TEST(MissingDriver, NothingIsMissingWhereThereIsAGpu) {
   EXPECT_EQ(missing({.count = 1, .supports = 13000, .runtime = 13000}), "");
-  // A driver may be older within a major version, and newer than the runtime.
+  // Within a major version a driver may be older than the runtime, and it may always be newer.
   EXPECT_EQ(missing({.count = 8, .supports = 13000, .runtime = 13020}), "");
   EXPECT_EQ(missing({.count = 8, .supports = 14000, .runtime = 13000}), "");
 }
@@ -24,7 +24,7 @@ TEST(MissingDriver, AnOldOneIsToldFromNone) {
   EXPECT_THAT(old, AllOf(HasSubstr("a driver from 580 on, for CUDA 13"),
                          HasSubstr("this machine's driver 550.54.14 is for CUDA 12.4"),
                          HasSubstr("update the driver"), Not(HasSubstr("there is none"))));
-  // CUDA gives the same error for both.
+  // CUDA reports the same error for an old and a missing driver.
   const auto none = missing({.error = error, .runtime = 13000});
   EXPECT_THAT(none, AllOf(HasSubstr("a driver from 580 on, for CUDA 13"),
                           HasSubstr("and there is none: " + error), Not(HasSubstr("update"))));

@@ -1,5 +1,5 @@
-// A callback that asks the device of the model for a value that is not there: an exception on a
-// CPU, a device-side assertion on a GPU, after which each call of CUDA fails.
+// A callback that reads beyond a tensor on the model's device: an exception on a CPU; on a GPU a
+// device-side assertion, after which each CUDA call fails.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 

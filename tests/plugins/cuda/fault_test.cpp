@@ -1,4 +1,4 @@
-// An error on the device ends a training with one sentence and exit code 1, not with an abort.
+// An error on the device ends a training with one sentence and exit code 1, without an abort.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -6,7 +6,7 @@ namespace {
 
 class DeviceFault : public Trainer {
  protected:
-  /// The end of a training that reads beyond a tensor before its third step.
+  /// Trains with a callback that reads beyond a tensor before the third step.
   Outcome train(const Words& more, const std::string& plugins) const {
     return trainer(on(make_data(), {"run", "--out", in_folder("runs")},
                       Words{plugins, "train.max_steps=5", "callbacks.checkpoint.enabled=false",

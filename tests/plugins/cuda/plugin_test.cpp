@@ -1,4 +1,4 @@
-// The CUDA plug-in on a machine without a GPU: an error in one sentence, from any command.
+// Without a GPU, any command that loads the CUDA plug-in fails with one sentence.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -17,8 +17,8 @@ class CudaPlugin : public Trainer {
 TEST_F(CudaPlugin, SaysThatThereIsNoGpu) {
   for (const auto* command : {"config", "run"}) {
     const auto end = trainer({command, "configs/maskrcnn.toml", "--set", plugins_});
-    // With a driver but no GPU, CUDA's own error; without a driver or libtorch's half, the
-    // loader's.
+    // CUDA's error if there is a driver but no GPU; the loader's error without a driver or the CUDA
+    // libraries of libtorch.
     expect_error(end, 2, "cannot load the plug-in '" MILLRACE_CUDA_PLUGIN "': it needs ");
     EXPECT_THAT(end.err, HasSubstr(" there is none: "));
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("_Z"))) << "no mangled name";

@@ -25,7 +25,7 @@ double sum_of(const std::vector<double>& costs, std::int64_t columns,
   return sum;
 }
 
-/// The least sum, by trying all.
+/// Returns the minimum cost over all assignments.
 double least_sum(const std::vector<double>& costs, std::int64_t rows, std::int64_t columns) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(std::max(rows, columns)));
   std::iota(order.begin(), order.end(), 0);
@@ -45,7 +45,7 @@ TEST(Assign, IsTheCheapestOfAllAssignments) {
     millrace::Rng rng{seed};
     const auto rows = rng.between(1, 5), columns = rng.between(1, 5);
     std::vector<double> costs(static_cast<std::size_t>(rows * columns));
-    // Every other time few values, so that many assignments cost the same.
+    // Every second time there are few distinct costs, so that many assignments tie.
     for (auto& cost : costs)
       cost = seed % 2 == 0 ? rng.uniform(-2, 3) : static_cast<double>(rng.below(3));
     const auto column_of = assign(costs, rows, columns);

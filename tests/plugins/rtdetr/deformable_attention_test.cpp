@@ -27,7 +27,7 @@ struct Inputs {
   at::Tensor read() const { return deformable_attention(values, kSizes, locations, weights); }
 };
 
-/// Some locations lie beyond the border.
+/// Returns inputs with some sampling locations outside the map.
 Inputs inputs(at::ScalarType type) {
   const auto made = [&](at::IntArrayRef shape, double low, double high, std::uint64_t seed) {
     return random_values(shape, low, high, seed).to(type).requires_grad_();
@@ -37,7 +37,7 @@ Inputs inputs(at::ScalarType type) {
           made({kImages, kQueries, kHeads, 3, kPoints}, 0, 1, 3)};
 }
 
-/// The same by libtorch's grid_sample, map by map.
+/// Computes the same with libtorch's grid_sample, map by map.
 at::Tensor reference(const Inputs& in) {
   std::vector<at::Tensor> read;
   std::int64_t first = 0;

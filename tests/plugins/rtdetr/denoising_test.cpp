@@ -31,13 +31,13 @@ TEST(Denoising, TakesSomeObjectsOfAnImageThatHasMoreThanMost) {
   EXPECT_TRUE(same(few[0].labels, all.labels));
   EXPECT_TRUE(same(few[0].boxes, all.boxes));
 
-  std::set<std::int64_t> ever;  // over the steps all of them
+  std::set<std::int64_t> ever;  // objects chosen so far; finally all of them
   for (std::int64_t step = 0; step < 40; ++step) {
     const auto some = denoised_of({all}, 20, {.step = step})[0];
     ASSERT_EQ(some.labels.size(0), 20);
     EXPECT_TRUE(same(some.boxes, all.boxes.index_select(0, some.labels)));
     const auto* const label = some.labels.const_data_ptr<std::int64_t>();
-    EXPECT_EQ(std::set(label, label + 20).size(), 20U);  // none twice
+    EXPECT_EQ(std::set(label, label + 20).size(), 20U);  // without repetition
     ever.insert(label, label + 20);
   }
   EXPECT_EQ(ever.size(), 50U);
@@ -86,7 +86,7 @@ TEST(Denoising, WithoutNoiseQueriesAreTheObjects) {
     EXPECT_TRUE(same(queries.labels[0].narrow(0, 3 * block, 3), targets[0].labels));
     EXPECT_TRUE(
         close(at::sigmoid(queries.box_logits[0].narrow(0, 3 * block, 3)), targets[0].boxes, 1e-5));
-    // The second image has one object: the other two places are empty.
+    // The second image has one object, so the other two places are empty.
     EXPECT_TRUE(same(queries.labels[1].narrow(0, 3 * block, 3), at::tensor({1L, 3L, 3L})));
   }
 }

@@ -6,7 +6,7 @@ namespace {
 
 class RtDetrRun : public PluginRun {
  protected:
-  /// Two epochs of 4 steps, with the published augmentations.
+  /// Trains for two epochs of 4 steps with the published augmentations.
   fs::path train(const std::string& name, const Words& more, int steps = 8, int ranks = 1) const {
     return PluginRun::train("configs/rtdetr.toml", kRecipe, name, more, steps, ranks);
   }

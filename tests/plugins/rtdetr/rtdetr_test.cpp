@@ -1,4 +1,4 @@
-// The detector as the trainer and programs see it.
+// The detector behind its interface.
 #include "millrace/plugins/rtdetr/rtdetr.h"
 
 #include <ATen/TensorOperators.h>
@@ -91,14 +91,15 @@ TEST(RtDetr, WeightsGoThroughAFileUnderTheNamesThatTheyHave) {
                                  millrace::testing::copies_of(*model));
 }
 
-/// What a first step with momentum leaves.
+/// Metrics and gradients after a first step with momentum.
 struct AfterStep {
   std::map<std::string, double> scalars;
   NamedTensors gradients;
 };
 
 AfterStep after_step(const std::vector<millrace::Batch>& batches) {
-  // Batch norm sees one part alone: its statistics are frozen here, by what is not trained.
+  // Batch norm would see one part only, so its parameters are frozen here, which freezes the
+  // statistics.
   const auto model = tiny_detector();
   for (const auto& parameter : model->parameters())
     if (parameter.kind == millrace::ParameterKind::norm) parameter.value.set_requires_grad(false);
@@ -124,7 +125,8 @@ TEST(RtDetr, MicroBatchesGiveTheLossesAndGradientsOfTheLargeBatch) {
     ASSERT_EQ(actual.gradients.size(), expected.gradients.size());
     for (std::size_t i = 0; i < actual.gradients.size(); ++i) {
       const auto& [name, gradient] = actual.gradients[i];
-      if (name.ends_with("k_proj.bias")) continue;  // 0, but for rounding: softmax does not see it
+      // 0 except for rounding, since softmax is invariant to it
+      if (name.ends_with("k_proj.bias")) continue;
       EXPECT_TRUE(close(gradient, expected.gradients[i].second, 1e-3)) << name;
     }
   }

@@ -1,5 +1,5 @@
-// RT-DETR beside Hugging Face's: transformers_rtdetr.py has recorded what that computes. Where
-// Python has it, everything is recorded anew and compared as a whole.
+// Compares RT-DETR with Hugging Face's implementation, recorded by transformers_rtdetr.py. If
+// Python has it, everything is recorded again and compared completely.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/sigmoid.h>
@@ -40,7 +40,7 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
 
-/// Some values of each tensor, as many as the script took, or all.
+/// The values of each tensor that the script recorded: some of them, or all.
 class Values {
  public:
   explicit Values(at::Tensor all, bool whole) : all_(std::move(all)), whole_(whole) {}
@@ -68,7 +68,7 @@ class Values {
   std::int64_t next_ = 0;
 };
 
-/// One of the script's networks.
+/// A network of the script.
 struct Tiny {
   explicit Tiny(const std::string& version)
       : options(tiny_options(version)),
@@ -139,7 +139,7 @@ void expect_same_forward_and_backward(const std::string& version, const Tensors&
   const auto pairs = [&](const Prediction& one) {
     return match(one, tiny.targets, tiny.options.match);
   };
-  // Matched in the order last layer, other layers, choice of queries.
+  // The matcher is called for the last layer, the other layers, and the query selection.
   expect_pairs(pairs(own(1)), theirs, 0);
   expect_pairs(pairs(own(0)), theirs, 2);
   expect_pairs(pairs(selection), theirs, 4);
@@ -203,7 +203,8 @@ void expect_same_detections(const std::string& version, const Tensors& theirs) {
       const auto& object = found[i][static_cast<std::size_t>(d)];
       EXPECT_NEAR(object.score, scores[d].item<float>(), 1e-5);
       EXPECT_EQ(object.label, labels[d].item<std::int64_t>());
-      const auto edge = [&](std::int64_t side, std::int64_t most) {  // ours are cut to the image
+      // ours are clipped to the image
+      const auto edge = [&](std::int64_t side, std::int64_t most) {
         return std::clamp<double>(boxes[d][side].item<float>(), 0, static_cast<double>(most));
       };
       EXPECT_NEAR(object.box.x1, edge(0, 3 * kWidth), 1e-4 * kWidth) << d;
@@ -240,7 +241,7 @@ TEST_P(TransformersRtDetr, TrainsTheSameInTwentySteps) {
 
 TEST_P(TransformersRtDetr, FindsTheSameObjects) { expect_same_detections(GetParam(), theirs_); }
 
-// Everything again, beside the package itself.
+// Compares everything with the installed package.
 TEST_P(TransformersRtDetr, OfThisPythonIsTheOneThatWasRecorded) {
   MILLRACE_NEEDS_PYTHON("transformers, torchvision, scipy, safetensors.torch");
   const Scratch scratch;

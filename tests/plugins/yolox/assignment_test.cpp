@@ -16,10 +16,11 @@ namespace {
 
 using millrace::testing::same;
 
-constexpr std::int64_t kSide = 64;  // pixels: 8 x 8, 4 x 4 and 2 x 2 cells
+constexpr std::int64_t kSide = 64;  // in pixels: 8 x 8, 4 x 4 and 2 x 2 cells
 constexpr std::int64_t kCells = 64 + 16 + 4;
 
-/// Every cell predicts `box`, by centre, and knows nothing of classes.
+/// Returns outputs in which every cell predicts `box`, as centre and sides, and all classes
+/// equally.
 Outputs all_say(const std::vector<double>& box, std::int64_t classes = 2) {
   return {at::tensor(box, at::kFloat).expand({1, kCells, 4}).contiguous(), at::zeros({1, kCells}),
           at::zeros({1, kCells, classes})};
@@ -34,7 +35,8 @@ const auto kLabel = [](std::initializer_list<std::int64_t> labels) {
 };
 
 TEST(SimOta, EqualCostsGoToTheFirstCells) {
-  // All cells overlap by 1: ten of them. In the box and near the centre of stride 8 are 4 x 4.
+  // All cells have IoU 1, so ten are taken. 4 x 4 cells of stride 8 are inside the box and near its
+  // centre.
   const std::vector<double> box{32, 32, 64, 64};
   const auto result = assigned(all_say(box), at::tensor(box, at::kFloat).view({1, 4}), kLabel({1}));
   EXPECT_TRUE(same(result.rows, at::tensor({18, 19, 20, 21, 26, 27, 28, 29, 34, 35}, at::kLong)));
@@ -46,12 +48,12 @@ TEST(SimOta, AnObjectThatNothingOverlapsHasOneCell) {
   const auto result = assigned(all_say({8, 8, 4, 4}),
                                at::tensor({44, 44, 8, 8}, at::kFloat).view({1, 4}), kLabel({0}));
   ASSERT_EQ(result.rows.size(0), 1);
-  EXPECT_EQ(result.rows.item<std::int64_t>(), 45);  // the one cell of stride 8 inside its box
+  EXPECT_EQ(result.rows.item<std::int64_t>(), 45);  // the only cell of stride 8 inside the box
   EXPECT_EQ(result.ious.item<float>(), 0);
 }
 
 TEST(SimOta, ACellThatTwoObjectsTakeLearnsTheCheaper) {
-  // The same box twice: the class decides.
+  // The same box twice, with different classes.
   auto outputs = all_say({32, 32, 64, 64});
   outputs.classes.select(2, 1).fill_(4);
   const auto box = at::tensor({32, 32, 64, 64}, at::kFloat).expand({2, 4}).contiguous();

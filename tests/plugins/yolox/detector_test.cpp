@@ -24,7 +24,7 @@ double sum(const Losses& losses) {
   return all;
 }
 
-/// Image `i` of a batch alone, in the batch's size.
+/// Returns image `i` of a batch, padded to the batch's size.
 Batch image_of(const Batch& batch, std::size_t i) {
   auto one = batch;
   one.images = {batch.images[i]};
@@ -50,7 +50,7 @@ TEST(Yolox, OfImagesWithoutObjectsLearnsThatThereAreNone) {
 TEST(Yolox, LossesOfPartsAddUpToThoseOfTheBatch) {
   const auto batch = small_batch();
   const auto model = by_formula("plain");
-  const StepInfo step{.measured_only = true};  // by running statistics, which no part changes
+  const StepInfo step{.measured_only = true};  // uses running statistics, which no part changes
   const auto whole = sum(model->losses(batch, step));
   const std::vector<LossSums> parts{model->loss_sums(image_of(batch, 0), step),
                                     model->loss_sums(image_of(batch, 1), step)};
@@ -73,7 +73,7 @@ TEST(Yolox, TrainsInAnotherSizeEveryTenSteps) {
 }
 
 TEST(Yolox, PadsWithItsGreyAndFindsInOriginalPixels) {
-  // The second image is smaller than the batch: its own size, padded, is what a batch of it has.
+  // The second image is smaller than the batch, so it is padded as in a batch of its own.
   const auto batch = small_batch();
   const auto model = by_formula("plain");
   const auto found = model->detect(batch);

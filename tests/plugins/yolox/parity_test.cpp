@@ -1,5 +1,5 @@
-// YOLOX beside the package `yolox`: always by what was recorded of it, and by the package itself
-// where Python has it (see reference.py).
+// Compares YOLOX with the package `yolox`: always with recorded values, and with the package itself
+// if Python has it (see reference.py).
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Tensors tensors_of(const std::filesystem::path& file) {
   return all;
 }
 
-/// What the package says now, in full; empty: Python does not have it.
+/// Returns the complete values of the installed package; empty if Python lacks it.
 const Tensors& of_package() {
   static const Tensors all = [] {
     constexpr auto kHasIt =
@@ -46,14 +46,15 @@ const Tensors& of_package() {
   return all;
 }
 
-/// Of the values, of their absolute values, and of their products with those of the formula.
+/// Returns the sums of the values, of their absolute values, and of their products with the
+/// formula's values.
 at::Tensor sums(const std::string& name, const at::Tensor& tensor) {
   const auto values = tensor.detach().to(at::kDouble);
   return at::stack(
       {values.sum(), values.abs().sum(), (values * formula(name, values.sizes())).sum()});
 }
 
-/// The parameters are a model, and whether the package is asked or its recording.
+/// Parameters: the model, and true to run the package instead of reading its recorded values.
 class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> {
  protected:
   void SetUp() override {
@@ -75,7 +76,7 @@ class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> 
     expect_sums(name, sums(name, ours), theirs_.at(name + ".sums"), relative);
   }
 
-  /// Of a family of tensors, all of which the package must have.
+  /// Compares a family of tensors, all of which the package must have.
   void expect_close(const std::string& family, const Tensors& ours, double relative) const {
     const auto table = theirs_.find(family + "sums");
     std::int64_t row = 0;
@@ -90,7 +91,7 @@ class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> 
     }
   }
 
-  /// Each differs by a share of the sum of absolute values.
+  /// Expects each sum to differ by at most `relative` times the sum of absolute values.
   static void expect_sums(const std::string& name, const at::Tensor& ours, const at::Tensor& theirs,
                           double relative) {
     const auto off = (ours - theirs).abs().max().item<double>();
@@ -195,7 +196,7 @@ TEST_P(Yolox030, TakesTheSameTwentySteps) {
     losses.back().backward();
     optimizer->step(1e-4);
     if (step != 1) continue;
-    Tensors moved;  // later, rounding has grown
+    Tensors moved;  // only after this step, since rounding grows later
     for (const auto& [name, value] : parameters(/*gradients=*/false))
       moved[name] = value.detach() - value_of(name, value.sizes()).to(at::kFloat);
     expect_close("moved.", moved, 0.15);

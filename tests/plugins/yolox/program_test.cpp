@@ -1,4 +1,5 @@
-// The plug-in in the real program: epochs that close, resumed runs, threads and ranks, exports.
+// The plug-in in the real program: the last epochs without augmentation, resumed runs, threads,
+// ranks and exports.
 #include "tests/cli/plugin_run.h"
 
 namespace millrace::testing {
@@ -6,7 +7,8 @@ namespace {
 
 class YoloxRun : public PluginRun {
  protected:
-  /// Trains with mosaic and mixup in the first of two epochs of 4 steps, the L1 loss in the second.
+  /// Trains with mosaic and mixup in the first of two epochs of 4 steps, and with the L1 loss in
+  /// the second.
   fs::path train(const std::string& name, const Words& more, int steps = 8, int ranks = 1) const {
     return PluginRun::train("configs/yolox.toml", kRecipe, name, more, steps, ranks);
   }

@@ -1,5 +1,5 @@
-// Megvii's YOLOX-nano in the real program, beside the figures of the package `yolox` 0.3.0 on the
-// same photos (README.md of the test data).
+// Compares Megvii's YOLOX-nano in the real program with the scores of the package `yolox` 0.3.0 on
+// the same photos (README.md of the test data).
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 class PublishedYolox : public Trainer {
  protected:
-  /// The twelve figures of COCO.
+  /// Returns the twelve COCO scores.
   std::vector<double> figures(const Words& settings) const {
     const auto result =
         successful(trainer(with_settings({"eval", "configs/coco/yolox_nano.toml", "--weights",

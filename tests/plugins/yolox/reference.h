@@ -21,7 +21,7 @@ namespace millrace::yolox {
 
 constexpr std::int64_t kHeight = 64, kWidth = 96;
 
-/// Values from -1 to 1 of the tensor `name`, double.
+/// Returns double values in [-1, 1] that depend on the tensor's name.
 inline at::Tensor formula(const std::string& name, at::IntArrayRef shape) {
   std::int64_t phase = 0, count = 1;
   for (std::size_t i = 0; i < name.size(); ++i)
@@ -58,7 +58,7 @@ inline void set_by_formula(const Yolox& model) {
     parameter.value.copy_(value_of(parameter.name, parameter.value.sizes()));
 }
 
-/// `model`: "plain" or "depthwise", of the classes a, b and c.
+/// Returns the model "plain" or "depthwise", with the classes a, b and c.
 inline std::unique_ptr<Yolox> by_formula(const std::string& model,
                                          const YoloxOptions& changes = {}) {
   auto options = options_of(model);

@@ -1,4 +1,4 @@
-// What is chosen for sizes, anchors, batches and schedules, on data sets made for each law.
+// The chosen image sizes, anchors, batches and schedules, on data sets generated for each rule.
 #include "millrace/tools/data/adviser.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 constexpr Machine kLaptop{.cores = 2, .memory = 8e9, .gpu = false};
 constexpr Machine kServer{.cores = 16, .memory = 64e9, .gpu = true};
 
-/// Images of one size with objects of about one size, in pixels.
+/// Returns images of one size with objects of about one size, in pixels.
 SeenData made_up(cv::Size size, double object, double ratio = 1, std::size_t images = 20) {
   SeenData data{.classes = {"a"}};
   Rng rng{7};
@@ -79,7 +79,7 @@ TEST(Sides, AscendAndHoldTheLongerSide) {
   EXPECT_TRUE(std::ranges::is_sorted(sides.short_side));
   EXPECT_EQ(sides.of({640, 480}).height, sides.largest());
   EXPECT_LE(sides.of({640, 480}).width, sides.max_side);
-  // One panorama does not make all images long
+  // One panorama does not change max_side.
   auto mixed = made_up({640, 480}, 40, 1, 40);
   mixed.images[0].original = {6400, 480};
   EXPECT_EQ(choose_sides(mixed, kLaptop).max_side, sides.max_side);
@@ -110,7 +110,7 @@ TEST(AnchorChoice, TakesLongAnchorsForLongObjectsAlone) {
   EXPECT_THAT(choose_anchors(made_up({800, 800}, 64, 1), rule_of).ratios, ElementsAre(.5, 1, 2));
 }
 
-/// 60 squares with sides from `sides` somewhere in an image.
+/// Returns 60 squares at random positions in an image, with sides from `sides`.
 SeenData squares(const std::vector<float>& sides, std::uint64_t seed) {
   SeenData data{.classes = {"one"}};
   Instances objects;

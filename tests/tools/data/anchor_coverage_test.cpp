@@ -1,4 +1,4 @@
-// Which objects anchors reach, beside a look at every anchor.
+// Which objects anchors cover, compared with a search of all anchors.
 #include "millrace/tools/data/anchor_coverage.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ float iou(const Box& a, const Box& b, float offset) {
   return ratio > 0 ? ratio : 0;
 }
 
-/// Every anchor of an image.
+/// Returns all anchors of an image.
 std::vector<Box> all_anchors(const AnchorRule& rule, cv::Size size) {
   std::vector<Box> anchors;
   const auto up = [&](int side) {
@@ -58,7 +58,7 @@ std::vector<Box> all_anchors(const AnchorRule& rule, cv::Size size) {
   return anchors;
 }
 
-/// By looking at every pair, as the matcher does.
+/// Computes the coverage from all pairs, like the matcher.
 std::vector<ObjectCoverage> by_all_pairs(const SeenData& data, const SeenImage& image,
                                          const AnchorRule& rule) {
   const auto objects = data.objects_of(image);
@@ -93,7 +93,7 @@ std::vector<ObjectCoverage> by_all_pairs(const SeenData& data, const SeenImage& 
   return coverage;
 }
 
-/// Returns how many objects have each kind of reach.
+/// Compares with by_all_pairs() and returns the number of objects of each kind of reach.
 std::array<int, 3> expect_same(const SeenData& data, const AnchorRule& rule) {
   std::array<int, 3> kinds{};
   const auto coverage = anchor_coverage(data, rule);
@@ -113,7 +113,7 @@ std::array<int, 3> expect_same(const SeenData& data, const AnchorRule& rule) {
   return kinds;
 }
 
-/// Images of odd sizes with objects of all sizes, many of them close to or on top of each other.
+/// Returns images of odd sizes with objects of all sizes, many of them close together or equal.
 SeenData made_data(int images, double grain) {
   Rng rng{5};
   SeenData data{.classes = {"one"}};
@@ -138,7 +138,8 @@ SeenData made_data(int images, double grain) {
       const double y = std::floor(rng.uniform(0, size.height - height) / grain) * grain;
       add({static_cast<float>(x), static_cast<float>(y), static_cast<float>(x + width),
            static_cast<float>(y + height)});
-      if (rng.chance(0.2)) add(objects.boxes.back());  // twins: one anchor cannot learn both
+      // duplicates, which one anchor cannot learn both
+      if (rng.chance(0.2)) add(objects.boxes.back());
     }
     add_image(data, {.image_id = k, .original = size, .seen = size}, objects);
   }
@@ -148,11 +149,11 @@ SeenData made_data(int images, double grain) {
 TEST(AnchorCoverage, EqualsALookAtEveryAnchor) {
   const auto rule = pyramid({32, 64, 128, 256, 512}, 4);
   const auto kinds = expect_same(made_data(150, 1e-3), rule);
-  for (const int count : kinds) EXPECT_GT(count, 20);  // each kind is there
+  for (const int count : kinds) EXPECT_GT(count, 20);  // every kind occurs
 }
 
 TEST(AnchorCoverage, EqualsItWhereManyAnchorsAreEquallyGood) {
-  // Whole pixels: an object inside an anchor is inside its neighbours as well.
+  // Whole pixels: an object inside an anchor is also inside its neighbours.
   for (const auto& rule : {pyramid({16, 64, 256}, 8), pyramid({8}, 4), pyramid({300, 600}, 16)})
     expect_same(made_data(100, 1), rule);
 }
@@ -171,7 +172,7 @@ TEST(AnchorCoverage, EqualsItInEveryStyle) {
   rule.offset = 1;
   rule.divisor = 1;
   for (auto& level : rule.levels)
-    for (auto& cell : level.cells) cell.x1 += 3, cell.x2 += 3;  // not around the place
+    for (auto& cell : level.cells) cell.x1 += 3, cell.x2 += 3;  // not centred
   expect_same(data, rule);
 }
 
@@ -215,7 +216,8 @@ TEST(CoverageSummary, CountsObjectsBySize) {
     half += one.recalled[0];
     EXPECT_EQ(one.reached[0] + one.reached[1] + one.reached[2], one.objects);
     EXPECT_LE(one.recalled[1], one.recalled[0]);
-    EXPECT_LE(one.reached[0], one.recalled[1]);  // of 0.7, unless another object takes the anchor
+    // recall at 0.7, unless the anchor belongs to another object
+    EXPECT_LE(one.reached[0], one.recalled[1]);
   }
   EXPECT_EQ(objects, counts.all.objects);
   EXPECT_EQ(half, counts.all.recalled[0]);

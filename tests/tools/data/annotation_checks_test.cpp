@@ -1,5 +1,5 @@
-// What is found wrong with the records and objects of an annotation file: each kind alone, in an
-// otherwise sound set.
+// Faults of the records and objects of an annotation file, each one alone in an otherwise valid
+// data set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-/// "error box-outside 2: the first example", one a kind.
+/// Returns one line per kind: "error box-outside 2: the first example".
 std::vector<std::string> lines(const Findings& findings) {
   const char* kSeverities[] = {"error", "warning", "note"};
   std::vector<std::string> result;
@@ -35,7 +35,7 @@ std::vector<std::string> lines(const Findings& findings) {
   return result;
 }
 
-/// Two images of 100 x 80 pixels with two sound objects each, which a test makes unsound.
+/// Two images of 100 x 80 pixels with two valid objects each.
 class Checks : public ::testing::Test {
  protected:
   Checks() {
@@ -67,7 +67,7 @@ class Checks : public ::testing::Test {
     for (auto& one : json_["annotations"]) one.erase("segmentation");
   }
 
-  /// A field of the first object, a value as JSON, and what is found with it alone changed.
+  /// A field of the first object, its value as JSON, and the expected findings of this change.
   struct Case {
     std::string field, value;
     std::vector<std::string> found;
@@ -83,7 +83,7 @@ class Checks : public ::testing::Test {
 
   void write(const std::string& text) { std::ofstream(file_, std::ios::binary) << text; }
 
-  /// All findings of the file as it is.
+  /// Returns all findings of the file in its current state.
   std::vector<std::string> check_file() {
     Findings findings(3);
     if (const auto data = check_records(file_, findings)) {
@@ -250,10 +250,10 @@ TEST_F(Checks, FaultsOfBoxesAreTold) {
       {"bbox", "[-3, 20, 15, 40]", outside("-3, 20, 15, 40", "3 pixels beyond the left")},
       {"bbox", "[10, -2.5, 15, 40]", outside("10, -2.5, 15, 40", "2.5 pixels beyond the top")},
       {"bbox", "[10, 20, 15, 62]", outside("10, 20, 15, 62", "2 pixels beyond the bottom")},
-      {"bbox", "[-0.5, 20, 15, 60.9]", {}},  // as far as rounding explains
+      {"bbox", "[-0.5, 20, 15, 60.9]", {}},  // within rounding
       {"bbox", "[10, 20, 0.5, 2]", box("warning box-thin", "10, 20, 0.5, 2")},
       {"bbox", "[99.5, 20, 1.3, 30]", box("warning box-thin", "99.5, 20, 1.3, 30")},
-      {"bbox", "[10.3, 20.7, 1, 1]", {}},  // a whole pixel, wherever it lies
+      {"bbox", "[10.3, 20.7, 1, 1]", {}},  // a whole pixel at any position
       {"bbox", "[10, 20, 2, 30]", box("note box-elongated", "10, 20, 2, 30")},
   });
 }
@@ -294,7 +294,7 @@ TEST_F(Checks, FaultsOfShapesAreTold) {
       {"bbox",
        "[50, 20, 30, 40]",
        {"error box-apart-from-shape" + one + ": 40 pixels off, IoU 0.00"}},
-      {"bbox", "[12, 22, 28, 39]", {}},  // as far as taste explains
+      {"bbox", "[12, 22, 28, 39]", {}},  // within the tolerance of annotators
       {"area", "900", {"warning area-off-shape" + one + ": area 900, of the shape 1200"}},
       {"area",
        "-1",

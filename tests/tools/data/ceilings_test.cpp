@@ -1,4 +1,5 @@
-// What perfect answers score: NMS, limits, anchors and the cells of masks, each by itself.
+// Scores of perfect detections, limited by NMS, the number of detections, anchors, or the cells of
+// masks.
 #include "millrace/tools/data/ceilings.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr double kClose = 1e-9;
 
-/// Images of 400 x 400 with one class, "one", and one more that is not detected.
+/// Images of 400 x 400 with the class "one" and another class that is not detected.
 struct MadeTruth {
   coco::Records records;
 
@@ -55,7 +56,7 @@ TEST(Ceilings, OfObjectsThatAreApartAreOne) {
   MadeTruth truth;
   for (int i = 1; i <= 4; ++i) truth.add(i, 20, 20, 100), truth.add(i, 200, 200, 60);
   truth.add(1, 0, 0, 400, 1, /*crowd=*/true);
-  truth.add(2, 20, 20, 100, 2);  // of a class that is not detected
+  truth.add(2, 20, 20, 100, 2);  // of the class that is not detected
   const auto found = ceilings(truth.split(), {});
   EXPECT_EQ(found.objects, 8U);
   EXPECT_NEAR(found.boxes, 1, kClose);
@@ -71,12 +72,13 @@ TEST(Ceilings, NmsRemovesTheLaterOfTwoOfAClassThatOverlapByMore) {
   MadeTruth truth;
   truth.add(1, 0, 0, 100);
   truth.add(1, 0, 20, 100);     // IoU 2 / 3
-  truth.add(1, 0, 20, 100, 2);  // of another class: stays
+  truth.add(1, 0, 20, 100, 2);  // of another class, so it stays
   truth.add(1, 200, 0, 100);
   const auto both = truth.split({"one", "two"});
   const auto found = ceilings(both, {.nms = .5});
   EXPECT_EQ(found.suppressed, 1U);
-  // Two of three objects of a class are found, all of the other: recalls up to 2 / 3 of 101
+  // Two of three objects of one class are found and all of the other: recall up to 2 / 3 of the 101
+  // points.
   EXPECT_NEAR(found.boxes, (67. / 101 + 1) / 2, kClose);
   EXPECT_NEAR(ceilings(both, {.nms = .7}).boxes, 1, kClose);
   EXPECT_NEAR(ceilings(both, {.nms = std::nullopt}).boxes, 1, kClose);
@@ -87,7 +89,7 @@ TEST(Ceilings, TheLimitLeavesOutWhatStandsLast) {
   for (int i = 0; i < 4; ++i) truth.add(1, 100 * i, 0, 50);
   const auto found = ceilings(truth.split(), {.detections_per_image = 3});
   EXPECT_EQ(found.beyond_limit, 1U);
-  EXPECT_NEAR(found.boxes, 76. / 101, kClose);  // recalls 0 .. .75
+  EXPECT_NEAR(found.boxes, 76. / 101, kClose);  // recalls 0 to .75
 }
 
 TEST(Ceilings, ABoxBeyondItsImageIsCut) {
@@ -100,7 +102,7 @@ TEST(Ceilings, ObjectsWithoutAnAnchorAreMissed) {
   MadeTruth truth;
   truth.add(1, 20, 20, 100);
   truth.add(2, 20, 20, 100);
-  // One anchor in all, far off in one place: where images are halved it has the object
+  // The only anchor is exactly on the objects. In halved images it misses them.
   AnchorRule anchors;
   anchors.levels.push_back({{{20, 20, 120, 120}}, 4096});
   anchors.low_quality = false;

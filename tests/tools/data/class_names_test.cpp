@@ -1,4 +1,4 @@
-// Names of classes that may be a slip of the pen.
+// Class names that may be typing errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST(ClassNames, WithASlipAreToldIfTheyAreRare) {
   for (const auto* slip : {"perso", "perrson", "preson", "person1", "berson"})
     EXPECT_EQ(told({"person", slip}, {100, 2}).size(), 1U) << slip;
   EXPECT_THAT(told({"person", "parson"}, {100, 60}), IsEmpty());
-  EXPECT_EQ(told({"chair", "chiar"}, {16, 1}).size(), 1U);  // of ten photos
+  EXPECT_EQ(told({"chair", "chiar"}, {16, 1}).size(), 1U);  // as in ten photos
   EXPECT_THAT(told({"chair", "chiar"}, {2, 1}), IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-// A first configuration: every key below its reason, TOML whatever the names, lines that fit.
+// The first configuration: a reason above every key, valid TOML for any names, lines that fit.
 #include "millrace/tools/data/first_config.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Every key has its reason above it.
+/// Expects every key to have a reason above it.
 void expect_explained(const std::string& text) {
   std::string last;
   for (const auto& line : lines_of(text)) {

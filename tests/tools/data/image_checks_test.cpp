@@ -1,5 +1,4 @@
-// What is found wrong with image files, classes and sources: each kind alone, in an otherwise sound
-// set.
+// Faults of image files, classes and sources, each one alone in an otherwise valid data set.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using testing::TinyCoco;
 
-/// "name count: the first example", one a kind, errors first.
+/// Returns one line per kind, errors first: "name count: the first example".
 std::vector<std::string> lines(const coco::Findings& findings) {
   std::vector<std::string> result;
   for (const auto& one : findings.sorted())
@@ -51,7 +50,7 @@ class ImageChecks : public ::testing::Test {
     check_file_names(split_, findings);
     return lines(findings);
   }
-  /// Both ways of looking find the same.
+  /// Expects decoding and reading of headers to give the same findings.
   std::vector<std::string> check() {
     const auto found = check(ImageCheck::decode);
     EXPECT_EQ(check(ImageCheck::heads), found);
@@ -126,7 +125,7 @@ TEST_F(ImageChecks, TheFindingsDoNotDependOnThreads) {
   }
 }
 
-/// What is found of one file that is annotated to have this size.
+/// Returns the findings for one file that is annotated with this size.
 std::vector<coco::Finding> check_file(const fs::path& file, cv::Size annotated) {
   coco::Records records;
   records.add_image(1, file.filename().string(), annotated.width, annotated.height);
@@ -180,7 +179,7 @@ struct TwoSplits {
   TwoSplits() {
     val.images = train.images.parent_path() / "val2017";
     fs::create_directory(val.images);
-    for (int i = 0; i < 5; ++i) {  // other photos of the same sizes
+    for (int i = 0; i < 5; ++i) {  // different photos of the same sizes
       testing::save_picture(val.images / files.image(i).filename(),
                             255 - testing::picture_in(files.image(i)));
     }
@@ -227,7 +226,7 @@ TEST(CheckCopies, APhotoTwiceInASplitIsTold) {
                           "as image 100 (picture0.jpg) in train"));
 }
 
-/// A split without files, from categories (id, name) and how many objects each has.
+/// Returns a split without files from categories: id, name, number of objects.
 NamedSplit split_of(const std::string& name,
                     const std::vector<std::tuple<int, std::string, int>>& categories,
                     const std::vector<std::string>& classes) {
@@ -299,7 +298,7 @@ TEST(CheckClasses, ImbalanceIsNoted) {
 }
 
 TEST(CountClasses, CountsObjectsAndTheirImages) {
-  const TinyCoco files(7);  // objects in the first six
+  const TinyCoco files(7);  // the first six images have objects
   const auto split = open_split(files.options(), "train2017");
   const auto table = count_classes(std::vector<NamedSplit>{{"train", split}});
   ASSERT_EQ(table.size(), 2U);

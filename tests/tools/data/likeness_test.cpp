@@ -1,4 +1,5 @@
-// Which images show the same: real photos, saved again, resized, mirrored, and frames made of one.
+// Detection of similar images: real photos, copies that were re-encoded, resized or mirrored, and
+// frames made from one photo.
 #include "millrace/tools/data/likeness.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-/// The sketches of image files in a folder.
+/// Returns the sketches of image files in a folder.
 std::vector<Sketch> sketches_of(const fs::path& folder, const std::vector<std::string>& names) {
   coco::Records records;
   for (const auto& name : names)
@@ -27,7 +28,7 @@ std::vector<Sketch> sketches_of(const fs::path& folder, const std::vector<std::s
   return sketch_images({coco::assemble(std::move(records), "test"), folder, {}, {}}, [] {});
 }
 
-/// Blobs of light, others for another seed.
+/// Returns a picture of blobs that depend on the seed.
 cv::Mat made_picture(int seed, cv::Size size = {320, 240}, double shift = 0) {
   cv::Mat picture(size, CV_8UC3, cv::Scalar(60, 70, 80));
   cv::RNG rng(static_cast<std::uint64_t>(seed) + 1);

@@ -1,4 +1,4 @@
-// What is counted of the objects of a source: at the size a detector sees, crowds apart.
+// Statistics of the objects of a source: sizes as the detector sees them, crowds excluded.
 #include "millrace/tools/data/object_statistics.h"
 
 #include <gmock/gmock.h>
@@ -18,9 +18,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Field;
 
-/// 3000 images of 200 x 100 pixels: each third has no object, each third a square of class 0, each
-/// third that, an upright box of class 1 without a shape and a crowd of class 0. One cannot be
-/// read, one has no size.
+/// 3000 images of 200 x 100 pixels. One third has no object, one third a square of class 0, and one
+/// third in addition an upright box of class 1 without a shape and a crowd of class 0. One image
+/// cannot be read, and one has no size.
 class MadeSource final : public Source<Sample> {
  public:
   std::int64_t size() const override { return 3000; }
@@ -94,7 +94,7 @@ TEST(SeenData, IsTheSameForAnyNumberOfThreads) {
 TEST(ClassCounts, LeaveCrowdsOutAndCountAnImageOnce) {
   const auto counts = class_counts(seen_data(MadeSource(), {"cat", "dog", "bird"}, {}));
   ASSERT_EQ(counts.size(), 3U);
-  EXPECT_EQ(counts[0].objects, 1998U);  // samples 1, 2, 4, 5, ... but 2998 and 2999
+  EXPECT_EQ(counts[0].objects, 1998U);  // samples 1, 2, 4, 5, ... except 2998 and 2999
   EXPECT_EQ(counts[1].objects, 999U);
   EXPECT_EQ(counts[1].images, 999U);
   EXPECT_EQ(counts[2].objects, 0U);
@@ -149,7 +149,7 @@ TEST(SeenData, OfRealPhotosCountsWhatTheirAnnotationsSay) {
   EXPECT_EQ(data.objects.size(), annotations->annotations.size());
   coco::Findings findings(0);
   const auto counts = size_counts(data), expected = check_sizes(split, 800, 1333, findings);
-  for (std::size_t k = 0; k < counts.size(); ++k)  // which scales by the width alone
+  for (std::size_t k = 0; k < counts.size(); ++k)  // check_sizes() scales by the width only
     EXPECT_NEAR(static_cast<double>(counts[k]), static_cast<double>(expected[k]), 2);
 }
 

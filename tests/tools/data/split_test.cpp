@@ -1,4 +1,4 @@
-// How images are divided: laws over made-up data sets of all kinds.
+// Division of images into training and validation, on generated data sets of all kinds.
 #include "millrace/tools/data/split.h"
 
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@ namespace {
 
 using ::testing::IsEmpty;
 
-/// A data set of so many images in groups of 1 to 4, each image with some of the classes, the first
-/// ones more often.
+/// Returns `count` images in groups of 1 to 4. Each image has some of the classes; lower class
+/// numbers are more frequent.
 std::vector<SplitImage> made_up(std::size_t count, std::size_t classes, std::uint64_t seed) {
   std::vector<SplitImage> images;
   for (std::size_t group = 0; images.size() < count; ++group) {
@@ -29,7 +29,8 @@ std::vector<SplitImage> made_up(std::size_t count, std::size_t classes, std::uin
   return images;
 }
 
-/// The groups that have each class, of those that validate or of all.
+/// Returns the groups that contain each class: of the validation images, or of all images if `only`
+/// is null.
 std::vector<std::set<std::size_t>> groups_by_class(const std::vector<SplitImage>& images,
                                                    std::size_t classes,
                                                    const SplitChoice* only = nullptr) {
@@ -101,7 +102,7 @@ TEST(ChooseSplit, DividesThreeImagesAndTellsWhatItCannotDivide) {
   const std::vector<SplitImage> one_scene = {{0, {0}}, {0, {0}}, {0, {0}}};
   EXPECT_EQ(choose_split(one_scene, 1, .2, 1).validation_images(), 0U);
   EXPECT_EQ(choose_split({}, 1, .2, 1).validation_images(), 0U);
-  // A class in every group but one, of which both have it: no side can be without
+  // Both groups have class 0 and one of them class 1: neither side can be without class 0.
   const std::vector<SplitImage> two = {{0, {0, 1}}, {1, {0}}};
   const auto choice = choose_split(two, 2, .2, 1);
   EXPECT_FALSE(choice.validates[0]);

@@ -1,4 +1,4 @@
-// Tables of boxes: columns by their names, and without a header.
+// CSV tables of boxes, with named columns and without a header.
 #include "tests/support/thrown.h"
 #include "tests/tools/formats/folders.h"
 

@@ -1,4 +1,4 @@
-// Which format a folder has, and what is said where that is not clear.
+// Detection of a folder's format, and the messages for ambiguous folders.
 #include "tests/support/thrown.h"
 #include "tests/tools/formats/folders.h"
 

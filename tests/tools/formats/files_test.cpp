@@ -1,4 +1,4 @@
-// Parsers and small parts: any text is read or refused with a sentence.
+// Parsers and helpers: any text is read, or rejected with one sentence.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,11 +83,12 @@ TEST(PngValues, ArePositionsInAPalette) {
 TEST(PngValues, RejectsWhatIsCut) {
   EXPECT_THROW(parse_png_values("no PNG"), Error);
   const auto whole = png_of_values(2, 1, {0, 254});
-  for (std::size_t length = 0; length < whole.size() - 12; ++length)  // 12: the end's own chunk
+  // the last 12 bytes are the IEND chunk
+  for (std::size_t length = 0; length < whole.size() - 12; ++length)
     EXPECT_THROW(parse_png_values(std::string_view(whole).substr(0, length)), Error) << length;
 }
 
-/// A mask of random blobs with holes.
+/// Returns a mask of random blobs with holes.
 coco::Rle random_mask(std::mt19937& random, std::uint32_t height, std::uint32_t width) {
   std::vector<std::uint8_t> bitmap(std::size_t{height} * width);
   for (int i = 0; i < 6; ++i) {
@@ -143,7 +144,7 @@ TEST(ImageSizes, FollowTheExifOrientation) {
     ImageSizes sizes;
     try {
       sizes = sizes_of_image(entry.path());
-    } catch (const Error& problem) {  // of broken ones
+    } catch (const Error& problem) {  // of broken files
       EXPECT_THAT(problem.what(), HasSubstr(entry.path().filename().string()));
       continue;
     }

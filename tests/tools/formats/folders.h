@@ -1,4 +1,4 @@
-// Folders of images and labels made by hand, and data sets held against each other.
+// Folders of images and labels made by hand, and comparison of data sets.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@
 
 namespace millrace::formats {
 
-/// The bytes of a grey PNG: of 8 bits, or of 16 if a value is above 255. With a palette (red,
-/// green, blue of each value), the values are positions in it.
+/// Returns a grey PNG of 8 bits, or 16 bits if a value is above 255. With a palette (red, green,
+/// blue per entry), the values are indices into it.
 inline std::string png_of_values(int width, int height, std::vector<std::uint16_t> values,
                                  const std::vector<std::uint8_t>& palette = {}) {
   png_image head = {};
@@ -41,7 +41,7 @@ inline std::string png_of_values(int width, int height, std::vector<std::uint16_
   return bytes;
 }
 
-/// A folder that a test fills.
+/// A temporary folder that a test fills.
 class Folder {
  public:
   Folder& file(const std::string& name, std::string_view bytes) {
@@ -54,7 +54,7 @@ class Folder {
     return file(name,
                 name.ends_with(".png") ? coco::encode_png(pixels) : coco::encode_jpeg(pixels, 80));
   }
-  /// A grey PNG: rows of digits, "0112".
+  /// Adds a grey PNG from rows of digits such as "0112".
   Folder& mask(const std::string& name, const std::vector<std::string>& rows) {
     std::vector<std::uint16_t> values;
     for (const auto& row : rows)
@@ -66,13 +66,13 @@ class Folder {
   const std::filesystem::path& path() const { return scratch_.path(); }
   Listing listing() const { return Listing(path()); }
 
-  /// Reads it as what it looks like.
+  /// Reads the folder in its detected format.
   std::vector<Split> read() {
     const auto folder = listing();
     return detect_format(folder).format->read(folder, findings);
   }
 
-  /// "label-class 2" of each kind that was found, sorted by name.
+  /// Returns one "label-class 2" per kind of finding, sorted by name.
   std::vector<std::string> found() const {
     std::vector<std::string> kinds;
     for (const auto& one : findings.sorted())
@@ -80,7 +80,7 @@ class Folder {
     std::ranges::sort(kinds);
     return kinds;
   }
-  /// The texts of a kind's examples.
+  /// Returns the texts of the examples of a kind.
   std::string examples(std::string_view kind) const {
     std::string text;
     for (const auto& one : findings.sorted())
@@ -95,7 +95,7 @@ class Folder {
   testing::Scratch scratch_;
 };
 
-/// "person 10 20 30 40" for each object: its class and its box, x y width height.
+/// Returns "person 10 20 30 40" for each object: class and box as x, y, width, height.
 inline std::vector<std::string> boxes_of(const Split& split, std::string_view image = {}) {
   std::vector<std::string> boxes;
   const auto& data = *split.data;

@@ -1,4 +1,5 @@
-// A folder of labels as a new folder in COCO's layout, and COCO's layouts as they are read.
+// Import of a folder of labels into a new folder in COCO's layout, and the COCO layouts that are
+// read.
 #include "millrace/tools/formats/import_folder.h"
 
 #include "millrace/base/files.h"
@@ -14,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Objects of every kind that COCO has.
+/// Writes objects of every kind that COCO has.
 fs::path write_kinds(const testing::Scratch& scratch) {
   const auto folder = scratch / "kinds";
   fs::create_directories(folder / "train2017/sub");

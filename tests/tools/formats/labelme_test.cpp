@@ -1,4 +1,4 @@
-// LabelMe files as version 5 writes them.
+// LabelMe files in the format of version 5.
 #include "millrace/base/base64.h"
 #include "tests/tools/formats/folders.h"
 

@@ -1,4 +1,4 @@
-// PNG masks as data sets that people have lay them out.
+// PNG masks in the layouts of common data sets.
 #include "tests/tools/formats/folders.h"
 
 namespace millrace::formats {
@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Masks, EachValueIsAnObject) {
-  Folder folder;  // as Penn-Fudan
+  Folder folder;  // as in Penn-Fudan
   folder.image("PNGImages/a.png", 6, 4)
       .mask("PedMasks/a_mask.png", {"110022", "110022", "110000", "110000"});
   const auto splits = folder.read();
@@ -58,7 +58,7 @@ TEST(Masks, ATableGivesEachValueItsClass) {
 }
 
 TEST(Masks, FoldersOfOneFilePerObjectAreRead) {
-  Folder bowl;  // as the 2018 Data Science Bowl
+  Folder bowl;  // as in the 2018 Data Science Bowl
   bowl.image("x1/images/x1.png", 4, 2)
       .mask("x1/masks/aa.png", {"1100", "0000"})
       .mask("x1/masks/bb.png", {"0001", "0011"})

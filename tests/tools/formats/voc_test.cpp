@@ -1,4 +1,4 @@
-// Pascal VOC as its tools write it, and with what people get wrong.
+// Pascal VOC files as its tools write them, and common mistakes.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -48,7 +48,7 @@ TEST(Voc, BoxesAreNumbersOfPixelsFromOneOn) {
   EXPECT_THAT(folder.found(), IsEmpty());
 }
 
-/// As LabelImg 1.8.6 wrote it.
+/// A file in the format of LabelImg 1.8.6.
 constexpr const char* kLabelImg =
     "<annotation>\n\t<folder>photos</folder>\n"
     "\t<filename>a.jpg</filename>\n\t<path>C:\\photos\\a.jpg</path>\n\t<source>\n"
@@ -59,7 +59,7 @@ constexpr const char* kLabelImg =
     "\t\t\t<xmin>10</xmin>\n\t\t\t<ymin>5</ymin>\n\t\t\t<xmax>60</xmax>\n"
     "\t\t\t<ymax>40</ymax>\n\t\t</bndbox>\n\t</object>\n</annotation>\n";
 
-/// As CVAT writes it: numbers with fractions, attributes, no pose.
+/// A file in CVAT's format: fractional numbers, attributes, no pose.
 constexpr const char* kCvat =
     "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<annotation>\n"
     "  <folder></folder>\n  <filename>a.jpg</filename>\n"
@@ -75,7 +75,7 @@ TEST(Voc, FilesOfLabellingToolsAreRead) {
   image.image("a.jpg", 60, 40).file("a.xml", kLabelImg);
   EXPECT_THAT(boxes_of(image.read()[0]), ElementsAre("na\u00EFve cat 9 4 51 36"));
   EXPECT_THAT(image.found(), ElementsAre("label-difficult 1"));
-  Folder cvat;  // counted from 0: a pixel larger, which is not told
+  Folder cvat;  // counted from 0: boxes become a pixel larger, which is not reported
   cvat.image("JPEGImages/a.jpg", 60, 40)
       .file("Annotations/a.xml", kCvat)
       .file("ImageSets/Main/default.txt", "a\n")

@@ -1,4 +1,4 @@
-// YOLO folders as ultralytics, Roboflow, CVAT and LabelImg lay them out.
+// YOLO folders in the layouts of ultralytics, Roboflow, CVAT and LabelImg.
 #include "tests/support/thrown.h"
 #include "tests/tools/formats/folders.h"
 
@@ -28,7 +28,7 @@ TEST(Yolo, NumbersAreSharesOfTheImage) {
   EXPECT_THAT(folder.found(), IsEmpty());
 }
 
-/// Two images, train/a and val/b, in a layout with {} for the split.
+/// Reads two images, train/a and val/b, in a layout with {} for the split.
 std::vector<Split> read_layout(Folder& folder, const std::string& images, const std::string& labels,
                                const std::string& train, const std::string& val) {
   const auto place = [](const std::string& layout, const std::string& split) {

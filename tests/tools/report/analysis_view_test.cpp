@@ -1,4 +1,4 @@
-// The viewer's JSON of an analysis, also where there is nothing to analyze.
+// The viewer's JSON of an analysis, also of an empty one.
 #include "millrace/tools/report/analysis_view.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// metrics.jsonl at any moment of its life.
+// Reading of metrics.jsonl at any stage of a training.
 #include "millrace/tools/report/metrics_log.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ TEST(MetricsLog, ReadsWhatIsThere) {
   EXPECT_FALSE(log.is_cut);
 }
 
-/// Whatever is cut off its end, the lines before are read and nothing else is lost.
+/// After a truncation at any byte, all complete lines are read.
 TEST(MetricsLog, MayEndAnywhere) {
   const std::string text =
       "{\"step\":20,\"epoch\":0.5,\"time\":100,\"loss\":2.5}\n"

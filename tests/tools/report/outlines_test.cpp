@@ -1,4 +1,4 @@
-// Small pictures and edges of masks keep to their limits.
+// Thumbnails and outlines of masks stay within their limits.
 #include "millrace/tools/report/outlines.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What the viewer gets of runs: its figures are the evaluator's, and it is whole whatever is
-// missing.
+// The viewer's JSON of runs: its scores equal the evaluator's, and it is complete if parts of a run
+// are missing.
 #include "millrace/tools/report/report.h"
 
 #include <gmock/gmock.h>

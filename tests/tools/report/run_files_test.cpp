@@ -1,4 +1,4 @@
-// What a run's folder says of it: done, training, crashed, of an older version.
+// The state of a run as read from its folder: done, training, crashed, of an older version.
 #include "millrace/tools/report/run_files.h"
 
 #include <gmock/gmock.h>

@@ -19,7 +19,7 @@ namespace millrace::testing {
 
 constexpr int kImages = 12;
 
-/// A data set, and a run's folder with what a training writes into it.
+/// A data set, and run folders with the files that a training writes.
 class RunFolders {
  public:
   RunFolders() {
@@ -31,7 +31,7 @@ class RunFolders {
   std::filesystem::path folder(const std::string& name) const { return scratch_ / name; }
   const std::shared_ptr<const coco::Dataset>& truth() const { return truth_; }
 
-  /// A run that is done, with an evaluation after step 40.
+  /// Makes the folder of a finished run with an evaluation after step 40.
   std::filesystem::path make_run(const std::string& name, double error = 10,
                                  bool masks = false) const {
     const auto run = folder(name);
@@ -58,7 +58,8 @@ class RunFolders {
     return run;
   }
 
-  /// The annotations, each box moved by chance, one of eight of another class, some missing.
+  /// Returns the annotations as detections: each box is moved at random, one in eight has another
+  /// class, some are missing.
   coco::Detections detections(double error, bool masks) const {
     coco::Detections found;
     for (const auto& object : truth_->annotations) {

@@ -1,4 +1,4 @@
-// A page is the viewer with its JSON in it: whole, and text stays text.
+// A page is the viewer with its JSON embedded: complete, and with all text escaped.
 #include "millrace/tools/report/view.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST(View, HasPicturesWithShapes) {
      "jpeg": "Zm9vYg=="}]})"));
 }
 
-TEST(View, JpegsAreBase64) {  // the vectors of RFC 4648
+TEST(View, JpegsAreBase64) {  // the test vectors of RFC 4648
   const auto encoded = [](const char* bytes) { return to_json(Picture{.jpeg = bytes})["jpeg"]; };
   EXPECT_EQ(encoded("f"), "Zg==");
   EXPECT_EQ(encoded("fo"), "Zm8=");

@@ -1,4 +1,5 @@
-// Videos in and out: times, turns, sizes, and files that are none, cut or damaged.
+// Reading and writing of videos: times, rotations, sizes, and files that are invalid, truncated or
+// damaged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ Read read_video(const std::filesystem::path& file) {
   return all;
 }
 
-/// Why a file cannot be opened; empty: it can.
+/// Returns the error of opening a file; empty if it can be opened.
 std::string refusal(const std::filesystem::path& file) try {
   read_video(file);
   return "";
@@ -43,7 +44,7 @@ std::string refusal(const std::filesystem::path& file) try {
   return problem.what();
 }
 
-/// The pixel at a column and row, all channels.
+/// Returns the channels of the pixel at a column and row.
 std::vector<int> at(const Read& video, std::size_t frame, int x, int y) {
   const auto* pixel = video.frames[frame].data() + 3 * (y * video.facts.width + x);
   return {pixel[0], pixel[1], pixel[2]};
@@ -91,12 +92,12 @@ TEST(Video, OfAnySizeIsWrittenInEvenSides) {
   }
 }
 
-/// Asks players to turn an MP4 clockwise by quarter turns.
+/// Sets the rotation in an MP4's header, clockwise in quarter turns.
 void turn_in_head(const std::filesystem::path& file, int turns) {
   auto bytes = read_file(file);
   const auto head = bytes.find("tkhd");
   ASSERT_NE(head, bytes.npos);
-  const auto matrix = head + 4 + 40;  // of version 0: a b u c d v x y w, 16.16
+  const auto matrix = head + 4 + 40;  // in version 0: a b u c d v x y w, 16.16
   const int cosine[] = {1, 0, -1, 0}, sine[] = {0, 1, 0, -1};
   const auto put = [&](std::size_t place, int value) {
     const auto fixed = static_cast<std::uint32_t>(value) << 16;
@@ -114,7 +115,7 @@ TEST(Video, IsTurnedAsItsHeadSays) {
   const Scratch scratch;
   const auto file = scratch / "a.mp4";
   write_video(file, 64, 48, even_times(2));
-  // Where the upper left corner goes.
+  // Positions of the upper left corner after the rotation.
   const std::vector<std::pair<int, int>> corners = {{4, 4}, {43, 4}, {59, 43}, {4, 59}};
   for (int turns = 0; turns < 4; ++turns) {
     turn_in_head(file, turns);
@@ -132,7 +133,7 @@ TEST(Video, ThatIsNoneSaysSo) {
   EXPECT_THAT(refusal(scratch.file("text.mp4", "hello")),
               HasSubstr("is no video that can be read"));
   EXPECT_THAT(refusal(scratch.file("empty.mp4", "")), HasSubstr("is no video that can be read"));
-  // Sound alone: a WAV file.
+  // A WAV file, which has sound only.
   std::string sound(
       "RIFF\x2c\x01\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0"
       "data\x08\x01\0\0",
@@ -146,7 +147,7 @@ TEST(Video, CutOffSaysSo) {
   const auto file = scratch / "a.mp4";
   write_video(file, 64, 48, even_times(30));
   const auto whole = read_file(file);
-  // The head of these comes last.
+  // The header of these files is at the end.
   EXPECT_THAT(refusal(scratch.file("cut.mp4", whole.substr(0, whole.size() / 2))),
               HasSubstr("is no video that can be read"));
 }
