@@ -9,7 +9,7 @@ namespace millrace {
 
 /// Opens `folder` and creates it with mode 0700 if it is missing; removes access by other users.
 /// Returns an empty descriptor and sets errno on failure: EPERM if the folder belongs to another
-/// user or is writable by others, ENOTDIR or ELOOP if it is a file or a symbolic link.
+/// user or is writable by other users, ENOTDIR or ELOOP if it is a file or a symbolic link.
 /// Async-signal-safe.
 UniqueFd open_private_folder(const char* folder);
 

@@ -45,7 +45,7 @@ static_assert(sizeof(EventRecord) == 192);
 class EventRing {
  public:
   static constexpr std::size_t kKept = 1000;  // completed events in each of the two rings
-  // limit of running events; others are recorded only when they end
+  // Maximum number of running events; further events are recorded only when they end.
   static constexpr std::size_t kMostOpen = 256;
 
   /// Returns the ring of this process.

@@ -45,7 +45,7 @@ std::optional<ErrorKind> dearest(const ErrorCosts& errors);
 /// The errors of all categories. Ignored detections are not errors.
 struct ErrorReport {
   ErrorCosts all;  // costs are means over the categories with objects, at least 0
-  std::vector<ErrorCosts> categories;  // (K)
+  std::vector<ErrorCosts> categories;  // [K]
 };
 
 /// The outcome of each detection and each object at IoU .5, at any score.

@@ -53,7 +53,7 @@ WideDigest digest_of_blocks(std::uint64_t size, F block) {
 struct FileStamp {
   std::uint64_t device = 0, node = 0, size = 0;
   std::int64_t written = 0;  // mtime, ns since 1970; programs may set it
-  // Ctime, ns since 1970; changes with bytes, times and names, and programs cannot set it.
+  // ctime, ns since 1970; changes with bytes, times and names, and programs cannot set it.
   std::int64_t changed = 0;
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };

@@ -216,7 +216,7 @@ class Accumulator {
       for (std::size_t i = 0; i < curves.size(); ++i) {
         if (!curves[i]) continue;
         Curve& curve = *curves[i];
-        // Pycocotools stops at the first recall threshold, in the given order, that is not reached.
+        // pycocotools stops at the first recall threshold, in the given order, that is not reached.
         if (!in_order_ && position >= curve.scored) curve.scored = 0;
         const bool ended = !in_order_ && curve.scored == 0;
         precision[i] = ended ? 0 : curve.best[position];

@@ -145,7 +145,7 @@ void ImageMatcher::match(const Image& image, const Detections& all, std::span<Ou
             left &= ~bits;
             const auto now = static_cast<ThresholdBits>(bits);
             taken_[g] |= now;
-            // Pycocotools tests the stored id for truth, so an object with id 0 is never hit.
+            // pycocotools tests the stored id for truth, so an object with id 0 is never hit.
             if (object.id != 0) outcome.hit |= now;
             if (!counting) outcome.ignored |= now;
             take(a, w, now, d, near.object);

@@ -1,10 +1,10 @@
-// Batches of labelled images for a classifier: the engine with message types of its own, and
-// nothing of detection but the reading of image files.
+// Batches of labelled images for a classifier. Uses the data flow engine with its own message
+// types, and nothing from detection except the reading of image files.
 //
 //   classification FOLDER [BATCHES] [THREADS] [FROM]
 //
-// FOLDER holds one folder of images for each class. Prints a line for each batch after the first
-// FROM: a hash of its pixels, then label and mean brightness of each image.
+// FOLDER contains one folder of images per class. Skips the first FROM batches and prints a line
+// for each following batch: a hash of its pixels, then the label and mean brightness of each image.
 #include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 
@@ -27,16 +27,17 @@ using namespace millrace;
 struct Picture {
   std::string path;
   int label = 0;
-  cv::Mat image;  // (H, W, 3) 8-bit RGB; empty until decoded
+  cv::Mat image;  // [H, W, 3] 8-bit RGB; empty until decoded
 };
 
 struct LabelledBatch {
   int side = 0;
-  std::vector<std::uint8_t> pixels;  // (N, side, side, 3)
-  std::vector<int> labels;           // N
+  std::vector<std::uint8_t> pixels;  // [N, side, side, 3]
+  std::vector<int> labels;           // [N]
 };
 
-/// The pictures of all classes; labels number the classes' folders by name.
+/// Returns the pictures of all classes. Labels are the positions of the class folders sorted by
+/// name.
 SourcePtr<Picture> pictures_in(const fs::path& folder) {
   std::vector<fs::path> classes;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -51,13 +52,12 @@ SourcePtr<Picture> pictures_in(const fs::path& folder) {
 }
 
 Picture decode(Picture picture) {
-  // What this throws for a file that is no image is skipped and counted.
+  // An exception for a file that is not an image makes the flow skip and count it.
   picture.image = decode_rgb(read_image_file(picture.path), picture.path);
   return picture;
 }
 
-/// Resizes so that the shorter side is an eighth longer than `side`, and cuts out a square
-/// anywhere.
+/// Resizes so that the shorter side is 1/8 longer than `side`, then crops a random square.
 struct RandomCrop {
   int side = 64;
 
@@ -102,7 +102,7 @@ int main(int argc, char** argv) try {
     return argc > k ? std::stoi(argv[k]) : otherwise;
   };
   const auto batches = number(2, 10), threads = number(3, 2), from_batch = number(4, 0);
-  // TBB's threads, this one included; by default as many as there are cores.
+  // The number of TBB threads, including this one; the default is the number of cores.
   using oneapi::tbb::global_control;
   const global_control control(global_control::max_allowed_parallelism,
                                static_cast<std::size_t>(threads) + 1);
@@ -118,7 +118,7 @@ int main(int argc, char** argv) try {
   auto flow = start({});
   Cursor cursor;
   for (int i = 0; i < from_batch; ++i) cursor = flow->next()->cursor;
-  flow = start(cursor);  // as a run that was stopped goes on
+  flow = start(cursor);  // continues from a cursor like a resumed run
   for (int i = 0; i < batches; ++i) print(flow->next()->value);
   return 0;
 } catch (const std::exception& problem) {

@@ -1,5 +1,5 @@
-// [callbacks.announce_best]: appends a line to a file whenever a metric is better than it ever was,
-// for a chat robot, a dashboard or `tail -f` to pick up.
+// [callbacks.announce_best]: appends a line to a file whenever a metric reaches a new best value,
+// for example for a chat bot, a dashboard or `tail -f`.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,7 @@ namespace {
 
 using namespace millrace;
 
-/// What [callbacks.announce_best] may say. Reading, checking and `trainer list` follow from
-/// `describe`.
+/// The options of [callbacks.announce_best]. Reading, checking and `trainer list` use `describe`.
 struct AnnounceOptions {
   std::string metric = "bbox/AP";
   std::string file = "best.txt";
@@ -28,24 +27,25 @@ struct AnnounceOptions {
   }
 };
 
-/// Reads metrics and has state that checkpoints keep: two roles besides the hooks of a callback.
+/// A callback with two additional roles: it reads metrics, and its state is saved in checkpoints.
 class AnnounceBest final : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = AnnounceOptions;
 
   explicit AnnounceBest(Options options) : options_(std::move(options)) {}
 
-  /// A resumed run drops here what was written after its checkpoint, and writes it again when it
-  /// comes to it.
+  /// Opens the file. On a resume, this drops lines written after the checkpoint; the run writes
+  /// them again.
   void before_train(const TrainState& state) override {
     lines_.open(state, state.folder / options_.file);
   }
 
-  /// A metric that nobody publishes is then an error before the first step.
+  /// Declares the metric, so that a metric which no callback publishes is an error before the first
+  /// step.
   std::vector<std::string> watches() const override { return {options_.metric}; }
 
-  /// Called at every step boundary with what callbacks have published; `of` is the moment that it
-  /// describes.
+  /// Called at every step boundary with the metrics that callbacks have published; `of` is the
+  /// moment that they describe.
   void on_scalars(const TrainState&, const Moment& of, const Scalars& scalars) override {
     for (const auto& [name, value] : scalars) {
       if (name != options_.metric || value < options_.at_least) continue;
@@ -55,7 +55,7 @@ class AnnounceBest final : public Callback, public ReadsMetrics, public SavesSta
     }
   }
 
-  /// Checkpoints keep this: the best value, and how long the file was.
+  /// Returns the state to save in checkpoints: the best value and the length of the file.
   nlohmann::json save_state() const override {
     nlohmann::json state = {{"lines", lines_.state()}};
     if (best_) state["best"] = *best_;

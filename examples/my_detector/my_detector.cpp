@@ -1,8 +1,8 @@
-// [model] type = "centers": objects as points (CenterNet, Zhou et al. 2019). Every cell of the
-// finest pyramid level says for each class how much it looks like the centre of an object, and how
-// far away that object's sides are. No anchors, no proposals; a peak of the first map is a
-// detection. Shapes: N images, K classes, H x W cells of kStride x kStride pixels, F objects, D
-// detections.
+// [model] type = "centers": objects as points (CenterNet, Zhou et al. 2019). For every cell of the
+// finest pyramid level, the detector predicts one score per class that the cell is the centre of an
+// object, and the distances to the object's sides. It has no anchors and no proposals; a peak of a
+// class map is a detection. Shapes: N images, K classes, H x W cells of kStride x kStride pixels, F
+// objects, D detections.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -29,8 +29,7 @@ using namespace millrace;
 
 constexpr std::int64_t kStride = 4;  // pixels per cell of P2
 
-/// The options of every detector on a pyramid (backbone, pixels, suppression ...) and those of this
-/// one.
+/// The options of every pyramid detector (backbone, pixels, NMS, ...) and those of this detector.
 struct CentersOptions : PyramidDetectorOptions {
   std::int64_t channels = 64;
   double prior_prob = 0.01;
@@ -46,7 +45,7 @@ struct CentersOptions : PyramidDetectorOptions {
   }
 };
 
-/// A 3x3 convolution, ReLU, and a 1x1 convolution to `out` numbers a cell.
+/// A 3x3 convolution, ReLU, and a 1x1 convolution with `out` outputs per cell.
 class Head {
  public:
   Head(const Scope& scope, const CentersOptions& options, std::int64_t out, double bias)
@@ -56,7 +55,7 @@ class Head {
     last_.bias.fill_(bias);
   }
 
-  /// (N, C, H, W) -> (N, out, H, W), fp32 whatever the convolutions compute in
+  /// Maps [N, C, H, W] to [N, out, H, W]; the result is fp32 for any precision of the convolutions.
   at::Tensor operator()(const at::Tensor& map) const {
     return last_(hidden_(map, {.activation = Activation::relu})).to(at::kFloat);
   }
@@ -65,18 +64,20 @@ class Head {
   Conv2d hidden_, last_;
 };
 
-/// What a batch's maps should say, on the device where its truth lies.
+/// The training targets of a batch, on the device of its ground truth.
 struct Targets {
-  at::Tensor heat;                 // (N, K, H, W): 1 in the cell of a centre, falling off around it
-  at::Tensor image, place, boxes;  // (F) int64, (F) int64: y W + x, (F, 4) pixels
+  at::Tensor heat;  // [N, K, H, W]: 1 in the cell of a centre, decreasing around it
+  // [F] int64 image index; [F] int64 cell index y * W + x; [F, 4] boxes in pixels.
+  at::Tensor image, place, boxes;
 };
 
-/// Sides (F) of boxes along one axis -> (F) int64: the cell of each centre, of `cells`.
+/// Returns the cell of each box centre along one axis, [F] int64 in [0, cells), from the sides [F].
 at::Tensor cells_of(const at::Tensor& low, const at::Tensor& high, std::int64_t cells) {
   return ((low + high) / (2 * kStride)).to(at::kLong).clamp(0, cells - 1);
 }
 
-/// (F, cells): along one axis, bell curves around the objects' centres, as wide as the objects (F).
+/// Returns Gaussians along one axis around the objects' centres, [F, cells], with deviations
+/// proportional to the objects' widths [F].
 at::Tensor bells(const at::Tensor& centre, const at::Tensor& width, std::int64_t cells) {
   const auto deviation = (width / (9 * kStride)).clamp_min(0.5).unsqueeze(1);
   const auto away = (at::arange(cells, width.options()) - centre.unsqueeze(1)).abs();
@@ -100,7 +101,7 @@ Targets targets_of(const std::vector<Truth>& truths, std::int64_t classes, std::
   targets.place = y * width + x;
 
   const auto bell = bells(y, side[3] - side[1], height).unsqueeze(2) *
-                    bells(x, side[2] - side[0], width).unsqueeze(1);  // (F, H, W)
+                    bells(x, side[2] - side[0], width).unsqueeze(1);  // [F, H, W]
   const auto map = (targets.image * classes + at::cat(labels)).view({-1, 1, 1});
   targets.heat = at::zeros({images * classes, height, width}, bell.options())
                      .scatter_reduce_(0, map.expand_as(bell), bell, "amax")
@@ -108,8 +109,8 @@ Targets targets_of(const std::vector<Truth>& truths, std::int64_t classes, std::
   return targets;
 }
 
-/// Distances (F, 4) to the left, upper, right and lower side, as logarithms of strides -> boxes (F,
-/// 4), pixels.
+/// Returns boxes [F, 4] in pixels from the distances [F, 4] to the left, upper, right and lower
+/// side, given as logarithms of strides.
 at::Tensor boxes_at(const at::Tensor& place, const at::Tensor& distances, std::int64_t width) {
   const auto x = (place.remainder(width).to(at::kFloat) + 0.5) * kStride;
   const auto y = (place.div(width, "floor").to(at::kFloat) + 0.5) * kStride;
@@ -129,15 +130,16 @@ class Centers final : public PyramidDetector {
         centers_(root() / "centers", options, classes_,
                  -std::log((1 - options.prior_prob) / options.prior_prob)),
         sides_(root() / "sides", options, 4, /*bias=*/1) {
-    // Each row of the last layer is a class: weights for other classes, or in another order, find
-    // theirs by name.
+    // Each row of the last layer is a class. Weights for other classes, or in another order, are
+    // matched by class name.
     (root() / "centers").set_classes("1", {.values = 1});
   }
 
   bool gives_masks() const override { return false; }
 
  private:
-  /// Losses as sums over the objects; the trainer divides, and descends the sum of all losses.
+  /// Returns losses as sums over the objects. The trainer divides them and optimizes the sum of
+  /// all.
   LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
                        const StepInfo&) override {
     const auto& map = features.maps.front();
@@ -145,20 +147,20 @@ class Centers final : public PyramidDetector {
     const auto targets = targets_of(truths, classes_, map.size(2), map.size(3));
     const Count objects{"objects", static_cast<double>(targets.boxes.size(0))};
 
-    // Focal loss with less weight on what lies near a centre.
+    // Focal loss with a lower weight for cells near a centre.
     const auto p = at::sigmoid(logits);
     const auto is_centre = targets.heat == 1;
     const auto found = (1 - p).square() * at::log_sigmoid(logits);
     const auto quiet = (1 - targets.heat).pow(4) * p.square() * at::log_sigmoid(-logits);
     const auto heat = -at::where(is_centre, found, quiet).sum();
 
-    const auto flat = sides.flatten(2).transpose(1, 2);  // (N, H W, 4)
+    const auto flat = sides.flatten(2).transpose(1, 2);  // [N, H * W, 4]
     const auto chosen = flat.index({targets.image, targets.place});
     const auto box = giou_loss_sum(boxes_at(targets.place, chosen, map.size(3)), targets.boxes);
     return {{"loss_centers", heat, objects}, {"loss_sides", options_.box_weight * box, objects}};
   }
 
-  /// Peaks of the class maps, best first, in the network's pixels.
+  /// Returns the peaks of the class maps, best first, in pixels of the network's input.
   std::vector<Found> find(const Features& features) override {
     const auto& map = features.maps.front();
     const auto p = at::sigmoid(centers_(map)), sides = sides_(map);
@@ -166,7 +168,7 @@ class Centers final : public PyramidDetector {
     const auto cells = map.size(2) * map.size(3);
     std::vector<Found> result;
     for (std::int64_t i = 0; i < map.size(0); ++i) {
-      const auto all = peaks[i].flatten();  // (K H W)
+      const auto all = peaks[i].flatten();  // [K * H * W]
       const auto [best, at] = at::topk(all, std::min<std::int64_t>(all.size(0), 300));
       const auto good = (best > options_.detection.score_thresh).nonzero().squeeze(1);
       const auto scores = best.index_select(0, good), where = at.index_select(0, good);

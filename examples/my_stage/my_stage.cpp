@@ -1,5 +1,5 @@
-// [[data.stages]] type = "cutout": covers squares of an image, so that a detector learns to do
-// without any one part of an object (DeVries and Taylor 2017).
+// [[data.stages]] type = "cutout": covers random squares of an image, so that a detector learns not
+// to depend on a single part of an object (DeVries and Taylor 2017).
 #include <algorithm>
 #include <opencv2/imgproc.hpp>
 #include <string_view>
@@ -10,19 +10,19 @@ namespace {
 
 using namespace millrace;
 
-/// A stage is a function object, called from many threads at once: it changes nothing of its own,
-/// and all that it draws comes from the Rng that it is given. So the same seed gives the same bytes
-/// for any number of threads.
+/// A stage is a function object that is called from many threads at once. It does not modify itself
+/// and takes all random numbers from the given Rng, so that the same seed gives the same bytes for
+/// any number of threads.
 struct Cutout {
   static constexpr std::string_view kName = "cutout";
-  static constexpr std::string_view kAfter = "decode";  // it works on pixels
+  static constexpr std::string_view kAfter = "decode";  // needs pixels
   double probability = 0.5;
   std::int64_t squares = 2;
   double max_side = 0.25;
   std::int64_t fill = 114;
 
   Sample operator()(Sample sample, Rng& rng) const {
-    auto& image = pixels(sample, kName);  // (H, W, 3) RGB bytes
+    auto& image = pixels(sample, kName);  // [H, W, 3] RGB bytes
     if (!rng.chance(probability)) return sample;
 
     for (std::int64_t i = 0; i < squares; ++i) {

@@ -1,4 +1,4 @@
-// NumPy arrays of vectors, and numbers of any array that lies in main memory.
+// Conversion of vectors to NumPy arrays, and of arrays in main memory to vectors.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -18,7 +18,7 @@ template <class T>
 using Array = nb::ndarray<nb::numpy, T>;
 using Ids = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// A NumPy array of `values`, which it owns.
+/// Returns a NumPy array that owns `values`.
 template <class T>
 Array<T> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
   auto held = std::make_unique<std::vector<T>>(std::move(values));
@@ -28,13 +28,14 @@ Array<T> array_of(std::vector<T> values, std::initializer_list<std::size_t> shap
   return Array<T>(data, shape, owner);
 }
 
-/// The numbers of an array of float32, float64 or integers with `dimensions`, the last of `last`
-/// (0: any), of any strides. Throws ValueError or TypeError naming it.
+/// Returns the numbers of an array of float32, float64 or integers with any strides. The array must
+/// have this number of dimensions, the last of size `last` (0 = any). Throws ValueError or
+/// TypeError with `name`.
 std::vector<double> numbers_of(const nb::ndarray<nb::ro, nb::device::cpu>& array,
                                const std::string& name, std::size_t dimensions,
                                std::size_t last = 0);
 
-/// The same of integers with one dimension.
+/// Returns the integers of a one-dimensional array. Throws ValueError or TypeError with `name`.
 std::vector<std::int64_t> integers_of(const nb::ndarray<nb::ro, nb::device::cpu>& array,
                                       const std::string& name);
 

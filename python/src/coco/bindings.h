@@ -1,4 +1,4 @@
-// What the module millrace._coco is put together from.
+// The parts of the module millrace._coco.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,5 @@
-// The evaluator of millrace/coco for Python: tables at once, details when asked for, or image by
-// image from several threads.
+// Python bindings of the evaluator of millrace/coco: tables, details on request, or image by image
+// from several threads.
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -24,7 +24,7 @@ namespace {
 using coco::EvaluateOptions;
 using coco::Evaluation;
 
-/// The parameters of an evaluation as Python gives them.
+/// Converts the evaluation parameters given in Python.
 EvaluateOptions options_of(const std::string& iou_type, const std::vector<double>& iou_thrs,
                            const std::vector<double>& rec_thrs,
                            const std::vector<std::pair<double, double>>& areas,
@@ -51,7 +51,7 @@ EvaluateOptions options_of(const std::string& iou_type, const std::vector<double
   return options;
 }
 
-/// The tables as pycocotools' eval has them, and the figures.
+/// Returns the tables as in pycocotools' `eval`, and the metrics.
 nb::dict tables(Evaluation result) {
   const std::size_t t = result.iou_thresholds.size(), r = result.recall_thresholds.size();
   const std::size_t k = result.category_ids.size(), a = result.area_ranges.size();
@@ -70,7 +70,7 @@ nb::dict tables(Evaluation result) {
 
 std::vector<std::int64_t> list_of(const Ids& ids) { return {ids.data(), ids.data() + ids.size()}; }
 
-/// Detections and the data set that they are held against.
+/// Detections and the data set on which they are evaluated.
 struct Run {
   std::shared_ptr<const coco::Dataset> truth;
   std::shared_ptr<const Found> found;
@@ -78,7 +78,7 @@ struct Run {
   std::vector<std::int64_t> image_ids;  // ascending
 };
 
-/// Throws Error for a mask of another size than its image.
+/// Throws Error if a mask's size differs from its image.
 void expect_masks_fit(const Run& run) {
   const coco::Image* image = nullptr;
   const coco::Detections& all = run.found->all;
@@ -104,7 +104,8 @@ nb::dict evaluate(const Run& run) {
   return tables(std::move(result));
 }
 
-/// Ids in place of positions. See MatchDetails for the layout.
+/// Returns the match details as flat arrays with ids instead of positions. See MatchDetails for the
+/// layout.
 nb::dict details(const Run& run, const Ids& image_ids) {
   coco::MatchDetails all;
   std::vector<std::int64_t> dt_ids, gt_ids, cell_images;
@@ -169,14 +170,14 @@ nb::dict details(const Run& run, const Ids& image_ids) {
   return out;
 }
 
-// ---- One cell, for classes that override how overlaps are computed ------------------------------
+// ---- One cell, for subclasses that override the computation of overlaps ------------------------
 
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Matches the detections of a cell, by falling score, with its objects, those to ignore last:
-/// pycocotools' rule. Gives the detections' matches (T, D), the objects' (T, G) and what is to be
-/// ignored (T, D).
+/// Matches the detections of a cell (by falling score) with its objects (ignored ones last) by
+/// pycocotools' rule. Returns the matches of detections [T, D] and of objects [T, G], and the
+/// ignored flags of detections [T, D].
 nb::tuple match_cell(const Numbers& overlaps, const Numbers& thresholds, const Numbers& dt_ids,
                      const Numbers& gt_ids, const Flags& ignored, const Flags& crowd) {
   const std::size_t t_count = thresholds.size(), d_count = dt_ids.size(), g_count = gt_ids.size();
@@ -229,7 +230,7 @@ coco::Rle mask_of_rows(const nb::ndarray<nb::ro, nb::device::cpu>& masks, std::s
 
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 
-/// An evaluator and its data set.
+/// An evaluator with its data set.
 struct ImageEvaluator {
   ImageEvaluator(std::shared_ptr<const coco::Dataset> set, EvaluateOptions options)
       : truth(std::move(set)), core(truth, std::move(options)) {}

@@ -1,4 +1,4 @@
-// Detections from Python's dicts and arrays.
+// Converts Python dicts and arrays to detections.
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_reduce.h>
@@ -21,18 +21,19 @@ namespace {
 
 using coco::Detections;
 
-/// Takes detections in their order, a block at a time: masks of a block are made by other threads
-/// while the next one is read. Made, used and destroyed with the GIL, which it gives away to wait.
+/// Appends detections in their order, block by block: other threads convert the masks of a block
+/// while the next block is read. Create, use and destroy it with the GIL held; it releases the GIL
+/// while waiting.
 class FoundWriter {
  public:
-  /// `total`: about how many will come.
+  /// `total` is the approximate number of detections.
   FoundWriter(Found& found, std::size_t total) : found_(found), blocks_(total / kBlock + 1) {}
   FoundWriter(const FoundWriter&) = delete;
   ~FoundWriter() {
     const nb::gil_scoped_release free;
     try {
       arena_.execute([&] { work_.cancel(), work_.wait(); });
-    } catch (...) {  // another error is under way
+    } catch (...) {  // another error is already being handled
     }
   }
 
@@ -47,7 +48,7 @@ class FoundWriter {
     if (next_.ready.size() + next_.waiting.size() == kBlock) start();
   }
 
-  /// All are written. Throws Error for a mask that is broken.
+  /// Waits until all detections are written. Throws Error for an invalid mask.
   void finish() {
     start();
     wait();
@@ -64,11 +65,11 @@ class FoundWriter {
     std::vector<double> keypoints;
   };
   struct Block {
-    Detections ready;              // those before the first with a mask
-    std::vector<Waiting> waiting;  // the others
+    Detections ready;              // detections before the first one with a mask
+    std::vector<Waiting> waiting;  // all following detections
   };
 
-  /// The block that was read is handed over, once the one before it is done.
+  /// Waits for the previous block, then starts writing the one just read.
   void start() {
     wait();
     std::swap(current_, next_);
@@ -109,13 +110,13 @@ class FoundWriter {
   }
 
   Found& found_;
-  std::size_t blocks_;  // about how many will come
+  std::size_t blocks_;  // approximate number of blocks
   Block current_, next_;
   tbb::task_arena arena_{coco::allowed_threads()};
   tbb::task_group work_;
 };
 
-/// What a detection of any kind has. Throws ValueError for a NaN score.
+/// Reads the fields common to all detections. Throws ValueError for a NaN score.
 Detections::Record record_of(PyObject* dict, const Place& place) {
   Detections::Record one;
   one.category_id = id_of(keys().category_id.get(dict, place), "category_id", place);
@@ -123,9 +124,9 @@ Detections::Record record_of(PyObject* dict, const Place& place) {
   return one;
 }
 
-/// Sizes of images by id, from a dict or a data set.
+/// Image sizes by id, from a dict or a data set.
 struct Sizes {
-  PyObject* images;  // {id: image}, or nullptr
+  PyObject* images;  // {id: image}; nullptr = use `set`
   const coco::Dataset* set;
   std::int64_t last = -1;
   std::optional<std::pair<std::uint32_t, std::uint32_t>> size;
@@ -236,7 +237,7 @@ Found found_of_rows(const Rows& rows, bool single) {
   const nb::gil_scoped_release free;
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   std::vector<Detections::Record> records(rows.shape(0));
-  const auto read = [&](std::size_t i) {  // gives the place of a number that is not one
+  const auto read = [&](std::size_t i) {  // returns the position of the first invalid number
     const double* row = rows.data() + 7 * i;
     for (std::size_t k = 0; k < 7; ++k)
       if (std::isnan(row[k]) || (k != 5 && std::isinf(row[k]))) return 7 * i + k;

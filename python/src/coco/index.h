@@ -1,4 +1,4 @@
-// The index that `COCO.createIndex` makes, and the fields of its dicts that the evaluator reads.
+// The index that `COCO.createIndex` builds, and readers of the fields that the evaluator uses.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,10 +18,10 @@ inline constexpr const char* kResults = "detections";
 
 inline std::span<const std::int64_t> view(const Ids& ids) { return {ids.data(), ids.size()}; }
 
-/// Throws Unusual unless ids ascend without repetition, as numpy.unique gives them.
+/// Throws Unusual unless ids are strictly ascending, as numpy.unique returns them.
 void expect_ascending(std::span<const std::int64_t> ids, const char* name);
 
-/// The index that `COCO.createIndex` makes: {image id: [annotation]}, {id: annotation}, {id:
+/// The index that `COCO.createIndex` builds: {image id: [annotation]}, {id: annotation}, {id:
 /// image}.
 struct Index {
   PyObject *of_image, *annotations, *images;
@@ -29,13 +29,13 @@ struct Index {
   Index(const nb::dict& img_to_anns, const nb::dict& anns, const nb::dict& imgs)
       : of_image(img_to_anns.ptr()), annotations(anns.ptr()), images(imgs.ptr()) {}
 
-  /// Borrowed; nullptr: there is none.
+  /// Returns a borrowed reference; nullptr if not found.
   static PyObject* find(PyObject* dict, std::int64_t id);
 
-  /// Height and width of an image. Throws KeyError.
+  /// Returns height and width of an image. Throws KeyError.
   std::pair<std::uint32_t, std::uint32_t> size(std::int64_t id) const;
 
-  /// Calls `use(annotation, place)` for the annotations of an image, in their order.
+  /// Calls `use(annotation, place)` for each annotation of an image, in order.
   template <class F>
   void each(std::int64_t image_id, const char* list, const F& use) const {
     PyObject* found = find(of_image, image_id);
@@ -45,7 +45,8 @@ struct Index {
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Place place{name.c_str(), i};
       PyObject* one = dict_at(items[i], place);
-      // The one that has its id, as loadAnns finds it: of two with one id the later.
+      // Looks the annotation up by id like loadAnns; of two with the same id, this is the later
+      // one.
       PyObject* id = keys().id.get(one, place);
       PyObject* named = PyDict_GetItemWithError(annotations, id);
       if (!named) {
@@ -57,11 +58,11 @@ struct Index {
   }
 };
 
-/// x y width height. Gives the area as Python computes it: numbers of NumPy may be of single
-/// precision.
+/// Reads x, y, width, height. Returns the area as Python computes it, since NumPy numbers may have
+/// single precision.
 double read_box(PyObject* value, const Place& place, std::span<double, 4> box);
 
-/// x y v of each keypoint. Throws Unusual for numbers of other precisions than double.
+/// Reads x, y, v of each keypoint. Throws Unusual for numbers that are not of double precision.
 void read_keypoints(PyObject* value, const Place& place, std::vector<double>& keypoints);
 
 }  // namespace millrace::python

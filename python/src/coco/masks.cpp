@@ -1,4 +1,4 @@
-// pycocotools' functions of masks. What takes time runs without the GIL, on all threads.
+// pycocotools' mask functions. Expensive work runs without the GIL on all threads.
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -23,8 +23,8 @@ namespace {
 
 using coco::Rle;
 
-/// Without the GIL, calls `work(i)` for all i; a few on this thread, many on all. Errors are
-/// ValueErrors that name the index.
+/// Calls `work(i)` for all i without the GIL: on this thread for a few, on all threads for many.
+/// Errors become ValueErrors that contain the index.
 template <class F>
 void for_each(std::size_t count, const char* name, const F& work) {
   const nb::gil_scoped_release free;
@@ -57,7 +57,7 @@ nb::list encoded(const std::vector<Rle>& masks) {
   return all;
 }
 
-/// The runs of a mask whose pixels lie column by column.
+/// Returns the run lengths of a column-major mask.
 Rle runs_of_columns(const std::uint8_t* pixels, std::uint32_t height, std::uint32_t width) {
   Rle mask{height, width, {}};
   const std::size_t count = std::size_t{height} * width;
@@ -81,7 +81,7 @@ Rle runs_of_columns(const std::uint8_t* pixels, std::uint32_t height, std::uint3
   return mask;
 }
 
-/// Writes height x width pixels column by column, 0 or 1.
+/// Writes height x width pixels in column-major order, 0 or 1.
 void fill_columns(const Rle& mask, std::uint8_t* pixels) {
   int value = 0;
   for (const std::uint32_t run : mask.counts) {
@@ -91,7 +91,7 @@ void fill_columns(const Rle& mask, std::uint8_t* pixels) {
   }
 }
 
-/// Bitmaps (N, H, W) of any strides: of a Fortran-ordered (H, W, N) array as it lies in memory.
+/// Bitmaps [N, H, W] of any strides, such as a Fortran-ordered [H, W, N] array without copying it.
 using Bitmaps = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::device::cpu>;
 
 nb::list encode(const Bitmaps& bitmaps) {
@@ -126,7 +126,7 @@ nb::list encode(const Bitmaps& bitmaps) {
   return encoded(masks);
 }
 
-/// (N, W, H): the transpose is (H, W, N) in Fortran's order.
+/// Returns [N, W, H]; its transpose is [H, W, N] in Fortran order.
 Array<std::uint8_t> decode(const nb::object& objects) {
   const std::vector<RleText> masks = rle_texts(objects, "rleObjs");
   if (masks.empty()) return array_of<std::uint8_t>({}, {0, 0, 0});
@@ -177,7 +177,7 @@ nb::object merge(const nb::object& objects, bool intersect) {
 using Numbers = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// (D, G).
+/// Returns the IoU of masks, [D, G].
 Array<double> mask_iou(const nb::object& dt, const nb::object& gt, const Flags& iscrowd) {
   const std::vector<Rle> found = decoded(rle_texts(dt, "dt"), "dt");
   const std::vector<Rle> truth = decoded(rle_texts(gt, "gt"), "gt");
@@ -191,7 +191,7 @@ Array<double> mask_iou(const nb::object& dt, const nb::object& gt, const Flags& 
   return array_of(std::move(iou), {found.size(), truth.size()});
 }
 
-/// (D, G) of boxes (D, 4) and (G, 4), x y width height.
+/// Returns the IoU of boxes [D, 4] and [G, 4], each x, y, width, height, as [D, G].
 Array<double> box_iou(const Numbers& dt, const Numbers& gt, const Flags& iscrowd) {
   const std::size_t found = dt.shape(0), truths = gt.shape(0);
   std::vector<double> iou(found * truths);
@@ -205,7 +205,7 @@ Array<double> box_iou(const Numbers& dt, const Numbers& gt, const Flags& iscrowd
   return array_of(std::move(iou), {found, truths});
 }
 
-/// Boxes as masks.
+/// Converts boxes to masks.
 nb::list from_boxes(const Numbers& boxes, std::uint32_t height, std::uint32_t width) {
   std::vector<Rle> masks(boxes.shape(0));
   for_each(masks.size(), "bb", [&](std::size_t i) {
@@ -219,7 +219,7 @@ nb::list from_boxes(const Numbers& boxes, std::uint32_t height, std::uint32_t wi
   return encoded(masks);
 }
 
-/// Each polygon as a mask.
+/// Converts each polygon to a mask.
 nb::list from_polygons(const nb::object& objects, std::uint32_t height, std::uint32_t width) {
   const Items items(objects.ptr(), "poly", {"poly", 0});
   std::vector<coco::Polygon> polygons;
@@ -232,7 +232,7 @@ nb::list from_polygons(const nb::object& objects, std::uint32_t height, std::uin
   return encoded(masks);
 }
 
-/// Run lengths as numbers, each to compressed ones.
+/// Converts run lengths given as numbers to compressed ones.
 nb::list from_uncompressed(const nb::object& objects) {
   const Items items(objects.ptr(), "ucRles", {"ucRles", 0});
   std::vector<Rle> masks;

@@ -1,4 +1,4 @@
-// The Python module millrace._coco: what millrace.coco is made of.
+// The Python module millrace._coco, which implements millrace.coco.
 #include <nanobind/nanobind.h>
 
 #include "millrace/base/errors.h"

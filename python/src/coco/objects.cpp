@@ -7,7 +7,8 @@
 namespace millrace::python {
 namespace {
 
-/// A double of any number, or false with no Python error set.
+/// Converts any number to double. Returns false, without a Python error set, if `value` is not a
+/// number.
 bool to_double(PyObject* value, double& out) {
   if (PyFloat_CheckExact(value)) {
     out = PyFloat_AsDouble(value);

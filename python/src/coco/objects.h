@@ -1,4 +1,4 @@
-// Reading Python's dicts, lists and numbers at C's speed. The GIL must be held.
+// Fast reading of Python dicts, lists and numbers. The GIL must be held.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,12 +13,12 @@ namespace millrace::python {
 
 namespace nb = nanobind;
 
-/// A value that pycocotools takes and flat arrays cannot hold, as an image id that is a string.
+/// A value that pycocotools accepts but flat arrays cannot hold, such as a string as image id.
 struct Unusual : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Where an object stands, for messages: "annotations[17]".
+/// The position of an object, for messages: "annotations[17]".
 struct Place {
   const char* list;
   std::size_t index;
@@ -29,28 +29,28 @@ struct Place {
 [[noreturn]] void fail_value(const Place& place, const std::string& why);
 [[noreturn]] void fail_type(const Place& place, const std::string& why);
 
-/// A name of dict entries, made once and looked up by identity.
+/// A dict key, created once as an interned string so that lookups compare identities.
 class Key {
  public:
   explicit Key(const char* name) : name_(name), object_(PyUnicode_InternFromString(name)) {}
 
   const char* name() const { return name_; }
 
-  /// The entry of a dict, borrowed; nullptr if there is none.
+  /// Returns the entry of a dict as a borrowed reference; nullptr if there is none.
   PyObject* find(PyObject* dict) const {
     PyObject* value = PyDict_GetItemWithError(dict, object_);
     if (!value && PyErr_Occurred()) nb::raise_python_error();
     return value;
   }
-  /// Throws KeyError naming the place and the key.
+  /// Returns the entry of a dict. Throws KeyError with the place and the key.
   PyObject* get(PyObject* dict, const Place& place) const;
 
  private:
   const char* name_;
-  PyObject* object_;  // for the life of the process
+  PyObject* object_;  // never released
 };
 
-/// The names that COCO's files use.
+/// The keys used by COCO's files.
 struct Keys {
   Key id{"id"}, image_id{"image_id"}, category_id{"category_id"}, bbox{"bbox"}, area{"area"},
       iscrowd{"iscrowd"}, score{"score"}, segmentation{"segmentation"}, counts{"counts"},
@@ -60,21 +60,21 @@ struct Keys {
 };
 const Keys& keys();
 
-/// `object` if it is a dict; else throws TypeError.
+/// Returns `object` if it is a dict, otherwise throws TypeError.
 PyObject* dict_at(PyObject* object, const Place& place);
 
-/// A whole number; integers of NumPy and floats without a fraction count as such. Throws Unusual
+/// Converts a whole number, including NumPy integers and floats without a fraction. Throws Unusual
 /// for anything else.
 std::int64_t id_of(PyObject* value, const char* field, const Place& place);
 
-/// Whether it is one of Python's own numbers, as nearly all are.
+/// Returns whether the value is exactly a Python float or int, the usual case.
 inline bool is_plain_number(PyObject* value) {
   return PyFloat_CheckExact(value) || PyLong_CheckExact(value);
 }
 
-/// A number that may be infinite but is not NaN. Throws ValueError or TypeError.
+/// Converts a number that may be infinite but not NaN. Throws ValueError or TypeError.
 double ordered_of(PyObject* value, const char* field, const Place& place);
-/// A finite number.
+/// Converts a finite number. Throws ValueError or TypeError.
 double finite_of(PyObject* value, const char* field, const Place& place);
 inline double number_of(PyObject* value, const char* field, const Place& place) {
   if (PyFloat_CheckExact(value)) {
@@ -84,7 +84,7 @@ inline double number_of(PyObject* value, const char* field, const Place& place) 
   return finite_of(value, field, place);
 }
 
-/// True, False or a number.
+/// Converts True, False or a number.
 bool flag_of(PyObject* value, const char* field, const Place& place);
 
 /// The items of a list or tuple, borrowed, or of any other sequence, held until destruction.
@@ -107,7 +107,7 @@ class Items {
   std::size_t size_ = 0;
 };
 
-/// Text of a str or bytes; lives as long as the object does. Throws TypeError.
+/// Returns the text of a str or bytes, valid while the object lives. Throws TypeError.
 std::string_view text_of(PyObject* value, const char* field, const Place& place);
 
 }  // namespace millrace::python

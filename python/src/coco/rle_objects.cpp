@@ -10,7 +10,7 @@ void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uin
     PyObject *first = size[0], *second = size[1];
     if (PyLong_CheckExact(first) && PyLong_CheckExact(second)) {
       const long h = PyLong_AsLong(first), w = PyLong_AsLong(second);
-      if (h >= 0 && w >= 0 && h <= UINT16_MAX && w <= UINT16_MAX) {  // as nearly all are
+      if (h >= 0 && w >= 0 && h <= UINT16_MAX && w <= UINT16_MAX) {  // the usual case
         height = static_cast<std::uint32_t>(h), width = static_cast<std::uint32_t>(w);
         return;
       }

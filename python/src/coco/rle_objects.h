@@ -1,4 +1,4 @@
-// Masks as Python's objects: {'size': [height, width], 'counts': bytes, str or numbers}.
+// Masks as Python objects: {'size': [height, width], 'counts': bytes, str or numbers}.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace millrace::python {
 
-/// A mask with compressed counts that are not decoded yet.
+/// A mask whose compressed counts are not decoded yet.
 struct RleText {
   std::uint32_t height = 0, width = 0;
-  std::string_view counts;  // lies in `held`, or in what the caller keeps
+  std::string_view counts;  // in the memory of `held` or of the caller
   nb::object held;
 
   coco::Rle decoded() const { return coco::decode_counts(counts, height, width); }
   coco::MaskExtent extent() const { return coco::extent_of(counts, height, width); }
 };
 
-/// The 'size' of a mask. Throws ValueError or TypeError.
+/// Reads the 'size' of a mask. Throws ValueError or TypeError.
 void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uint32_t& width);
 
-/// Masks of a list. Counts as numbers are a TypeError.
+/// Reads a list of masks. Throws TypeError for counts given as numbers.
 std::vector<RleText> rle_texts(const nb::object& list, const char* name);
 
-/// A mask whose counts are numbers; throws ValueError if they do not fill its size.
+/// Reads a mask whose counts are numbers. Throws ValueError if they do not fill its size.
 coco::Rle runs_of(PyObject* dict, const Place& place);
 
-/// A polygon of 3 or more points. Throws ValueError or TypeError.
+/// Reads a polygon of at least 3 points. Throws ValueError or TypeError.
 coco::Polygon polygon_of(PyObject* coordinates, const Place& place);
 
-/// pycocotools' dict of a mask.
+/// Returns pycocotools' dict of a mask.
 nb::object rle_object(std::uint32_t height, std::uint32_t width, std::string_view counts);
 
 }  // namespace millrace::python

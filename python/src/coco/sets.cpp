@@ -1,4 +1,4 @@
-// What Python sees of data sets and detections; files.
+// Python bindings of data sets and detections, and reading of files.
 #include "python/src/coco/sets.h"
 
 #include <fmt/format.h>
@@ -49,8 +49,8 @@ Array<std::int64_t> image_ids(const Found& found) {
   return array_of(std::move(ids), {count});
 }
 
-/// {id: annotation}, {id: image}, {id: category}, and what is filled: annotations by image and
-/// images by category. Throws KeyError.
+/// Returns {id: annotation}, {id: image}, {id: category} and the dicts that it fills: annotations
+/// by image, and images by category. Throws KeyError.
 nb::tuple index(const nb::dict& dataset, const nb::dict& of_image, const nb::dict& of_category) {
   nb::dict anns, imgs, cats;
   const auto section = [&](const char* name) { return Key(name).find(dataset.ptr()); };

@@ -1,4 +1,4 @@
-// Data sets and detections for the evaluator, from Python's dicts or read from files.
+// Data sets and detections for the evaluator, from Python dicts or files.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace millrace::python {
 
-/// A data set to evaluate against.
+/// A data set with the ground truth.
 struct Truth {
   std::shared_ptr<const coco::Dataset> set;
 };
@@ -22,40 +22,40 @@ struct Truth {
 /// Detections to evaluate.
 struct Found {
   coco::Detections all;
-  std::vector<std::int64_t> ids;  // of each; empty: its position + 1, as pycocotools' loadRes
+  std::vector<std::int64_t> ids;  // id of each; empty = position + 1, like pycocotools' loadRes
   coco::AreaFrom area = coco::AreaFrom::box;
 };
 
-/// Whether a detection's mask has the size of its image, or of an object's mask there, which may be
-/// of another. Throws Error that begins with `whose`.
+/// Throws Error beginning with `whose` unless a detection's mask has the size of its image, or of
+/// an object's mask in that image, which may differ from the image.
 void expect_fit(const coco::Dataset& truth, const coco::Image& image, std::uint32_t height,
                 std::uint32_t width, const std::string& whose);
 
-/// What an evaluation looks at.
+/// The kind of an evaluation.
 enum class Task { bbox, segm, keypoints };
 Task task_of(std::string_view iou_type);
 
-/// The objects of these images and categories (ascending ids), of the index that `createIndex`
-/// makes.
+/// Returns the objects of these images and categories (ascending ids) from the index that
+/// `createIndex` builds.
 Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb::dict& imgs,
                      const Ids& image_ids, const Ids& category_ids, std::string_view iou_type,
                      bool federated);
 
-/// The detections of these images (ascending ids), of such an index.
+/// Returns the detections of these images (ascending ids) from such an index.
 Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb::dict& imgs,
                      const Ids& image_ids, std::string_view iou_type);
 
-/// Detections of a results list as `loadRes` takes it. `areas`: what areas are taken from, "bbox",
-/// "segm" or "keypoints".
+/// Returns the detections of a results list, as accepted by `loadRes`. `areas` is the source of
+/// areas: "bbox", "segm" or "keypoints".
 Found found_of_list(const nb::list& results, std::string_view iou_type, std::string_view areas,
                     const std::optional<nb::dict>& imgs, const Truth* truth);
 
 using Rows = nb::ndarray<const double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu>;
 
-/// Detections of an array (N, 7): image, x, y, width, height, score, category.
+/// Returns the detections of an array [N, 7]: image, x, y, width, height, score, category.
 Found found_of_rows(const Rows& rows, bool single);
 
-/// Whether each result of a list is of an image that is there. Throws KeyError for one that lacks
+/// Returns whether each result belongs to a known image. Throws KeyError for a result without
 /// 'image_id' or `required`.
 bool are_of_images(const nb::list& results, const std::optional<nb::dict>& imgs, const Truth* truth,
                    const std::string& required);

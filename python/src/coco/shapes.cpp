@@ -24,7 +24,7 @@ Shape shape_of(PyObject* segmentation, const Place& place) {
   const Items parts(segmentation, "segmentation", place);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Items part(parts[i], "polygon", place);
-    if (part.size() == 4) {  // pycocotools takes four numbers for a box
+    if (part.size() == 4) {  // pycocotools treats four numbers as a box
       double b[4];
       for (std::size_t k = 0; k < 4; ++k) b[k] = number_of(part[k], "segmentation", place);
       const double right = b[0] + b[2], bottom = b[1] + b[3];

@@ -1,4 +1,4 @@
-// The segmentations of dicts: collected with the GIL, made into masks without it.
+// Segmentations of dicts: collected with the GIL, converted to masks without it.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace millrace::python {
 
-/// A segmentation as it was written. Made and destroyed with the GIL.
+/// A segmentation as given in the dict. Create and destroy it with the GIL held.
 struct Shape {
   enum class Kind { none, polygons, counts, runs } kind = Kind::none;
-  std::uint32_t height = 0, width = 0;  // of counts and runs
-  std::string_view counts;              // compressed; lies in `held`
+  std::uint32_t height = 0, width = 0;  // of counts and runs only
+  std::string_view counts;              // compressed counts in the memory of `held`
   nb::object held;
   coco::Rle runs;
   std::vector<coco::Polygon> polygons;
 };
 
-/// Takes over a 'segmentation'; None and [] are none. Throws ValueError or TypeError.
+/// Reads a 'segmentation'; None and [] mean no shape. Throws ValueError or TypeError.
 Shape shape_of(PyObject* segmentation, const Place& place);
 
-/// The mask, in an image of this size; none: nothing. Throws Error.
+/// Returns the shape as a mask in an image of this size; an empty mask if there is no shape. Throws
+/// Error.
 coco::Rle mask_of(const Shape& shape, std::uint32_t height, std::uint32_t width);
 
 }  // namespace millrace::python

@@ -1,4 +1,4 @@
-// Data sets from Python's dicts.
+// Converts Python dicts to data sets.
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
@@ -15,7 +15,7 @@
 namespace millrace::python {
 namespace {
 
-/// Appends a list of categories of an image; gives its length.
+/// Appends a list of an image's category ids and returns its length.
 std::uint32_t read_ids(PyObject* image, const Key& key, const Place& place,
                        coco::Records& records) {
   const Items ids(key.get(dict_at(image, place), place), key.name(), place);

@@ -18,7 +18,7 @@ static_assert(sizeof(Box) == 4 * sizeof(float));
 
 PythonBatch& batch_of(nb::handle self) { return nb::cast<PythonBatch&>(self); }
 
-/// One array per image, by `array(objects of the image)`.
+/// Returns a list with `array(objects)` for the objects of each image.
 template <class F>
 nb::list per_image(nb::handle self, F array) {
   nb::list list;
@@ -26,7 +26,7 @@ nb::list per_image(nb::handle self, F array) {
   return list;
 }
 
-/// Two numbers per image, by `pair(ImageInfo)`.
+/// Returns an array [N, 2] with the two numbers `pair(ImageInfo)` of each image.
 template <class T, class F>
 nb::object of_images(nb::handle self, F pair) {
   std::vector<T> values;

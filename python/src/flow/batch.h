@@ -1,4 +1,4 @@
-// A batch in Python: arrays over the memory that the flow's threads filled.
+// A batch in Python, as arrays over the memory that the flow's threads filled.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,8 +13,8 @@
 
 namespace millrace::python {
 
-/// Owns the delivery; its arrays own this. In a forked child, where the pool's lock may be held for
-/// ever, nothing is given back.
+/// Owns the delivery; its arrays own this object. In a forked child the memory is leaked, since the
+/// pool's lock may be held forever there.
 class PythonBatch {
  public:
   PythonBatch(Delivery<Batch> delivery, std::int64_t number)
@@ -26,7 +26,7 @@ class PythonBatch {
 
   Batch& batch() const { return delivery_->value; }
   const Delivery<Batch>& delivery() const { return *delivery_; }
-  /// From 0 at the beginning of the training, or of the pass.
+  /// Number of the batch, from 0 at the beginning of the training or of the evaluation pass.
   std::int64_t number() const { return number_; }
 
  private:

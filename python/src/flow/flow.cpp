@@ -25,11 +25,11 @@
 namespace millrace::python {
 namespace {
 
-/// A flow of this process: its data, opened, and its options.
+/// A flow of this process: its opened data and its options.
 class LocalFlow final : public Stream {
  public:
-  /// Reads and checks `file` (empty: none) and `options`, a dict of keys of [data], and opens the
-  /// data. Throws Python's exceptions.
+  /// Reads and checks `file` (empty = none) and `options`, a dict of keys of [data], and opens the
+  /// data. Throws Python exceptions.
   LocalFlow(const std::string& file, const nb::dict& options, std::optional<std::int64_t> seed,
             bool training, std::int64_t rank, std::int64_t ranks, const nb::list& functions)
       : Stream(functions), training_(training), share_{rank, ranks} {
@@ -43,7 +43,7 @@ class LocalFlow final : public Stream {
       raise_in_python();
     }
   }
-  ~LocalFlow() override { close(); }  // while what it uses is there
+  ~LocalFlow() override { close(); }  // before the members that the flow uses are destroyed
 
   serving::Facts facts() override {
     return without_gil([&] {
@@ -93,10 +93,10 @@ class LocalFlow final : public Stream {
   const Share share_;
   std::optional<std::uint64_t> seed_given_;
   std::uint64_t seed_ = 1;
-  Config tree_;  // [data], complete
+  Config tree_;  // the complete [data]
   DataRecipe recipe_;
   TrainData train_;
-  std::optional<DataSplit> split_;  // of an evaluation
+  std::optional<DataSplit> split_;  // for an evaluation
   std::optional<std::int64_t> samples_;
   serving::Facts facts_;
 };
@@ -109,7 +109,7 @@ void allow_threads(std::int64_t threads) {
   static std::mutex mutex;
   static std::optional<global_control> control;
   static std::size_t allowed = 0;
-  // Flows of different sizes may run at once, so it only grows.
+  // Only increases the limit, since flows of different sizes may run at once.
   const std::lock_guard lock(mutex);
   const auto wanted =
       std::max<std::size_t>(static_cast<std::size_t>(threads),

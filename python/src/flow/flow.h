@@ -1,4 +1,4 @@
-// Flows of this process in Python: the module's class Flow, which millrace.data makes its own of.
+// Flows of this process in Python: the module's class Flow, on which millrace.data builds its own.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,18 +11,20 @@
 
 namespace millrace::python {
 
-/// This process will make batches with so many threads (0: as many as processors). oneTBB gets one
-/// more, since the consumer's counts and does no work.
+/// Allows flows of this process to use this number of threads (0 = number of cores). oneTBB gets
+/// one more, since it counts the consumer's thread, which does no work.
 void allow_threads(std::int64_t threads);
 
-/// A dict of keys of [data] as that table; messages name the class `who`. Throws ConfigError.
+/// Converts a dict of keys of [data] to a table. `who` is the class name in messages. Throws
+/// ConfigError.
 Config given_options(const nanobind::dict& options, const std::string& who);
-/// The configuration of a file (empty: none) with those keys over it. Throws ConfigError.
+/// Returns the configuration of a file (empty = none), overridden by these keys of [data]. Throws
+/// ConfigError.
 Config load_over(const std::string& file, const Config& given);
 
-/// Throws ConfigError for a rank that does not exist.
+/// Throws ConfigError if the rank is not in [0, ranks).
 void check_share(Share share);
-/// Throws ConfigError naming `place` for a seed out of range.
+/// Returns the seed. Throws ConfigError naming `place` if it is out of range.
 std::uint64_t checked_seed(std::int64_t seed, const std::string& place);
 
 void add_flow(nanobind::module_& module);

@@ -1,4 +1,4 @@
-// The Python module millrace._flow: what millrace.data and millrace.serving are made of.
+// The Python module millrace._flow, which implements millrace.data and millrace.serving.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -30,7 +30,7 @@
 namespace millrace::python {
 namespace {
 
-/// Warnings go to standard error: standard output belongs to the user's program.
+/// Logs warnings to standard error, since standard output belongs to the user's program.
 void log_to_stderr() {
   auto logger = std::make_shared<spdlog::logger>("millrace",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());

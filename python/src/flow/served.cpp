@@ -23,7 +23,7 @@
 namespace millrace::python {
 namespace {
 
-/// What a consumer that has no configuration says of its servers: keys of [data].
+/// The options of a consumer without a configuration file: keys of [data].
 struct ServedOptions : RemoteOptions {
   std::int64_t memory = PaceOptions{}.memory;
   double max_skipped = FaultOptions{}.max_skipped;
@@ -72,7 +72,7 @@ class Served final : public Stream {
       return known_;
     });
   }
-  /// The servers must have these; REQUIRES: before a `seek`.
+  /// Sets the facts that the servers must have. REQUIRES: called before `seek`.
   void expect(serving::Facts facts) {
     without_gil([&] {
       check_process();
@@ -85,7 +85,7 @@ class Served final : public Stream {
     return without_gil([&]() -> std::optional<std::int64_t> {
       const std::lock_guard lock(mutex_);
       if (!flow_ || !static_cast<const serving::ServedFlow&>(*flow_).facts()) return std::nullopt;
-      return flow_->epoch_size();  // known since a server has answered
+      return flow_->epoch_size();  // known once a server has answered
     });
   }
   std::uint64_t seed() const { return stream_.seed; }

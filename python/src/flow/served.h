@@ -1,4 +1,4 @@
-// Batches of data servers in Python: the module's class Served.
+// Batches from data servers in Python: the module's class Served.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -56,7 +56,7 @@ class Server {
         const auto door = read_door(bind, key, allowed, insecure);
         Config complete;
         recipe_ = resolve_data(load_over(file, given), complete);
-        recipe_.data.source.clear();  // that is for consumers with the same file
+        recipe_.data.source.clear();  // only for consumers with the same file
         allow_threads(recipe_.data.threads);
         train_ = open_train_data(recipe_.data, recipe_.sources);
         server_ = start_data_server(recipe_.data, recipe_.stages, train_, door,
@@ -73,7 +73,8 @@ class Server {
 
   std::string endpoint() const { return server_->endpoint(); }
 
-  /// Until `stop`, or, where `sees_signals`, which the main thread does, a signal's exception.
+  /// Serves until `stop` is called. With `sees_signals`, which is for the main thread, also ends
+  /// with the exception of a signal.
   void run(bool sees_signals) {
     std::optional<nb::python_error> raised;
     without_gil([&] {

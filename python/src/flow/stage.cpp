@@ -18,17 +18,18 @@ namespace millrace::python {
 namespace {
 
 constexpr const char* kName = "python";
-constexpr std::size_t kMostRaised = 64;  // kept; a flow ends with the first in its order
+// Maximum exceptions stored; a flow ends with the first one in its order.
+constexpr std::size_t kMostRaised = 64;
 
 thread_local FunctionsPtr functions_of_start;
 
-/// A sample while a function has it. Objects become arrays when they are first read; arrays that
-/// were read or set are what the flow goes on with.
+/// A sample during a function's call. Objects are converted to arrays on first access; the flow
+/// continues with the arrays that were read or set.
 class PythonSample {
  public:
   PythonSample(Sample sample, Rng& rng) : sample_(std::move(sample)), rng_(&rng) {}
 
-  /// The sample as the function has left it; from now on every access is an error. Throws Error.
+  /// Returns the sample as the function left it; any later access is an error. Throws Error.
   Sample take() {
     auto& objects = sample_->objects;
     if (boxes_) {
@@ -44,7 +45,7 @@ class PythonSample {
       for (const auto item : nb::iter(*segmentations_))
         objects.segmentations.push_back(segmentation_from_python(item));
     }
-    // Whoever still has a view of the pixels keeps those; the flow takes a copy.
+    // A view of the pixels may still exist; it keeps them and the flow gets a copy.
     if (shown_)
       if (auto& pixels = sample_->image.pixels(); pixels.u && pixels.u->refcount > 1)
         pixels = pixels.clone();
@@ -150,15 +151,15 @@ class PythonSample {
   std::optional<nb::object> boxes_, labels_, crowd_, segmentations_, random_;
 };
 
-/// Python's or NumPy's.
+/// Returns whether the value is a bool of Python or NumPy.
 bool is_bool(nb::handle value) {
   if (PyBool_Check(value.ptr())) return true;
   const auto name = nb::cast<std::string>(value.type().attr("__name__"));
   return name == "bool" || name == "bool_";
 }
 
-/// Calls a function with the sample; empty where it leaves that out. Throws DataError, Error, both
-/// naming the sample; the engine adds the function.
+/// Calls a function with the sample. Returns an empty message if the function drops the sample.
+/// Throws DataError or Error naming the sample; the engine adds the function's name.
 Message call(Functions& functions, std::size_t index, Message message, Rng& rng) {
   const nb::gil_scoped_acquire gil;
   auto sample = message.take<Sample>();

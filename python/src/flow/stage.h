@@ -1,4 +1,4 @@
-// Functions of Python as stages of a flow: [[data.stages]] type = "python".
+// Python functions as stages of a flow: [[data.stages]] type = "python".
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,15 +10,16 @@
 
 namespace millrace::python {
 
-/// The functions of one flow, and what they have raised. Used and destroyed with the GIL.
+/// The functions of one flow and the exceptions that they raised. Use and destroy it with the GIL
+/// held.
 struct Functions {
-  std::vector<nanobind::object> all;  // the k-th is that of the k-th "python" table
-  /// By the text that the flow's error contains.
+  std::vector<nanobind::object> all;  // function k belongs to the k-th "python" table
+  /// Exceptions with the text that the flow's error contains.
   std::vector<std::pair<std::string, nanobind::object>> raised;
 };
 using FunctionsPtr = std::shared_ptr<Functions>;
 
-/// While it lives, "python" tables of flows that this thread starts mean these functions.
+/// Sets, for its lifetime, the functions of "python" tables for flows that this thread starts.
 class TheirFunctions {
  public:
   explicit TheirFunctions(FunctionsPtr functions);
@@ -29,7 +30,7 @@ class TheirFunctions {
   FunctionsPtr before_;
 };
 
-/// The class Sample.
+/// Adds the class Sample.
 void add_sample(nanobind::module_& module);
 
 }  // namespace millrace::python

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenSignals{50};
 
-/// The process whose threads make batches; 0: none does.
+/// The process whose threads make batches; 0 = none.
 std::atomic<pid_t> working_process = 0;
 
 PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&Stream::traverse)},
@@ -54,7 +54,7 @@ nb::object Stream::next() {
       const auto is_over = without_gil([&] { return take(delivery); });
       if (PyErr_CheckSignals() != 0) {
         const nb::python_error raised;
-        if (delivery)  // the next call's
+        if (delivery)  // for the next call
           without_gil([&] {
             const std::lock_guard lock(mutex_);
             kept_ = std::move(delivery);
@@ -139,7 +139,7 @@ int Stream::clear(PyObject* self) {
   return 0;
 }
 
-/// Waits a little for a batch. True at the end.
+/// Waits a short time for a batch. Returns true at the end of the stream.
 bool Stream::take(std::optional<Delivery<Batch>>& delivery) {
   const std::lock_guard lock(mutex_);
   if (is_closed_) throw Error("this flow has been closed");
@@ -165,7 +165,7 @@ void Stream::end() {
   failure_ = nullptr;
 }
 
-/// With what a function of Python has raised as the cause, if that is what ended the flow.
+/// Rethrows the error, with the exception of a Python function as its cause if that ended the flow.
 void Stream::raise_with_cause(nb::python_error& error) {
   const auto what = nb::cast<std::string>(nb::str(error.value()));
   for (const auto& [text, exception] : functions_->raised)

@@ -1,4 +1,4 @@
-// A stream of batches in Python: what flows and data servers' batches have in common.
+// A stream of batches in Python: the common base of local flows and of batches from data servers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,29 +18,31 @@
 
 namespace millrace::python {
 
-/// Throws Error in a child that was forked from a process with a stream: oneTBB's and ZeroMQ's
-/// threads do not live there.
+/// Throws Error in a child forked from a process with a stream, since threads of oneTBB and ZeroMQ
+/// do not survive a fork.
 void check_process();
-/// From now on this process has one.
+/// Records that this process has a stream.
 void note_process();
 
-/// Starts with the first batch. Any thread of Python may call it.
+/// Starts with the first batch. Thread-safe for Python threads.
 class Stream {
  public:
   explicit Stream(const nanobind::list& functions);
   Stream(const Stream&) = delete;
   virtual ~Stream() { close(); }
 
-  /// The next batch, or None at the end. Other threads run meanwhile; a signal's exception ends the
-  /// waiting. Throws Python's exceptions, as all that follow.
+  /// Returns the next batch, or None at the end. Releases the GIL while waiting; a signal's
+  /// exception ends the wait. Like the following methods, throws Python exceptions.
   nanobind::object next();
-  /// Where the next batch comes from, which is that of `number` to the caller; what runs, ends.
+  /// Ends the running flow and sets the cursor of the next batch; `number` becomes the number of
+  /// that batch.
   void seek(std::int64_t next, std::vector<std::int64_t> pending, std::int64_t number);
   void close();
   nanobind::dict report();
-  /// What decides the bytes of the batches, besides the seed.
+  /// Returns what determines the bytes of the batches besides the seed.
   virtual serving::Facts facts() = 0;
-  /// Of an epoch over all ranks; nothing while only data servers know.
+  /// Returns the number of samples of an epoch over all ranks; nullopt if only data servers know
+  /// it.
   virtual std::optional<std::int64_t> samples() = 0;
 
   static int traverse(PyObject* self, visitproc visit, void* arg);
@@ -50,7 +52,7 @@ class Stream {
   virtual std::unique_ptr<DataFlow<Batch>> start(const Cursor& cursor) = 0;
 
   const FunctionsPtr functions_;
-  std::mutex mutex_;  // never waited for with the GIL
+  std::mutex mutex_;  // never waited for while holding the GIL
   std::unique_ptr<DataFlow<Batch>> flow_;
 
  private:
@@ -61,8 +63,8 @@ class Stream {
   std::atomic<bool> is_closed_ = false;
   Cursor start_;
   std::int64_t first_number_ = 0;
-  std::optional<Delivery<Batch>> kept_;  // taken when a signal came
-  std::exception_ptr failure_;           // of every later call, too
+  std::optional<Delivery<Batch>> kept_;  // batch taken when a signal arrived
+  std::exception_ptr failure_;           // also rethrown by later calls
 };
 
 void add_stream(nanobind::module_& module);

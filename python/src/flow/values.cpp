@@ -13,9 +13,9 @@
 namespace millrace::python {
 namespace {
 
-PyObject* data_error = nullptr;  // lives as long as the process
+PyObject* data_error = nullptr;  // never released
 
-/// The error that Python has set, forgotten.
+/// Throws ConfigError and clears Python's error.
 [[noreturn]] void refuse(const std::string& place, const std::string& why) {
   PyErr_Clear();
   throw ConfigError(place + ": " + why);
@@ -68,14 +68,15 @@ Config to_config(nb::handle value, const std::string& place) {
     return {std::move(items), origin};
   }
   if (nb::hasattr(value, "__fspath__")) return to_config(value.attr("__fspath__")(), place);
-  if (nb::hasattr(value, "tolist")) return to_config(value.attr("tolist")(), place);  // NumPy's
+  // NumPy values.
+  if (nb::hasattr(value, "tolist")) return to_config(value.attr("tolist")(), place);
   if (value.is_none()) refuse(place, "is None: leave the option out for its default");
   refuse(place, fmt::format("takes numbers, text, lists and dicts, not '{}'", class_of(value)));
 }
 
 template <class T>
 std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::string& what) {
-  // What NumPy converts to: integers are narrowed here, with a look at each.
+  // NumPy converts integers to int64; they are narrowed here with a range check.
   using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
   const char* dtype = std::is_integral_v<T> ? "int64" : sizeof(T) == 4 ? "float32" : "float64";
   try {

@@ -1,4 +1,4 @@
-// Between Python's values and the flow's: configuration trees, arrays, masks, errors.
+// Conversions between Python's and the flow's values: configuration trees, arrays, masks, errors.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,18 +17,19 @@ namespace millrace::python {
 
 namespace nb = nanobind;
 
-/// A dict, list, number, text or path as a tree whose values come from `place`, which messages
-/// name: "Flow(short_side=...)". Throws ConfigError for anything else.
+/// Converts a dict, list, number, text or path to a tree. The origin of its values is `place`, such
+/// as "Flow(short_side=...)", which messages contain. Throws ConfigError for anything else.
 Config to_config(nb::handle value, const std::string& place);
 
-/// An array of T over memory that `owner` keeps. Not empty: `data` must stay where it is.
+/// Returns an array of T over memory that `owner` keeps alive. If the array is not empty, `data`
+/// must not move.
 template <class T>
 nb::object array_over(T* data, std::initializer_list<std::size_t> shape, nb::handle owner) {
   static T nothing{};  // for arrays without elements
   return nb::ndarray<nb::numpy, T>(data ? data : &nothing, shape, owner).cast();
 }
 
-/// An array of its own.
+/// Returns an array that owns `values`.
 template <class T>
 nb::object array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
   auto* kept = new std::vector<T>(std::move(values));
@@ -37,25 +38,26 @@ nb::object array_of(std::vector<T> values, std::initializer_list<std::size_t> sh
   return array_over(kept->data(), shape, owner);
 }
 
-/// The numbers of anything that NumPy takes for an array, of T's kind: (rows, columns), or (rows,)
-/// if `columns` is 0. Throws Error that says what is wrong with `what`.
+/// Returns the numbers of anything that NumPy converts to an array of T's kind, with shape [rows,
+/// columns], or [rows] if `columns` is 0. Throws Error describing the problem with `what`.
 template <class T>
 std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::string& what);
 
-/// None, a list of polygons (arrays of x0 y0 x1 y1 ...), or {"size": (height, width), "counts":
-/// run lengths}. `owner` keeps the memory of the arrays.
+/// Returns None, a list of polygons (arrays x0, y0, x1, y1, ...), or {"size": (height, width),
+/// "counts": run lengths}. `owner` keeps the memory of the arrays alive.
 nb::object segmentation_to_python(const coco::Segmentation& shape, nb::handle owner);
-/// The reverse; counts may be COCO's text. Throws Error.
+/// Converts in the other direction; counts may be COCO's text. Throws Error.
 coco::Segmentation segmentation_from_python(nb::handle value);
 
-/// "ValueError: bad", and its place: the innermost line of the function that raised it.
+/// Returns "ValueError: bad" with the innermost file and line of the function that raised it.
 std::string text_of(const nb::python_error& error);
 
-/// Sets what is being handled as Python's exception: ConfigError becomes ValueError, DataError
-/// millrace.data.DataError, other errors RuntimeError. REQUIRES: in a catch clause, and the GIL.
+/// Raises the exception being handled as a Python exception: ConfigError as ValueError, DataError
+/// as millrace.data.DataError, others as RuntimeError. REQUIRES: called in a catch clause with the
+/// GIL held.
 [[noreturn]] void raise_in_python();
 
-/// Calls `work` without the GIL; its errors are Python's.
+/// Calls `work` without the GIL and converts its errors to Python exceptions.
 template <class Work>
 auto without_gil(Work&& work) {
   try {
@@ -68,7 +70,7 @@ auto without_gil(Work&& work) {
   }
 }
 
-/// The class millrace.data.DataError: of images that cannot be used.
+/// Adds the class millrace.data.DataError, raised for unusable images.
 void add_data_error(nb::module_& module);
 bool is_data_error(const nb::python_error& error);
 
