@@ -27,8 +27,9 @@ using StartStream =
 
 struct ServerOptions {
   DoorOptions door;
-  std::size_t most_consumers = 64;                  // each has its own flow
-  std::shared_ptr<const SharedMemory> memory = {};  // of the batches; nullptr = send all
+  std::size_t most_consumers = 64;  // each has its own flow
+  // Memory of the batches; nullptr = all batches go through sockets.
+  std::shared_ptr<const SharedMemory> memory = {};
 };
 
 struct ServerReport {
@@ -61,7 +62,8 @@ class BatchServer {
     std::set<std::int64_t> owed = {};  // requested and not yet answered
     Clock::time_point heard;
     std::int64_t process = 0;  // process with which memory is shared; 0 = none
-    std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);  // batches
+    // Batches in the socket now.
+    std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);
   };
   /// Shared memory that a consumer may read.
   struct Loan {

@@ -19,7 +19,8 @@
 namespace millrace::serving {
 namespace {
 
-constexpr std::size_t kMostMaps = 64;  // files; more unmap all without a batch in use
+// Maximum mapped files; beyond it, all files without a batch in use are unmapped.
+constexpr std::size_t kMostMaps = 64;
 constexpr std::size_t kProbeBytes = 4096;
 constexpr std::align_val_t kAlignment{64};
 

@@ -35,11 +35,9 @@ class DetectionSource final : public Source<Sample> {
   int class_of(const coco::Annotation& object) const;
 
   DataSplit split_;
-  std::vector<int> class_of_category_;  // by coco::Dataset::category_index; -1 = not a class to
-                                        // detect
+  std::vector<int> class_of_category_;  // by coco::Dataset::category_index; -1 = not detected
   std::vector<std::uint32_t> images_;   // indices into coco::Dataset::images
-  std::int64_t ignored_ = 0, thin_ = 0, first_thin_ = 0;  // counts, and the id of the first thin
-                                                          // object
+  std::int64_t ignored_ = 0, thin_ = 0, first_thin_ = 0;  // object counts; id of the first thin one
 };
 
 /// Opens such a source and logs what is left out. Throws ConfigError if no image remains.
