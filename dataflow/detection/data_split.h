@@ -25,6 +25,7 @@ struct DataSplit {
 struct SplitPaths {
   std::filesystem::path annotations, images;
 };
+/// Returns the paths of split `name`. Throws ConfigError with the missing path and a remedy.
 SplitPaths find_split(const DataSetOptions& options, const std::string& name);
 
 /// Marks a class without a category.
