@@ -25,6 +25,7 @@ struct DataSplit {
 struct SplitPaths {
   std::filesystem::path annotations, images;
 };
+/// Returns the paths of split `name`. Throws ConfigError with the missing path and a remedy.
 SplitPaths find_split(const DataSetOptions& options, const std::string& name);
 
 /// Marks a class without a category.
@@ -33,7 +34,7 @@ inline constexpr std::int64_t kNoCategory = INT64_MIN;
 /// id of duplicates.
 std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,
                                           const std::vector<std::string>& names);
-/// Throws Error with the file if two of its categories have the same one of these names.
+/// Throws Error with the file if two of its categories share one of these names.
 void check_category_names(const coco::Dataset& annotations, const std::vector<std::string>& names);
 
 /// Reads annotations as `coco::read_dataset_cached`. Unless `on_error` is "fail", invalid

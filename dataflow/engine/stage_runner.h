@@ -69,7 +69,7 @@ class StageRunner {
   const OnError on_error_;
   const Share share_;
   const std::int64_t group_size_;            // over all ranks if all groups are full; else 0
-  const std::size_t group_;                  // index of the group stage; stages_.size() = none
+  const std::size_t group_;                  // index of the group stage, or stages_.size()
   const Cache* cache_ = nullptr;             // may be nullptr
   std::size_t after_cache_ = 0;              // index of the first stage after the cache
   std::vector<std::uint64_t> random_names_;  // by stage: count of earlier stages with an effect

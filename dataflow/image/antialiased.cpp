@@ -1,5 +1,5 @@
-// Follows Pillow's src/libImaging/Resample.c. Vectors run along columns when rows are mixed, and
-// along sixteen rows at a time, which are transposed for it, when columns are.
+// Follows Pillow's src/libImaging/Resample.c. When rows are mixed, vectors run along columns. When
+// columns are mixed, sixteen rows at a time are transposed first, and vectors run across them.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,8 @@
 
 #include "millrace/dataflow/image/bilinear.h"
 
-// Compiled for newer processors, too; sanitizers start after the loader, which picks one.
+// Also compiled for newer processors. Sanitizers exclude it, since they start after the loader,
+// which selects the version.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define MILLRACE_FOR_VECTORS [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
@@ -32,18 +33,19 @@ using Words [[gnu::vector_size(kLanes * 2)]] = std::uint16_t;
 using Sums [[gnu::vector_size(kLanes * 4)]] = std::int32_t;
 using Square = std::array<Bytes, kLanes>;
 
-/// The pixels that make a target pixel: `count` from `first` on, with weights from `weights` on.
+/// The image pixels of one target pixel: `count` from `first`, with weights starting at index
+/// `weights`.
 struct Support {
   std::int32_t first = 0, count = 0;
   std::size_t weights = 0;
 };
 
 struct Filter {
-  std::vector<Support> supports;  // a target pixel
+  std::vector<Support> supports;  // one per target pixel
   std::vector<std::int32_t> weights;
 };
 
-/// The weights with which `to` pixels are made of `from` pixels, in Pillow's arithmetic.
+/// Returns the weights for resizing `from` pixels to `to`, in Pillow's arithmetic.
 Filter triangles(int from, int to) {
   Filter filter;
   const double scale = static_cast<double>(from) / to, reach = std::max(scale, 1.0),
@@ -79,7 +81,7 @@ Filter triangles(int from, int to) {
   return sums;
 }
 
-/// Sums of pixels times weights as pixels: rounded, at most 255.
+/// Converts sums of pixels times weights to pixels: rounded, at most 255.
 [[gnu::always_inline]] inline Bytes rounded(const Sums& sums) {
   const Sums pixels = sums >> kPrecision, most = Sums{} + 255;
   return __builtin_convertvector(__builtin_convertvector(pixels < most ? pixels : most, Words),
@@ -88,7 +90,7 @@ Filter triangles(int from, int to) {
 
 constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
 
-/// Rows become columns.
+/// Transposes a square.
 [[gnu::always_inline]] inline void transpose(Square& square) {
   for (int round = 0; round < 4; ++round) {
     const auto from = square;
@@ -102,7 +104,7 @@ constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
   }
 }
 
-/// Sixteen rows of `size` bytes to `to`, in which each sixteen bytes are a column.
+/// Transposes sixteen rows of `size` bytes into `to`; each sixteen bytes of it are a column.
 MILLRACE_FOR_VECTORS
 void to_columns(const std::array<const std::uint8_t*, kLanes>& rows, std::size_t size,
                 std::uint8_t* to) {
@@ -117,7 +119,7 @@ void to_columns(const std::array<const std::uint8_t*, kLanes>& rows, std::size_t
   if (i < size) next(i, size - i);
 }
 
-/// The other way, the first `count` rows.
+/// Transposes back, the first `count` rows only.
 MILLRACE_FOR_VECTORS
 void to_rows(const std::uint8_t* from, std::size_t size,
              const std::array<std::uint8_t*, kLanes>& rows, std::size_t count) {
@@ -132,7 +134,7 @@ void to_rows(const std::uint8_t* from, std::size_t size,
   if (i < size) next(i, size - i);
 }
 
-/// Columns of sixteen rows to those of the target.
+/// Mixes columns of sixteen rows to the target's columns.
 MILLRACE_FOR_VECTORS
 void mix_columns(const std::uint8_t* from, const Filter& filter, std::uint8_t* to) {
   for (const auto& support : filter.supports) {
@@ -152,7 +154,7 @@ void mix_columns(const std::uint8_t* from, const Filter& filter, std::uint8_t* t
   }
 }
 
-/// A row of the target from `count` rows of `size` bytes, `step` bytes apart.
+/// Computes a row of the target from `count` rows of `size` bytes, `step` bytes apart.
 MILLRACE_FOR_VECTORS
 void mix_rows(const std::uint8_t* from, std::size_t step, const std::int32_t* weights, int count,
               std::uint8_t* to, std::size_t size) {

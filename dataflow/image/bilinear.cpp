@@ -1,6 +1,6 @@
-// Rows first: a row of the image becomes a row of 15-bit numbers as wide as the target; two of
-// these make a row of the target. The last two are kept: neighbouring rows mostly need them. On
-// other processors than x86-64 OpenCV does it.
+// A row of the image is first resized to a row of 15-bit numbers as wide as the target; two of
+// these give a row of the target. The last two are stored, since neighbouring rows mostly share
+// them. On processors other than x86-64 OpenCV is used.
 #include "millrace/dataflow/image/bilinear.h"
 
 #include <algorithm>
@@ -23,13 +23,13 @@ constexpr int kChannels = 3;
 constexpr float kOne = 2048;
 constexpr std::uint8_t kNothing = 0x80;
 
-/// A place between two neighbours, `first` and the next: weights of 11 bits.
+/// A position between the pixels `first` and first + 1, with weights of 11 bits.
 struct Tap {
   std::int32_t first = 0;
   std::array<std::int16_t, 2> weights = {};
 };
 
-/// The places of `to` pixels among `from`, in OpenCV's arithmetic: double, then float.
+/// Returns the positions of `to` pixels among `from`, in OpenCV's arithmetic: double, then float.
 std::vector<Tap> taps(int from, int to) {
   std::vector<Tap> result;
   result.reserve(static_cast<std::size_t>(to));
@@ -44,8 +44,8 @@ std::vector<Tap> taps(int from, int to) {
   return result;
 }
 
-/// The same as bytes of a row, with all weight on the border for a place beyond it, counted from
-/// the right if `mirrored`.
+/// Returns positions as byte offsets in a row, with all weight on the border for a position beyond
+/// it, and counted from the right if `mirrored`.
 std::vector<Tap> columns(int from, int to, bool mirrored) {
   auto result = taps(from, to);
   for (auto& [first, weights] : result) {
@@ -61,7 +61,7 @@ std::vector<Tap> columns(int from, int to, bool mirrored) {
   return result;
 }
 
-/// Memory at whole cache lines: loads of 64 bytes that cross them take twice the time.
+/// Memory aligned to cache lines, since 64-byte loads that cross lines take twice the time.
 template <class T>
 class Lines {
  public:
@@ -80,10 +80,10 @@ class Lines {
   std::vector<Line> lines_;
 };
 
-/// A kernel and its windows for one width of an image and one of the target.
+/// A kernel and its windows for one width of the image and one of the target.
 class Widening {
  public:
-  /// The first kernel that can.
+  /// Selects the first kernel that accepts these widths.
   Widening(std::span<const BilinearKernel> kernels, int from, int to, bool mirrored) {
     const auto places = columns(from, to, mirrored);
     for (const auto& kernel : kernels)
@@ -95,7 +95,7 @@ class Widening {
   }
 
   const BilinearKernel& kernel() const { return *kernel_; }
-  /// Values that the kernel writes: no less than three times the target's width.
+  /// Returns the values that the kernel writes, at least three times the target's width.
   std::size_t values() const {
     return starts_.size() * static_cast<std::size_t>(kernel_->values) + 1;
   }
@@ -104,7 +104,8 @@ class Widening {
   }
 
  private:
-  /// Plans for this kernel, if each window has all bytes that it needs and is inside the row.
+  /// Makes the plan for this kernel; returns false unless each window contains all bytes that it
+  /// needs and is inside the row.
   bool takes(const BilinearKernel& kernel, const std::vector<Tap>& places, int row) {
     const auto values = static_cast<std::size_t>(kernel.values);
     const auto together = values * static_cast<std::size_t>(kernel.together);
@@ -116,7 +117,7 @@ class Widening {
     if (row < kernel.window && kernel.reads_after == 0) return false;
     for (std::size_t begin = 0; begin < size; begin += values) {
       const auto end = std::min(begin + values, size);
-      // Places run one way, so the first or the last pixel is the leftmost.
+      // Positions are monotonic, so the first or the last pixel is the leftmost.
       auto start = std::min(places[begin / kChannels].first, places[(end - 1) / kChannels].first);
       if (kernel.reads_after == 0) start = std::min(start, row - kernel.window);
       starts_[begin / values] = start;
@@ -140,14 +141,14 @@ class Widening {
   Lines<std::int16_t> weights_;
 };
 
-/// Rows of the image at the target's width; the two last ones asked for stay.
+/// Rows of the image at the target's width; the two requested last are stored.
 class WideRows {
  public:
   WideRows(const cv::Mat& image, const Widening& widening) : image_(image), widening_(widening) {
     for (auto& row : rows_) row.values.assign(widening.values(), 0);
   }
 
-  /// Rows `first` and the next, borders repeated; valid until the next call.
+  /// Returns row `first` and the next, borders repeated; valid until the next call.
   std::pair<const std::int16_t*, const std::int16_t*> from(int first) {
     const auto inside = [this](int y) { return std::clamp(y, 0, image_.rows - 1); };
     const int upper = inside(first), lower = inside(first + 1);
@@ -165,7 +166,7 @@ class WideRows {
     return row.values.data();
   }
 
-  /// Row `y`, or a copy if there may be nothing to read after it.
+  /// Returns row `y`, or a copy if the bytes after it may not be readable.
   const std::uint8_t* readable(int y) {
     const auto size = static_cast<std::ptrdiff_t>(image_.cols) * kChannels;
     const auto after = widening_.kernel().reads_after;

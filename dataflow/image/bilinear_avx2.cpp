@@ -1,4 +1,4 @@
-// Compiled for AVX2: included and defined here is only what no other file shares.
+// Compiled for AVX2, so it includes and defines only what no other file shares.
 #include "millrace/dataflow/image/bilinear_kernel.h"
 
 #ifdef __AVX2__
@@ -9,7 +9,7 @@ namespace {
 
 __m256i load(const void* at) { return _mm256_loadu_si256(static_cast<const __m256i*>(at)); }
 
-/// Of two windows: four values each.
+/// Computes two windows of four values each.
 __m256i eight(const std::uint8_t* row, const WidePlan& plan, std::size_t w) {
   const auto* lower = reinterpret_cast<const __m128i*>(row + plan.starts[w]);
   const auto* upper = reinterpret_cast<const __m128i*>(row + plan.starts[w + 1]);

@@ -1,5 +1,5 @@
-// Compiled for AVX-512 with byte permutations (VBMI: Ice Lake, Zen 4 and later): included and
-// defined here is only what no other file shares.
+// Compiled for AVX-512 with byte permutations (VBMI: Ice Lake, Zen 4 and later), so it includes and
+// defines only what no other file shares.
 #include "millrace/dataflow/image/bilinear_kernel.h"
 
 #ifdef __AVX512VBMI__
@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Of a window: sixteen values in sixteenths, each in the lower half of 32 bits.
+/// Computes one window: sixteen values in sixteenths, each in the lower half of 32 bits.
 __m512i sixteen(const std::uint8_t* row, const WidePlan& plan, std::size_t w) {
   constexpr __mmask64 kEven = 0x5555555555555555;  // the other half of each 16 bits is zero
   const auto pairs = _mm512_maskz_permutexvar_epi8(kEven, _mm512_load_si512(plan.picks + w * 64),
@@ -32,7 +32,7 @@ __m512i sum_of(__m512i upper, __m512i lower, __m512i upper_weight, __m512i lower
   return _mm512_srai_epi16(_mm512_add_epi16(sum, _mm512_set1_epi16(2)), 2);
 }
 
-/// Two vectors of words in order: packing does so within 128 bits.
+/// Packs two vectors of words in order; the instruction packs within 128-bit lanes.
 __m512i packed(__m512i first, __m512i second) {
   return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
                                   _mm512_packus_epi16(first, second));

@@ -1,4 +1,4 @@
-// With SSE2, which every x86-64 has: a pixel at a time; and the choice.
+// The kernel for SSE2, which every x86-64 processor has, one pixel at a time; and the selection.
 #include <span>
 
 #include "millrace/dataflow/image/bilinear.h"
@@ -18,8 +18,8 @@ extern const BilinearKernel bilinear_avx2, bilinear_avx512;
 
 namespace {
 
-constexpr std::int32_t kValues = 3;  // of a pixel
-constexpr std::int32_t kRead = 8;    // bytes: two pixels and two bytes more
+constexpr std::int32_t kValues = 3;  // channels of a pixel
+constexpr std::int32_t kRead = 8;    // bytes read: two pixels and two more
 
 void widen(const std::uint8_t* row, const WidePlan& plan, std::int16_t* out) {
   for (std::size_t w = 0; w < plan.windows; ++w, out += kValues) {

@@ -11,11 +11,12 @@
 namespace millrace {
 namespace {
 
-// Capacities are multiples of this, so that batches of nearly one size share buffers.
+// Capacities are multiples of this, so that batches of almost the same size share buffers.
 constexpr std::size_t kStep = std::size_t{1} << 20;
 constexpr std::size_t kMostIdle = 16;
 constexpr std::align_val_t kAlignment{64};
-// Other images stay on the heap: it reuses smaller blocks itself, and a pool should keep no giant.
+// Other images use the heap: it reuses smaller blocks itself, and a pool should not retain huge
+// ones.
 constexpr std::size_t kLeastImage = std::size_t{1} << 18, kMostImage = std::size_t{1} << 26;
 
 BufferPool& pool_of_batches() {
@@ -23,7 +24,7 @@ BufferPool& pool_of_batches() {
   return pool;
 }
 
-/// OpenCV's own allocator, with memory from a pool.
+/// OpenCV's allocator with memory from a pool.
 class PooledAllocator final : public cv::MatAllocator {
  public:
   cv::UMatData* allocate(int dims, const int* sizes, int type, void* data, std::size_t* steps,
@@ -35,7 +36,7 @@ class PooledAllocator final : public cv::MatAllocator {
       return heap->allocate(dims, sizes, type, data, steps, flags, usage);
 
     auto buffer = std::make_unique<Buffer>(pool_.acquire(bytes));
-    // With memory given, OpenCV's allocator only fills in the steps.
+    // OpenCV's allocator only computes the steps if memory is given.
     auto* result = heap->allocate(dims, sizes, type, buffer->get(), steps, flags, usage);
     result->currAllocator = result->prevAllocator = this;
     result->userdata = buffer.release();
@@ -59,7 +60,7 @@ class PooledAllocator final : public cv::MatAllocator {
 
 }  // namespace
 
-/// The idle buffers by capacity; outlives the pool as long as a buffer is out.
+/// The idle buffers by capacity; outlives the pool while a buffer is in use.
 struct BufferPool::Shelf {
   explicit Shelf(MemorySource from) : source(std::move(from)) {}
   Shelf(const Shelf&) = delete;
@@ -82,7 +83,7 @@ struct BufferPool::Shelf {
 
   void give_back(void* buffer, std::size_t capacity) {
     const std::lock_guard lock(mutex);
-    idle.emplace_hint(idle.lower_bound(capacity), capacity, buffer);  // last in, first out: cached
+    idle.emplace_hint(idle.lower_bound(capacity), capacity, buffer);  // LIFO, for CPU caches
     if (idle.size() <= kMostIdle) return;
     const auto smallest = idle.begin();
     bytes -= smallest->first;
@@ -118,7 +119,7 @@ void set_batch_memory(BufferPool pool) { pool_of_batches() = std::move(pool); }
 
 void prepare_opencv() {
   cv::setNumThreads(1);
-  // Never destroyed: images may outlive everything else.
+  // Never destroyed, since images may outlive every other object.
   static auto* allocator = new PooledAllocator;
   cv::Mat::setDefaultAllocator(allocator);
 }

@@ -23,15 +23,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostBytes = INT32_MAX;  // of a file: no picture needs as many
+constexpr std::uint64_t kMostBytes = INT32_MAX;  // maximum file size; no image needs more
 
 struct DestroyHandle {
   void operator()(void* handle) const { tjDestroy(handle); }
 };
 using UniqueDecompressor = std::unique_ptr<void, DestroyHandle>;
 
-/// This thread's decompressor, one per `strict` (stop on warning), which TurboJPEG keeps from call
-/// to call. After a broken file it may start the next one wrong: then it is thrown away.
+/// Returns this thread's decompressor for `strict` (stop at the first warning), which is reused
+/// from call to call. After a broken file it may decode the next one wrong, so it is then
+/// discarded.
 UniqueDecompressor& decompressor(bool strict) {
   static thread_local std::array<UniqueDecompressor, 2> handles;
   auto& handle = handles[strict];
@@ -46,7 +47,7 @@ UniqueDecompressor& decompressor(bool strict) {
   throw DataError(file, fmt::format("broken JPEG: {}", why));
 }
 
-/// Whether the last call failed since the file ends too early.
+/// Returns true if the last call failed because the file ends too early.
 bool has_met_end(const UniqueDecompressor& handle) {
   return std::string_view(tjGetErrorStr2(handle.get())).find("Premature end of JPEG file") !=
          std::string_view::npos;
@@ -56,16 +57,16 @@ const unsigned char* data(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-// No JPEG packs more pixels into a byte: a block of 64 takes a bit or so.
+// No JPEG packs more pixels into a byte: a block of 64 takes about a bit.
 constexpr std::int64_t kMostPixelsPerByte = 4096;
 
 /// A JPEG that TurboJPEG can decode.
 struct Jpeg {
   cv::Size size;
-  bool cmyk = false;  // four inks: not decoded to RGB directly
+  bool cmyk = false;  // four inks, which are not decoded to RGB directly
 };
 
-/// The head of a JPEG; nullopt if TurboJPEG cannot decode it.
+/// Reads the header of a JPEG; returns nullopt if TurboJPEG cannot decode it.
 std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& file, bool strict,
                                    std::int64_t max_pixels) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
@@ -90,8 +91,8 @@ cv::Mat rgb_of(const cv::Mat& cmyk) {
   return image;
 }
 
-/// Decodes by image_readers.so (own_folders.h), which the first call opens, with libpng, libwebp
-/// and libtiff. `check` gets the size before memory is taken.
+/// Decodes with image_readers.so (own_folders.h), which the first call opens and which uses libpng,
+/// libwebp and libtiff. `check` is called with the size before memory is allocated.
 cv::Mat read_picture(std::string_view bytes, const std::function<void(cv::Size)>& check) {
   static auto* read = reinterpret_cast<ReadPicture*>(open_symbol(
       own_object("image_readers.so"), kReadPicture,
@@ -106,7 +107,8 @@ cv::Mat read_picture(std::string_view bytes, const std::function<void(cv::Size)>
   return image;
 }
 
-/// Whether a JPEG that TurboJPEG warns of ends too early: it gives its first warning alone.
+/// Returns true if a JPEG with a TurboJPEG warning ends too early, since TurboJPEG reports only its
+/// first warning.
 bool ends_early(std::string_view bytes) {
   try {
     read_picture(bytes, [](cv::Size) {});
@@ -118,7 +120,8 @@ bool ends_early(std::string_view bytes) {
   }
 }
 
-/// Decodes at `size`. Strictly, stops at the first warning, and goes on if the file is whole.
+/// Decodes at `size`. If `strict`, stops at the first warning and continues only if the file is
+/// complete.
 cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg& jpeg,
                      cv::Size size, bool strict) {
   auto& handle = decompressor(strict);
@@ -139,7 +142,8 @@ cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg
   return jpeg.cmyk ? rgb_of(image) : image;
 }
 
-/// Decodes what TurboJPEG does not. `check` gets the size before memory is taken.
+/// Decodes the formats that TurboJPEG does not. `check` is called with the size before memory is
+/// allocated.
 cv::Mat decode_other(std::string_view bytes, const std::string& file, std::int64_t max_pixels,
                      const std::function<void(cv::Size)>& check) {
   if (bytes.empty()) throw DataError(file, "the file is empty");
@@ -157,9 +161,10 @@ cv::Mat decode_other(std::string_view bytes, const std::string& file, std::int64
   }
 }
 
-/// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that
-/// libjpeg-turbo has fast transforms for (half takes 0.9 of the time of the whole, five to seven
-/// eighths 1.1 to 1.6). Only if it divides evenly: libjpeg-turbo would shift the picture.
+/// Returns the smallest decoding size of a JPEG that is at least `enough`: its own, or the half,
+/// quarter or eighth for which libjpeg-turbo has fast transforms (half takes 0.9 of the time of the
+/// whole, five to seven eighths 1.1 to 1.6). The divisor must divide evenly, since libjpeg-turbo
+/// would otherwise shift the image.
 cv::Size reduced(cv::Size whole, cv::Size enough) {
   if (enough.empty()) return whole;
   for (const int divisor : {8, 4, 2}) {
@@ -170,7 +175,8 @@ cv::Size reduced(cv::Size whole, cv::Size enough) {
   return whole;
 }
 
-/// The turn that gives a picture of `own` size its annotated size. Throws DataError if none does.
+/// Returns the orientation that gives an image of size `own` its annotated size. Throws DataError
+/// if there is none.
 int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation,
                 const std::string& file) {
   if (!annotated) return orientation;
@@ -187,7 +193,7 @@ int orientation_of(std::string_view bytes) {
 cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv::Size> annotated,
                bool strict, cv::Size enough, std::int64_t max_pixels) {
   const int orientation = orientation_of(bytes);
-  // Before the pixels: a wrong head must not cost gigabytes.
+  // Before pixels are allocated, since a wrong header must not cost gigabytes.
   if (const auto jpeg = read_jpeg_head(bytes, file, strict, max_pixels)) {
     const int turn = needed_turn(jpeg->size, annotated, orientation, file);
     if (turn >= 5) std::swap(enough.width, enough.height);
@@ -198,7 +204,7 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
     check_image_head(*head, bytes.size(), file, max_pixels);
     const cv::Size size(static_cast<int>(head->width), static_cast<int>(head->height));
     if (head->pixels_per_byte > 0)
-      needed_turn(size, annotated, orientation, file);  // TIFFs may turn
+      needed_turn(size, annotated, orientation, file);  // TIFFs may be rotated
   }
   int turn = 1;
   const auto image = decode_other(bytes, file, max_pixels, [&](cv::Size size) {
@@ -217,7 +223,7 @@ cv::Mat upright(const cv::Mat& image, int orientation) {
   cv::Mat result = image, flipped;
   if (orientation >= 5) cv::transpose(image, result = cv::Mat());
   constexpr int kLeftToRight = 1, kBothWays = -1, kTopToBottom = 0;
-  constexpr int kFlips[] = {kLeftToRight, kBothWays, kTopToBottom};  // of 2, 3, 4 and of 6, 7, 8
+  constexpr int kFlips[] = {kLeftToRight, kBothWays, kTopToBottom};  // for 2, 3, 4 and for 6, 7, 8
   const int flip = (orientation - 1) % 4;
   if (flip == 0) return result;
   cv::flip(result, flipped, kFlips[flip - 1]);
@@ -240,7 +246,7 @@ std::string read_image_file(const std::string& file) {
     event.set_bytes(std::ssize(bytes));
     return bytes;
   } catch (const Error& problem) {
-    throw DataError(problem.what());  // one missing file is a fault of that sample alone
+    throw DataError(problem.what());  // one missing file is a fault of that sample only
   } catch (const std::bad_alloc&) {
     throw_no_memory(file);
   }

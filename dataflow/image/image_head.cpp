@@ -11,10 +11,10 @@
 namespace millrace {
 namespace {
 
-// No detector looks at larger ones.
+// No detector processes larger images.
 constexpr std::int64_t kMostSide = std::int64_t{1} << 20, kMostPixels = std::int64_t{1} << 30;
 
-/// Numbers in a file's bytes; beyond their end everything is zero.
+/// Reads numbers in a file's bytes; numbers beyond the end are zero.
 class Reader {
  public:
   Reader(std::string_view bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
@@ -36,7 +36,7 @@ class Reader {
 std::optional<ImageHead> read_png(std::string_view bytes) {
   if (bytes.size() < 24 || bytes.substr(12, 4) != "IHDR") return {};
   const Reader read(bytes, /*big_endian=*/true);
-  // Deflate makes at most 1032 bytes of one, and a byte holds eight pixels of one bit.
+  // Deflate expands a byte to at most 1032 bytes, and a byte holds eight pixels of one bit.
   return ImageHead{read.number(16, 4), read.number(20, 4), 1032 * 8};
 }
 
@@ -56,7 +56,7 @@ std::optional<ImageHead> read_tiff(std::string_view bytes, bool big_endian) {
   return head;
 }
 
-/// The orientation in the first directory of a TIFF block.
+/// Returns the orientation in the first directory of a TIFF block.
 int tiff_orientation(std::string_view tiff) {
   constexpr std::uint32_t kOrientation = 0x0112;
   const Reader read(tiff, tiff.starts_with("MM"));
@@ -138,7 +138,8 @@ void check_image_head(const ImageHead& head, std::size_t bytes, const std::strin
 int exif_orientation(std::string_view jpeg) {
   constexpr std::string_view kExif("Exif\0\0", 6);
   const Reader read(jpeg, /*big_endian=*/true);
-  // Segments: FF, kind, length (itself included), content; up to the scan (DA), where pixels start.
+  // Segments are FF, kind, length (including itself) and content, up to the scan (DA), where pixels
+  // start.
   for (std::size_t at = 2; at + 4 <= jpeg.size();) {
     const auto marker = read.number(at, 2), length = read.number(at + 2, 2);
     if (marker < 0xFF01 || marker == 0xFFDA || length < 2) break;

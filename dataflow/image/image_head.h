@@ -1,4 +1,4 @@
-// The first bytes of an image file: its size, before memory is taken, and its orientation.
+// The header of an image file: its size, before memory is allocated, and its orientation.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,29 @@
 namespace millrace {
 
 struct ImageHead {
-  std::int64_t width = 0, height = 0;  // pixels, as written there: any number
-  std::int64_t pixels_per_byte = 0;    // no file of this kind packs more into a byte; 0: no bound
+  std::int64_t width = 0, height = 0;  // pixels, as stored in the file: any number
+  std::int64_t pixels_per_byte = 0;    // maximum for this kind of file; 0 = unlimited
 };
 
-/// The head of a PNG or TIFF; nullopt for other files or if it is cut off.
+/// Reads the header of a PNG or TIFF; returns nullopt for other files or if it is truncated.
 std::optional<ImageHead> read_image_head(std::string_view bytes);
 
-/// "a GIF": the format of a picture file if it is known but not read; nullopt for others.
+/// Returns e.g. "a GIF" for a known format that is not supported; nullopt for others.
 std::optional<std::string_view> unread_format(std::string_view bytes);
 
-/// Whether a file's name ends as those of images do, also of a format that is not read: ".JPG".
+/// Returns true for a file name with an image extension, in any case and also of an unsupported
+/// format.
 bool is_image_name(std::string_view name);
 
-/// Pillow's limit, above which it takes an image for a decompression bomb.
+/// Pillow's limit, above which it treats an image as a decompression bomb.
 inline constexpr std::int64_t kMaxPixels = 178'956'970;
 
-/// Throws DataError naming `file` if no picture, or none in so few bytes, can have this size, or if
-/// it has more than `max_pixels` (0 = unlimited).
+/// Throws DataError with `file` if no image, or none of this file size, can have these dimensions,
+/// or if it has more than `max_pixels` (0 = unlimited).
 void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file,
                       std::int64_t max_pixels = kMaxPixels);
 
-/// The EXIF orientation, 1 .. 8 (1: upright or not known; 5 .. 8 exchange width and height).
+/// Returns the EXIF orientation, 1 .. 8 (1 = upright or unknown; 5 .. 8 exchange width and height).
 int exif_orientation(std::string_view jpeg);
 
 }  // namespace millrace

@@ -25,7 +25,7 @@ cv::Mat& LazyImage::pixels() {
 }
 
 void LazyImage::write_to(cv::Mat& target) const {
-  if (target.size() != size() || target.type() != pixels_.type())  // OpenCV would take other memory
+  if (target.size() != size() || target.type() != pixels_.type())  // OpenCV would reallocate
     throw std::invalid_argument("an image is written to a target of another size or type");
   if (target.size() != pixels_.size() && resampling_ == Resampling::pillow) {
     resize_antialiased(pixels_, target);

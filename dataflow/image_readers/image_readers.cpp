@@ -21,7 +21,7 @@ constexpr std::array kFormats = {Format{"\x89PNG\r\n\x1A\n"sv, {}, read_png},
                                  Format{"RIFF"sv, "WEBP"sv, read_webp},
                                  Format{"II*\0"sv, {}, read_tiff},
                                  Format{"MM\0*"sv, {}, read_tiff},
-                                 Format{"II+\0"sv, {}, read_tiff},  // of more than 4 GiB
+                                 Format{"II+\0"sv, {}, read_tiff},  // BigTIFF, for more than 4 GiB
                                  Format{"MM\0+"sv, {}, read_tiff}};
 
 }  // namespace

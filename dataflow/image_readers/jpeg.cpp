@@ -1,5 +1,5 @@
-// JPEGs whose head TurboJPEG does not take, such as those of unusual subsampling, and those that it
-// warns of, to learn whether they are whole.
+// Decodes JPEGs whose header TurboJPEG rejects, such as those with unusual subsampling, and those
+// with a TurboJPEG warning, to find out whether they are complete.
 #include <cstddef>
 #include <cstdio>
 
@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// A file being read.
+/// A file during decoding.
 struct JpegFile {
   explicit JpegFile(std::string_view bytes) {
     jpeg.err = jpeg_std_error(&errors);
@@ -39,7 +39,7 @@ struct JpegFile {
   JpegFile(const JpegFile&) = delete;
   JpegFile& operator=(const JpegFile&) = delete;
 
-  /// Throws what libjpeg complains of in `work`.
+  /// Runs `work`; throws the error that libjpeg reports in it.
   template <class Work>
   void run(const Work& work) {
     if (reaches_its_end(place, work)) return;

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// A file being read.
+/// A file during decoding.
 struct PngFile {
   explicit PngFile(std::string_view file) : bytes(file) {
     png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, [](png_structp, auto*) {});
@@ -37,7 +37,7 @@ struct PngFile {
     std::longjmp(self.place, 1);
   }
 
-  /// Throws what libpng complains of in `work`.
+  /// Runs `work`; throws the error that libpng reports in it.
   template <class Work>
   void run(const Work& work) {
     if (reaches_its_end(place, work)) return;

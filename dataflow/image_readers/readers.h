@@ -1,4 +1,4 @@
-// A reader for each format: see ReadPicture.
+// One reader per format; see ReadPicture.
 #pragma once
 
 #include <csetjmp>
@@ -9,8 +9,8 @@ namespace millrace {
 
 ReadPicture read_jpeg, read_png, read_tiff, read_webp;
 
-/// Calls `work`, which may leave by longjmp to `place` and must hold nothing that has a destructor
-/// then. Returns whether it came to its end.
+/// Calls `work`, which may exit by longjmp to `place` and then must hold no object with a
+/// destructor. Returns true if it returned normally.
 template <class Work>
 bool reaches_its_end(std::jmp_buf& place, const Work& work) {
   if (setjmp(place) != 0) return false;

@@ -14,14 +14,14 @@
 namespace millrace {
 namespace {
 
-// Of a strip or tile: what OpenCV took.
+// Limits of a strip or tile, as in OpenCV.
 constexpr tmsize_t kMostMemory = tmsize_t{2} << 30;
 constexpr std::size_t kMostPixels = std::size_t{1} << 28, kMostSide = std::size_t{1} << 24;
-// A tile may be larger than its picture, within limits: the memory must be in proportion to it.
+// A tile may be larger than its image, but its memory must be in proportion to it.
 constexpr std::size_t kUsualPixels = std::size_t{1} << 24, kMostPictures = 4;
 constexpr std::size_t kMostBytesPerPixel = 16;  // four channels of 32 bits
 
-/// A file being read.
+/// A file during decoding.
 class TiffFile {
  public:
   explicit TiffFile(std::string_view bytes) : bytes_(bytes) {
@@ -42,7 +42,7 @@ class TiffFile {
 
   operator TIFF*() const { return tiff_; }
 
-  /// A number that the file must state, or the one it has if it does not.
+  /// Returns a number that the file must contain, or that defaults to `otherwise`.
   template <class T>
   T number(std::uint32_t tag) const {
     T value = 0;
@@ -55,7 +55,7 @@ class TiffFile {
     return otherwise;
   }
 
-  /// Throws libtiff's first complaint unless it has done what it was asked.
+  /// Throws libtiff's first error message unless `done`.
   void check(bool done) const {
     if (done) return;
     throw std::runtime_error(std::string("broken TIFF: ") + (*why_ ? why_ : "a field is missing"));
@@ -93,7 +93,7 @@ class TiffFile {
   char why_[256] = {};
 };
 
-/// The place of each stored pixel (y, x) in the picture.
+/// The address of each stored pixel (y, x) in the image.
 struct Places {
   std::uint8_t* first;
   std::ptrdiff_t down, right;  // bytes
@@ -103,8 +103,8 @@ struct Places {
   }
 };
 
-/// The room for a picture that is stored as height x width, turned by its orientation; libtiff has
-/// mirrored it already.
+/// Allocates the memory for an image stored as height x width and rotates it by its orientation;
+/// libtiff has already mirrored it.
 Places places(std::size_t height, std::size_t width, unsigned orientation,
               const PictureRoom& room) {
   const auto h = static_cast<std::ptrdiff_t>(height), w = static_cast<std::ptrdiff_t>(width);
@@ -119,7 +119,7 @@ Places places(std::size_t height, std::size_t width, unsigned orientation,
 }  // namespace
 
 void read_tiff(std::string_view bytes, const PictureRoom& room) {
-  TiffFile file(bytes);  // libtiff's calls back change it
+  TiffFile file(bytes);  // not const, since libtiff's callbacks modify it
   const std::size_t width = file.number<std::uint32_t>(TIFFTAG_IMAGEWIDTH),
                     height = file.number<std::uint32_t>(TIFFTAG_IMAGELENGTH);
   if (width < 1 || height < 1 || width > kMostSide || height > kMostSide)
@@ -151,7 +151,7 @@ void read_tiff(std::string_view bytes, const PictureRoom& room) {
       orientation == ORIENTATION_BOTRIGHT || orientation == ORIENTATION_BOTLEFT ||
       orientation == ORIENTATION_RIGHTBOT || orientation == ORIENTATION_LEFTBOT;
   const auto target = places(height, width, orientation > 8 ? 1U : orientation, room);
-  std::vector<std::uint32_t> part(part_width * part_height);  // RGBA; its last row first
+  std::vector<std::uint32_t> part(part_width * part_height);  // RGBA, last row first
   for (std::size_t top = 0; top < height; top += part_height)
     for (std::size_t left = 0; left < width; left += part_width) {
       const auto x = static_cast<std::uint32_t>(left), y = static_cast<std::uint32_t>(top);

@@ -22,8 +22,8 @@ void Assignment::ask_again(std::int64_t number) {
   if (number >= head_ && !there_.contains(number) && askers(number).empty()) again_.insert(number);
 }
 
-/// When it would have answered one more. Its past halves with each idle second, so that a server
-/// that was slow once is tried again.
+/// Returns the expected time until it answers one more request. The mean halves with each idle
+/// second, so that a server that was slow once is tried again.
 double Assignment::Server::expected_s(Clock::time_point now) const {
   if (!asked.empty()) return static_cast<double>(asked.size() + 1) * mean_s;
   return mean_s * std::exp2(-std::chrono::duration<double>(now - answered).count());
@@ -98,7 +98,7 @@ std::map<std::int64_t, Assignment::Clock::time_point> Assignment::waiting() cons
   return result;
 }
 
-/// The servers that were asked for a number and have not answered.
+/// Returns the servers with an open request for a number.
 std::vector<int> Assignment::askers(std::int64_t number) const {
   std::vector<int> result;
   for (const auto& [name, server] : servers_)

@@ -1,4 +1,4 @@
-// Which server is asked for which batch. Pure bookkeeping; one thread.
+// Assigns batches to servers. Pure bookkeeping; for one thread.
 #pragma once
 
 #include <chrono>
@@ -10,18 +10,18 @@
 
 namespace millrace::serving {
 
-/// Spreads the numbers head, head + 1, ... over servers: each goes to the server that is expected
-/// to answer first. What was asked of a server that leaves is asked of another, lowest number
-/// first. If the head is overdue, a second server is asked as well.
+/// Distributes the numbers head, head + 1, ... over servers: each number is requested from the
+/// server with the earliest expected answer. Requests to a server that leaves are sent to another,
+/// lowest number first. If the head is overdue, a second server is asked too.
 class Assignment {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Maximum asked of one server at once.
+  /// Maximum open requests to one server.
   static constexpr std::size_t kCredit = 16;
-  /// The same, before its first answer.
+  /// Maximum open requests to one server before its first answer.
   static constexpr std::size_t kFirstCredit = 2;
-  /// When an unanswered number is overdue.
+  /// Time after which an unanswered number is overdue.
   static constexpr std::chrono::seconds kOverdue{10};
 
   void join(int server);
@@ -31,31 +31,31 @@ class Assignment {
     int server = 0;
     std::int64_t number = 0;
   };
-  /// The next to ask, among `window` numbers from the head on; nullopt if all of them are asked for
-  /// or arrived, or no server may be asked. Call until it is nullopt.
+  /// Returns the next request, among `window` numbers from the head; nullopt if all of them are
+  /// requested or arrived, or no server has credit. Must be called until it returns nullopt.
   std::optional<Task> next(std::int64_t window, Clock::time_point now);
 
-  /// Records an answer. Returns whether it is the first to a number that is wanted.
+  /// Records an answer. Returns true if it is the first for a number that is needed.
   bool arrived(int server, std::int64_t number, Clock::time_point now);
 
-  /// An ask of this server, or its answer, was lost: the number is asked for again.
+  /// Records that a request to this server, or its answer, was lost; the number is requested again.
   void lost(int server, std::int64_t number);
 
-  /// The consumer has taken the head's batch.
+  /// Records that the consumer has taken the head's batch.
   void advance();
   std::int64_t head() const { return head_; }
 
-  /// Asked of a server and not answered.
+  /// Returns the number of open requests to a server.
   std::size_t asked(int server) const;
   bool has_servers() const { return !servers_.empty(); }
-  /// The same of all servers, and since when.
+  /// Returns the open requests to all servers, with their times.
   std::map<std::int64_t, Clock::time_point> waiting() const;
 
  private:
   struct Server {
     std::map<std::int64_t, Clock::time_point> asked;
     Clock::time_point answered;
-    double mean_s = 0;  // between answers, while there is something to answer; 0: unknown
+    double mean_s = 0;  // between answers while requests are open; 0 = unknown
 
     std::size_t credit() const { return mean_s > 0 ? kCredit : kFirstCredit; }
     double expected_s(Clock::time_point now) const;
@@ -69,8 +69,8 @@ class Assignment {
 
   std::map<int, Server> servers_;
   std::int64_t head_ = 0;
-  std::int64_t fresh_ = 0;        // never asked of anyone from here on
-  std::set<std::int64_t> again_;  // below `fresh_`: asked of servers that have left
+  std::int64_t fresh_ = 0;        // first number never requested
+  std::set<std::int64_t> again_;  // below `fresh_`: requested from servers that left
   std::set<std::int64_t> there_;  // arrived, not taken
 };
 

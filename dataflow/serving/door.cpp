@@ -19,11 +19,11 @@
 namespace millrace::serving {
 namespace {
 
-constexpr std::int64_t kMostRequestBytes = 4 << 20;  // of a consumer's message
+constexpr std::int64_t kMostRequestBytes = 4 << 20;  // maximum size of a consumer's message
 constexpr int kMostWaiting = 64;                     // unread messages of one consumer
 constexpr int kHeartbeatMs = 2000, kHeartbeatTimeoutMs = 10000, kHandshakeMs = 5000;
 
-/// libzmq binds to addresses and interfaces, not to names of hosts.
+/// Replaces a host name by an address, since libzmq binds to addresses and interfaces only.
 std::string with_address(std::string endpoint) {
   constexpr std::string_view kName = "tcp://localhost:";
   if (endpoint.starts_with(kName)) endpoint.replace(0, kName.size(), "tcp://127.0.0.1:");
@@ -51,7 +51,7 @@ zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
   socket.set(zmq::sockopt::router_mandatory, true);
   socket.set(zmq::sockopt::maxmsgsize, kMostRequestBytes);
   socket.set(zmq::sockopt::rcvhwm, kMostWaiting);
-  socket.set(zmq::sockopt::sndhwm, 0);  // what consumers may ask for is the bound
+  socket.set(zmq::sockopt::sndhwm, 0);  // bounded by the credit of consumers
   socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
   socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
@@ -65,7 +65,7 @@ zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
 
 using Frames = std::vector<zmq::message_t>;
 
-/// The next message; false if none has arrived.
+/// Receives the next message; returns false if none has arrived.
 bool receive_frames(zmq::socket_t& socket, Frames& frames) {
   frames.clear();
   return zmq::recv_multipart(socket, std::back_inserter(frames), zmq::recv_flags::dontwait)
@@ -91,7 +91,9 @@ SocketFile::SocketFile(const std::string& endpoint) {
   constexpr std::string_view kScheme = "ipc://";
   if (!endpoint.starts_with(kScheme)) return;
   const auto name = endpoint.substr(kScheme.size());
-  if (name.empty() || name == "*" || name.front() == '@') return;  // '@': a name without a file
+  if (name.empty() || name == "*" || name.front() == '@')
+    return;  // '@' = abstract name without a
+             // file
   file_ = name;
   struct stat there {};
   if (::lstat(file_.c_str(), &there) != 0) return;
@@ -156,7 +158,7 @@ void Door::look(const std::function<void(std::int32_t)>& gone) {
   }
 }
 
-// ZAP 1.0 (rfc.zeromq.org/spec/27): libzmq asks whether a proven key may connect.
+// ZAP 1.0 (rfc.zeromq.org/spec/27): libzmq asks whether an authenticated key may connect.
 void Door::check_keys() {
   for (Frames parts; receive_frames(key_requests_, parts);) {
     const auto text = [&](std::size_t k) { return k < parts.size() ? parts[k].to_string() : ""; };
@@ -186,7 +188,7 @@ bool Door::receive(const Hear& hear) {
   try {
     if (frames.size() > 2) throw DataError("message", "it has more than one frame");
     hear(from, body.get(ZMQ_SRCFD), decode(body.to_string_view(), "message"));
-  } catch (const DamagedMessage& problem) {  // it may say hello again
+  } catch (const DamagedMessage& problem) {  // the consumer may send hello again
     turn_away(from, "whose message was damaged on its way", "someone", {problem.what()});
   } catch (const DataError& problem) {
     turn_away(from, "that sent what is no message", "someone", {problem.what(), true});

@@ -1,4 +1,5 @@
-// The listening socket of a data server: which clients may connect, and which were rejected.
+// The listening socket of a data server, with client authentication and a count of rejected
+// clients.
 #pragma once
 
 #include <sys/types.h>
@@ -19,66 +20,66 @@
 
 namespace millrace::serving {
 
-/// Whether no other machine can reach an endpoint.
+/// Returns true if no other machine can reach an endpoint.
 bool is_local(std::string_view endpoint);
 
 struct DoorOptions {
   std::string bind = "tcp://127.0.0.1:5555";
-  std::optional<KeyPair> keys;    // nullopt: every process may connect, without encryption
+  std::optional<KeyPair> keys;    // nullopt = every process may connect, without encryption
   std::set<std::string> allowed;  // public keys of consumers
 };
 
-/// The file of an ipc:// endpoint, removed with this object: libzmq replaces an existing file and
+/// The file of an ipc:// endpoint, removed by the destructor: libzmq replaces an existing file and
 /// does not remove its own.
 class SocketFile {
  public:
-  /// To be made before the endpoint is bound. Throws ConfigError if the file is not a socket, or
-  /// another server listens at it. Ignores other endpoints.
+  /// Must be constructed before the endpoint is bound. Throws ConfigError if the file is not a
+  /// socket, or another server listens there. Ignores other endpoints.
   explicit SocketFile(const std::string& endpoint);
-  /// To be called once it is bound.
+  /// Records the file's identity; must be called after binding.
   void note();
-  /// Keeps a file that is no longer this server's.
+  /// Removes the file, unless it now belongs to another server.
   ~SocketFile();
   SocketFile(const SocketFile&) = delete;
 
  private:
-  std::filesystem::path file_;  // empty: none
+  std::filesystem::path file_;  // empty = none
   dev_t device_ = 0;
-  ino_t inode_ = 0;  // 0: not noted
+  ino_t inode_ = 0;  // 0 = not recorded
 };
 
-/// Owned and used by one thread.
+/// A data server's listening socket. Owned and used by one thread.
 class Door {
  public:
-  /// Listens. Throws ConfigError for a bad endpoint, Error if it cannot be listened at.
+  /// Starts to listen. Throws ConfigError for an invalid endpoint, Error if listening fails.
   Door(zmq::context_t& context, const DoorOptions& options);
 
-  /// A ROUTER socket.
+  /// Returns the ROUTER socket.
   zmq::socket_t& socket() { return socket_; }
-  /// Where it listens, with the port that the system chose for `*`.
+  /// Returns the endpoint, with the port that the system chose for `*`.
   std::string endpoint() const { return socket_.get(zmq::sockopt::last_endpoint); }
 
-  /// Waits for a message, an event of a connection, or `wake` to become readable; at most `most`.
+  /// Waits for a message, a connection event, or `wake` to become readable, up to `most`.
   void wait(int wake, std::chrono::milliseconds most);
-  /// Answers requests to connect, and calls `gone` for connections that have closed.
+  /// Answers authentication requests, and calls `gone` for connections that have closed.
   void look(const std::function<void(std::int32_t connection)>& gone);
 
-  /// Gets a message with the routing id of its sender and the descriptor of its connection.
+  /// Receives a message with the routing id of its sender and the descriptor of its connection.
   using Hear =
       std::function<void(const std::string& from, std::int32_t connection, const Message& message)>;
-  /// Takes one message. Returns whether there was one. Refuses one that cannot be read, or for
+  /// Receives one message; returns false if there is none. Rejects a message that is invalid or for
   /// which `hear` throws DataError.
   bool receive(const Hear& hear);
-  /// Returns whether the other end is still connected.
+  /// Sends a message; returns false if the peer is no longer connected.
   bool send(const std::string& to, Message message, zmq::send_flags flags = zmq::send_flags::none);
-  /// Refuses a sender: counts it, logs why, and sends the refusal.
+  /// Rejects a sender: counts it, logs the reason, and sends the refusal.
   void turn_away(const std::string& id, const char* reason, const std::string& name,
                  Refusal refusal);
 
-  /// Counts a refused consumer or message, and logs the first of each reason.
+  /// Counts a rejected consumer or message, and logs the first for each reason.
   void refuse(const std::string& reason, const std::string& detail);
-  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty if there is none since
-  /// the last call.
+  /// Returns e.g. "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty if there
+  /// was none since the last call.
   std::string take_refusals();
 
  private:
@@ -86,7 +87,7 @@ class Door {
 
   DoorOptions options_;
   SocketFile file_;
-  zmq::socket_t key_requests_;  // of libzmq, by ZAP
+  zmq::socket_t key_requests_;  // requests of libzmq by ZAP
   zmq::socket_t socket_;
   SocketEvents events_;
   std::map<std::string, std::int64_t> refused_;

@@ -28,7 +28,7 @@ std::string samples_text(const Source<Sample>& source) {
   return fmt::format("{} with digest {}", source.size(), hex(digest_of(source)));
 }
 
-/// The options that decide `what`.
+/// Returns the options that affect `what`.
 Facts option_facts(DataOptions options, Decides what) {
   Facts facts;
   const auto all = described(options);

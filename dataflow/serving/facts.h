@@ -1,4 +1,4 @@
-// Whether two configurations give the same batches, and their differences.
+// Compares the properties that determine batches between two configurations.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace millrace::serving {
 
-/// All that decides the bytes of a stream's batches: options of [data] (see Decides), the stages'
-/// tables, the classes, and a digest of all samples' ids, sizes and objects, if there is a source
-/// (a consumer need not have the data). Reads every annotation once.
+/// Returns all that determines the bytes of a stream's batches: options of [data] (see Decides),
+/// the stages' tables, the classes, and a digest of all samples' ids, sizes and objects if there is
+/// a source (a consumer need not have the data). Reads every annotation once.
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
                   const TrainData& train);
 
-/// The same of an evaluation's batches.
+/// Returns all that determines the bytes of an evaluation's batches.
 Facts eval_facts(const DataOptions& options, const DataSplit& split);
 
-/// How a consumer's facts differ from a server's: "data.batch_size is 4 for the training and 2 for
-/// the server, ..."; empty if they agree.
+/// Returns the differences of a consumer's facts from a server's: "data.batch_size is 4 for the
+/// training and 2 for the server, ..."; empty if they agree.
 std::string difference(const Facts& consumer, const Facts& server);
 
 }  // namespace millrace::serving

@@ -15,14 +15,14 @@
 namespace millrace::serving {
 namespace {
 
-constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 30;  // of a batch's pixels
-constexpr std::size_t kMostHeadBytes = std::size_t{64} << 20;    // of a message without pixels
+constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 30;  // pixels of a batch
+constexpr std::size_t kMostHeadBytes = std::size_t{64} << 20;    // a message without pixels
 constexpr int kHandshakeTimeoutMs = 5000, kLeaveMs = 500;
 constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{2};
 constexpr int kMostBadMessages = 3;
-constexpr int kMostAtOnce = 16;  // messages of one server, before those of others
+constexpr int kMostAtOnce = 16;  // messages of one server before those of others
 
-/// A received frame's bytes, which keep it alive.
+/// Returns a received frame's bytes, which own the frame.
 Frame frame_of(zmq::message_t message) {
   const auto owner = std::make_shared<zmq::message_t>(std::move(message));
   return {{owner, static_cast<std::uint8_t*>(owner->data())}, owner->size()};
@@ -66,7 +66,7 @@ void Link::start_over(Clock::time_point now, std::string why) {
 void Link::greet(Clock::time_point now) {
   state_ = State::greeting;
   heard_ = pinged_ = now;
-  asked_.clear();  // the server forgets what it was asked for
+  asked_.clear();  // the server forgets earlier requests
   auto hello = hello_;
   hello.held = held();
   send(std::move(hello));
@@ -82,7 +82,7 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
       hear(std::move(frames), now, answered);
     }
   } catch (const DataError& problem) {
-    // The last batches of a server that is gone cannot be read: their memory went with it.
+    // The last batches of a server that has exited cannot be read, since its memory is gone.
     const bool has_gone = view_ && !view_->is_there();
     start_over(
         now, has_gone ? "has gone" : fmt::format("sent what cannot be read ({})", problem.what()));
@@ -176,7 +176,7 @@ void Link::hear(Frames frames, Clock::time_point now, const std::function<void(A
   }
 }
 
-/// Messages of a server keep their order: a batch that it neither owes nor has sent before the
+/// Messages of a server keep their order, so a batch that it neither owes nor has sent before its
 /// answer to a ping was lost. Older servers do not report what they owe.
 void Link::compare(const Pong& pong) {
   if (pong.number == 0 || pong.number != pings_) return;
@@ -188,7 +188,7 @@ void Link::compare(const Pong& pong) {
   });
 }
 
-/// Releases the piece of an answer that is not wanted, unless an earlier batch still holds it.
+/// Releases the piece of an unwanted answer, unless an earlier batch still holds it.
 void Link::give_back(const BatchHead& unwanted) {
   if (!unwanted.piece || !view_) return;
   const auto piece = unwanted.piece->piece;
@@ -229,7 +229,7 @@ std::vector<std::int64_t> Link::held() const {
 
 void Link::send(Message message) {
   const auto bytes = encode(std::move(message));
-  // If the connection has just gone the message is lost with it, as it would be a moment later.
+  // If the connection has just closed the message is lost, as it would be a moment later.
   static_cast<void>(socket_->send(zmq::buffer(bytes), zmq::send_flags::dontwait));
 }
 

@@ -19,14 +19,14 @@
 
 namespace millrace::serving {
 
-/// Connects, says hello, pings, and starts over when the server is gone or silent. One thread.
+/// Connects, sends hello and pings, and reconnects if the server is gone or silent. For one thread.
 class Link {
  public:
   using Clock = std::chrono::steady_clock;
 
   Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello);
 
-  /// To poll on; both change when the link starts over.
+  /// Sockets to poll; both change on reconnection.
   zmq::socket_ref socket() { return *socket_; }
   zmq::socket_ref events() { return events_->socket(); }
 
@@ -35,30 +35,31 @@ class Link {
     std::int64_t number = 0;
     std::optional<Delivery<Batch>> batch;
     std::vector<SkippedSample> skipped;
-    std::optional<Failure> failure;  // instead of the batch
+    std::optional<Failure> failure;  // set instead of the batch
   };
-  /// Handles all messages and timeouts.
+  /// Handles all messages and timeouts; calls `answered` with each answer.
   void look(Clock::time_point now, const std::function<void(Answer)>& answered);
 
   void ask(std::int64_t number);
-  /// Numbers whose ask or answer was lost since the last call: to be asked for again.
+  /// Returns the numbers whose request or answer was lost since the last call, to be requested
+  /// again.
   std::vector<std::int64_t> take_lost() { return std::exchange(lost_, {}); }
-  /// Says goodbye; the last call.
+  /// Sends goodbye; must be the last call.
   void leave();
 
-  /// The server has sent its welcome and still answers. `age` changes with each welcome.
+  /// Returns true while the server responds after its welcome. `age` changes with each welcome.
   bool is_live() const { return state_ == State::live; }
   std::int64_t age() const { return age_; }
-  /// The server refuses this consumer, now and later.
+  /// Returns true if the server refuses this consumer permanently.
   bool is_refused_for_good() const { return state_ == State::refused && refused_for_good_; }
   const std::string& endpoint() const { return endpoint_; }
-  /// "tcp://a:5555: closed the connection": its last state.
+  /// Returns e.g. "tcp://a:5555: closed the connection", the latest state.
   std::string text() const { return endpoint_ + ": " + word_; }
-  /// Known after the welcome.
+  /// Samples per epoch; nullopt before the welcome.
   std::optional<std::int64_t> epoch_size() const { return epoch_size_; }
-  /// The server's, since the welcome.
+  /// The server's facts; empty before the welcome.
   const Facts& facts() const { return facts_; }
-  /// Asks for no more batches from now on, since they differ.
+  /// Stops requests to this server, since its batches differ.
   void refuse(std::string why);
 
  private:
@@ -86,15 +87,15 @@ class Link {
   std::optional<SocketEvents> events_;
   State state_ = State::down;
   bool refused_for_good_ = false;
-  int bad_messages_ = 0;  // since the last good batch
+  int bad_messages_ = 0;  // since the last valid batch
   std::int64_t age_ = 0;
   std::string word_ = "has not answered yet";
   std::optional<std::int64_t> epoch_size_;
   Facts facts_;
-  std::unique_ptr<SharedView> view_;  // of the server's memory, where we can have it
+  std::unique_ptr<SharedView> view_;  // the server's memory; nullptr if not accessible
   Clock::time_point heard_, pinged_;
   std::int64_t pings_ = 0;
-  std::map<std::int64_t, Clock::time_point> asked_;  // since the last hello, and not answered
+  std::map<std::int64_t, Clock::time_point> asked_;  // open requests since the last hello
   std::vector<std::int64_t> lost_;
 };
 

@@ -17,9 +17,9 @@ constexpr const char* kMagic = "millrace";
 constexpr std::size_t kMostName = 64;
 constexpr std::int64_t kMostRanks = 1 << 20;
 
-// The members of each message: `each(name, member)` packs, reads or counts them. Those of
-// `each.optional` are younger than the version: they may be missing, and default values are left
-// out.
+// The members of each message: `each(name, member)` packs, reads or counts them. Members passed to
+// `each.optional` are newer than the protocol version: they may be missing, and default values are
+// not sent.
 void members(auto& each, Cursor& cursor) {
   each("next", cursor.next);
   each("pending", cursor.pending);
@@ -93,7 +93,7 @@ void members(auto& each, Status& status) {
   each("json", status.json);
 }
 
-/// A message's name on the wire: that of its place in the variant.
+/// Names of messages on the wire, by index in the variant.
 constexpr const char* kNames[] = {"hello",   "ask",        "release",  "ping", "bye",
                                   "welcome", "refusal",    "stranger", "pong", "batch",
                                   "failure", "ask_status", "status"};
@@ -240,7 +240,7 @@ Message read_message(std::string_view type, const Fields& fields) {
   }
 }
 
-/// The body of an envelope, checked.
+/// Checks an envelope and returns its body.
 std::string_view open(const msgpack::object& envelope, const std::string& where) {
   require(envelope.type == msgpack::type::ARRAY && envelope.via.array.size >= 2 &&
               envelope.via.array.ptr[0] == msgpack::object(kMagic),

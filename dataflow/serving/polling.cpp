@@ -34,7 +34,7 @@ zmq::socket_t consumer_socket(zmq::context_t& context, const std::string& endpoi
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   socket.set(zmq::sockopt::linger, 0);
   socket.set(zmq::sockopt::ipv6, endpoint.find('[') != std::string::npos);
-  socket.set(zmq::sockopt::immediate, true);  // no message waits for a server that is gone
+  socket.set(zmq::sockopt::immediate, true);  // no message is queued for a server that is gone
   socket.set(zmq::sockopt::maxmsgsize, most_bytes);
   socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
   socket.set(zmq::sockopt::reconnect_ivl_max, kMostReconnectMs);
@@ -55,7 +55,7 @@ SocketEvents::SocketEvents(zmq::context_t& context, zmq::socket_t& socket, int w
   pair_.connect(address);
 }
 
-// Otherwise libzmq's threads might wait for ever to deliver an event.
+// Otherwise libzmq's threads might wait forever to deliver an event.
 SocketEvents::~SocketEvents() { zmq_socket_monitor(watched_.handle(), nullptr, 0); }
 
 std::optional<SocketEvents::Event> SocketEvents::take() {

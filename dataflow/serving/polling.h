@@ -1,4 +1,5 @@
-// libzmq's contexts and sockets, and what the threads of data servers and consumers poll besides.
+// libzmq contexts and sockets, and other objects polled by the threads of data servers and
+// consumers.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -14,30 +15,30 @@
 
 namespace millrace::serving {
 
-/// A new context. Throws ConfigError if this process may open too few further files: libzmq would
-/// abort.
+/// Returns a new context. Throws ConfigError if the process is close to its limit of open files,
+/// since libzmq would abort.
 zmq::context_t new_context();
 
-/// A consumer's socket for one server, not connected yet. A message of more bytes ends the
-/// connection.
+/// Returns a consumer's socket for one server, not yet connected. A message longer than
+/// `most_bytes` closes the connection.
 zmq::socket_t consumer_socket(zmq::context_t& context, const std::string& endpoint,
                               const std::optional<LinkKeys>& keys, std::int64_t most_bytes);
 
-/// Events of a socket's connections. Used by the socket's thread; destroyed before the socket.
+/// The events of a socket's connections. Used by the socket's thread; destroyed before the socket.
 class SocketEvents {
  public:
-  /// `wanted`: ZMQ_EVENT_... flags.
+  /// `wanted` holds ZMQ_EVENT_... flags.
   SocketEvents(zmq::context_t& context, zmq::socket_t& socket, int wanted);
   ~SocketEvents();
 
   struct Event {
     int what = 0;            // one ZMQ_EVENT_... flag
-    std::int32_t value = 0;  // a descriptor or an error, as the event has it
+    std::int32_t value = 0;  // a descriptor or an error number, depending on the event
   };
-  /// The next event; nullopt if none has occurred.
+  /// Returns the next event; nullopt if there is none.
   std::optional<Event> take();
 
-  /// To poll on.
+  /// Socket to poll.
   zmq::socket_ref socket() { return pair_; }
 
  private:
@@ -45,21 +46,21 @@ class SocketEvents {
   zmq::socket_t pair_;
 };
 
-/// Wakes a thread that polls.
+/// Wakes a polling thread.
 class WakeUpCall {
  public:
   WakeUpCall() {
     if (!fd_) throw std::runtime_error("no eventfd is to be had");
   }
 
-  /// Any thread.
+  /// Thread-safe.
   void ring() const { ::eventfd_write(fd_.get(), 1); }
-  /// Whether it has rung since the last call.
+  /// Clears the signal; returns true if it was set since the last call.
   bool answer() const {
     eventfd_t rings = 0;
     return ::eventfd_read(fd_.get(), &rings) == 0;
   }
-  /// Readable once it has rung.
+  /// Descriptor that is readable while the signal is set.
   int descriptor() const { return fd_.get(); }
 
  private:

@@ -28,7 +28,7 @@ namespace {
 constexpr std::chrono::milliseconds kPollEvery{200};
 constexpr std::chrono::seconds kLogEvery{10};
 
-/// A name that no other consumer has.
+/// Returns a random name that no other consumer has.
 std::string new_name() {
   std::random_device random;
   return hex(std::uint64_t{random()} << 32 | random());
@@ -43,7 +43,7 @@ std::string new_name() {
 class RemoteFlow final : public ServedFlow {
  public:
   explicit RemoteFlow(ConnectOptions options) : options_(std::move(options)) {
-    // A name each: two endpoints may be one server.
+    // Each link has its own name, since two endpoints may be one server.
     for (const auto& server : options_.servers)
       links_.push_back(std::make_unique<Link>(context_, server, options_.keys,
                                               Hello{new_name(), options_.stream, options_.facts}));
@@ -129,7 +129,7 @@ class RemoteFlow final : public ServedFlow {
     waited_ += Clock::now() - start;
   }
 
-  /// Made once the epoch is known: with the first batch.
+  /// Returns the ledger, which is created with the first batch, when the epoch's size is known.
   SkipLedger& ledger() {
     const std::lock_guard lock(mutex_);
     if (!ledger_) {
@@ -140,7 +140,7 @@ class RemoteFlow final : public ServedFlow {
     return *ledger_;
   }
 
-  // The thread.
+  // Functions of the thread.
 
   void run() {
     try {
@@ -191,7 +191,7 @@ class RemoteFlow final : public ServedFlow {
     }
   }
 
-  /// If the consumer does not know the data, all servers must have those of the first.
+  /// If the consumer does not have the data, requires all servers to have the facts of the first.
   void agree(Link& link) {
     if (!facts_) facts_ = link.facts();
     if (options_.facts.contains("samples") || link.facts() == *facts_) return;
@@ -222,7 +222,7 @@ class RemoteFlow final : public ServedFlow {
       links_[static_cast<std::size_t>(task->server)]->ask(task->number);
   }
 
-  /// Numbers from the head on that may be asked for or wait.
+  /// Returns the count of numbers from the head that may be requested or waiting.
   std::int64_t window() const {
     const auto most = static_cast<std::int64_t>(Assignment::kCredit * links_.size());
     return largest_ == 0 || options_.memory == 0
@@ -230,7 +230,7 @@ class RemoteFlow final : public ServedFlow {
                : std::clamp<std::int64_t>(options_.memory / largest_, 1, most);
   }
 
-  /// Warns while there is no server, and ends the flow after the timeout.
+  /// Warns while no server is available, and ends the flow after the timeout.
   void check_servers(Clock::time_point now) {
     if (assignment_.has_servers()) {
       answered_at_ = told_at_ = now;
@@ -266,10 +266,10 @@ class RemoteFlow final : public ServedFlow {
   const WakeUpCall call_;
   std::atomic<bool> stop_ = false;
 
-  // Of the thread alone.
+  // used only by the thread
   zmq::context_t context_ = new_context();
   std::vector<std::unique_ptr<Link>> links_;
-  std::vector<std::int64_t> ages_;  // 0: not live
+  std::vector<std::int64_t> ages_;  // 0 = not live
   Clock::time_point answered_at_, told_at_;
 
   mutable std::mutex mutex_;
@@ -277,7 +277,7 @@ class RemoteFlow final : public ServedFlow {
   Assignment assignment_;
   std::map<std::int64_t, Link::Answer> ready_;
   std::vector<std::int64_t> received_;
-  std::int64_t largest_ = 0;  // bytes of a batch
+  std::int64_t largest_ = 0;  // bytes of the largest batch
   std::optional<std::int64_t> epoch_size_;
   std::optional<Facts> facts_;  // of the first server that answered
   std::exception_ptr failure_;

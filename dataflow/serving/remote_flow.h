@@ -18,24 +18,25 @@ struct ConnectOptions {
   std::vector<std::string> servers;  // endpoints
   std::optional<LinkKeys> keys;
   Stream stream;
-  // The known facts of the batches, which servers must match. Without "samples", they must match
-  // those of the first server that answers, too.
+  // Known facts of the batches, which servers must match. Without "samples", servers must also
+  // match the facts of the first server that answers.
   Facts facts;
-  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server: an error
-  // Maximum bytes that wait for the consumer, unless a single batch has more.
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server until an error
+  // Maximum bytes of batches that wait for the consumer, at least one batch; 0 = unlimited.
   std::int64_t memory = std::int64_t{2048} << 20;
-  double max_skipped = 0.1;  // share of an epoch's samples
+  double max_skipped = 0.1;  // fraction of an epoch's samples
 };
 
 class ServedFlow : public DataFlow<Batch> {
  public:
-  /// The servers' facts; nullopt before one has answered.
+  /// Returns the servers' facts; nullopt before one has answered.
   virtual std::optional<Facts> facts() const = 0;
 };
 
-/// The batches of a stream, byte for byte those of a flow without servers, in the same order, each
-/// once. A thread of its own asks, receives and orders. `next` throws Error if there was no server
-/// for `timeout` or all have refused, with the state of each. Throws ConfigError for bad endpoints.
+/// Returns a flow of the batches of a stream, byte for byte those of a flow without servers, in the
+/// same order, each once. Its own thread requests, receives and orders them. `next` throws Error
+/// with the state of each server if no server was available for `timeout` or all have refused.
+/// Throws ConfigError for invalid endpoints.
 std::unique_ptr<ServedFlow> connect_flow(ConnectOptions options);
 
 }  // namespace millrace::serving

@@ -20,14 +20,15 @@ namespace millrace::serving {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{200};
-constexpr std::chrono::seconds kForgetAfter{10};  // a silent consumer
+constexpr std::chrono::seconds kForgetAfter{10};  // timeout for a silent consumer
 constexpr std::chrono::seconds kTellEvery{10};
-constexpr int kMostMessages = 100;  // messages, before batches that are ready go out
-// Batches of a consumer in its socket at once: the next one is digested, and so in the processor's
-// cache, just before it is sent.
+constexpr int kMostMessages = 100;  // messages received before ready batches are sent
+// Maximum batches of a consumer in its socket; the digest of the next batch is computed just before
+// it is sent, so that its bytes are in the CPU cache.
 constexpr int kMostSending = 2;
 
-/// The pixels as a frame. `count` includes it until libzmq has sent it, which rings `over`.
+/// Returns the pixels as a frame. `count` includes it until libzmq has sent it; then `over` is
+/// signalled.
 zmq::message_t frame_of(const Batch& batch, const std::shared_ptr<std::atomic<int>>& count,
                         const WakeUpCall& over) {
   struct Sending {
@@ -44,11 +45,11 @@ zmq::message_t frame_of(const Batch& batch, const std::shared_ptr<std::atomic<in
   return {batch.pixels.get(), batch.bytes(), let_go, new Sending{batch.pixels, count, over}};
 }
 
-/// Sends on a TCP connection as fast as the other end takes: on one host, congestion control that
-/// paces (BBR) would only wait.
+/// Disables pacing on a TCP connection: on one host, congestion control that paces (BBR) would only
+/// add delay.
 void send_unpaced(std::int32_t connection) {
-  constexpr std::string_view kUnpaced = "reno";  // which every Linux has
-  // Has no effect on other connections, or on one that is closed.
+  constexpr std::string_view kUnpaced = "reno";  // available on every Linux
+  // Has no effect on other or closed connections.
   static_cast<void>(::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kUnpaced.data(),
                                  static_cast<socklen_t>(kUnpaced.size())));
 }
@@ -174,7 +175,8 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
   }
 }
 
-/// The consumer, whose message was just received; nullptr if it must say hello first.
+/// Returns the consumer and records its sign of life; if it is unknown, requests a hello and
+/// returns nullptr.
 BatchServer::Consumer* BatchServer::known(const std::string& id) {
   const auto found = consumers_.find(id);
   if (found == consumers_.end()) {
@@ -185,7 +187,7 @@ BatchServer::Consumer* BatchServer::known(const std::string& id) {
   return &found->second;
 }
 
-/// The status of a data server (docs/status.md).
+/// Returns the status of a data server (docs/status.md).
 std::string BatchServer::status() const {
   auto json = process_status();
   const auto report = this->report();
@@ -232,13 +234,13 @@ std::optional<SharedPiece> BatchServer::lend(const Consumer& consumer, const Bat
   return piece;
 }
 
-/// Takes back what a consumer no longer holds.
+/// Takes back pieces that a consumer no longer holds.
 void BatchServer::keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held) {
   std::erase_if(loans_[consumer].pieces,
                 [&](const auto& loan) { return !std::ranges::count(held, loan.first); });
 }
 
-/// Takes back what was lent to processes that have died; silent ones may still read theirs.
+/// Takes back pieces lent to processes that have exited; silent processes may still read theirs.
 void BatchServer::take_back_loans() {
   std::erase_if(loans_, [this](const auto& entry) {
     const auto& [name, loan] = entry;

@@ -1,4 +1,4 @@
-// A data server: sends numbered batches to the consumers that ask for them (docs/serving.md).
+// A data server: sends numbered batches to the consumers that request them (docs/serving.md).
 #pragma once
 
 #include <atomic>
@@ -21,28 +21,29 @@
 
 namespace millrace::serving {
 
-/// Starts to make batches of a stream. Throws ConfigError if there can be none.
+/// Starts to make the batches of a stream. Throws ConfigError if that is impossible.
 using StartStream =
     std::function<std::unique_ptr<NumberedFlow<Batch>>(const Stream& stream, WakeUp ready)>;
 
 struct ServerOptions {
   DoorOptions door;
-  std::size_t most_consumers = 64;                  // each has a flow of its own
-  std::shared_ptr<const SharedMemory> memory = {};  // of the batches; none: all go through sockets
+  std::size_t most_consumers = 64;  // each has its own flow
+  // Memory of the batches; nullptr = all batches go through sockets.
+  std::shared_ptr<const SharedMemory> memory = {};
 };
 
 struct ServerReport {
-  std::size_t consumers = 0;  // now
+  std::size_t consumers = 0;  // connected now
   std::int64_t batches = 0;
-  std::int64_t bytes = 0;  // of their pixels
-  std::int64_t asked = 0;  // now: not answered yet
+  std::int64_t bytes = 0;  // bytes of their pixels
+  std::int64_t asked = 0;  // requested and not yet answered
 };
 
-/// Has no state that matters: a stream's batches are functions of their numbers, so any server of
-/// the same data can take over. Made and used by one thread.
+/// Holds no state that must survive: a stream's batches are functions of their numbers, so any
+/// server with the same data can take over. For one thread.
 class BatchServer {
  public:
-  /// Listens from now on. Throws ConfigError, Error.
+  /// Starts to listen. Throws ConfigError, Error.
   BatchServer(StartStream start, Facts facts, std::int64_t epoch_size,
               const ServerOptions& options);
 
@@ -58,10 +59,11 @@ class BatchServer {
     std::int32_t connection = -1;
     Stream stream;
     std::unique_ptr<NumberedFlow<Batch>> flow;
-    std::set<std::int64_t> owed = {};  // asked for and not answered
+    std::set<std::int64_t> owed = {};  // requested and not yet answered
     Clock::time_point heard;
-    std::int64_t process = 0;  // with which memory is shared; 0: with none
-    std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);  // now
+    std::int64_t process = 0;  // process with which memory is shared; 0 = none
+    // Batches in the socket now.
+    std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);
   };
   /// Shared memory that a consumer may read.
   struct Loan {
@@ -91,7 +93,7 @@ class BatchServer {
   zmq::context_t context_ = new_context();
   Door door_;
   std::map<std::string, Consumer> consumers_;  // by routing id
-  std::map<std::string, Loan> loans_;          // by the consumer's name: they outlast a connection
+  std::map<std::string, Loan> loans_;          // by consumer name, since loans outlast a connection
   std::int64_t pieces_ = 0;
   RecentRate images_;
   ServerReport done_, told_;

@@ -19,7 +19,8 @@
 namespace millrace::serving {
 namespace {
 
-constexpr std::size_t kMostMaps = 64;  // of files that hold no batch at the moment
+// Maximum mapped files; beyond it, all files without a batch in use are unmapped.
+constexpr std::size_t kMostMaps = 64;
 constexpr std::size_t kProbeBytes = 4096;
 constexpr std::align_val_t kAlignment{64};
 
@@ -29,7 +30,7 @@ struct File {
   std::uint64_t number = 0;
 };
 
-/// A new file, mapped. Throws Error.
+/// Creates and maps a file. Throws Error.
 std::pair<File, void*> make_file(std::size_t bytes, std::uint64_t number) {
   File file{UniqueFd(::memfd_create("millrace-batch", MFD_CLOEXEC)), bytes, number};
   const int fd = file.descriptor.get();
@@ -37,14 +38,15 @@ std::pair<File, void*> make_file(std::size_t bytes, std::uint64_t number) {
     throw Error(fmt::format("no shared memory of {} bytes: {}", bytes, std::strerror(problem)));
   };
   if (!file.descriptor || ::ftruncate(fd, static_cast<off_t>(bytes)) != 0) fail(errno);
-  // Taken at once: if memory runs out, this fails, and not a later write.
+  // Allocated at once, so that running out of memory fails here and not in a later write.
   if (const auto problem = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes))) fail(problem);
   auto* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (memory == MAP_FAILED) fail(errno);
   return {std::move(file), memory};
 }
 
-/// Maps the beginning of a process's open file; nullptr if it is shorter or cannot be opened.
+/// Maps the beginning of a process's open file; returns nullptr if it is shorter or cannot be
+/// opened.
 std::shared_ptr<std::uint8_t[]> map(std::int64_t process, std::int64_t descriptor,
                                     std::size_t bytes) {
   const auto name = fmt::format("/proc/{}/fd/{}", process, descriptor);
@@ -69,7 +71,7 @@ struct SharedMemory::Files {
       by_address.emplace(memory, std::move(file));
       return memory;
     } catch (const Error&) {
-      return ::operator new(bytes, kAlignment);  // sent through sockets: slower
+      return ::operator new(bytes, kAlignment);  // sent through sockets, which is slower
     }
   }
   void release(void* memory) {

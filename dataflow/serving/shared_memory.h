@@ -1,5 +1,5 @@
 // Memory of batches that a data server shares with consumers on its host: unnamed files, which
-// processes of the same user open through /proc, and which vanish with the server.
+// processes of the same user open through /proc, and which disappear with the server.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 
 namespace millrace::serving {
 
-/// A server's side. Thread-safe.
+/// The server's side. Thread-safe.
 class SharedMemory {
  public:
   SharedMemory();
 
-  /// For the pool of batches: a file per buffer, or plain memory if none can be made. Outlives
-  /// this.
+  /// Returns a source for the pool of batches: one file per buffer, or plain memory if no file can
+  /// be created. May outlive this object.
   MemorySource source() const;
-  /// The first bytes of a buffer as a piece; nullopt for other memory.
+  /// Returns the first bytes of a buffer as a piece; nullopt for other memory.
   std::optional<SharedPiece> find(const void* buffer, std::size_t bytes, std::int64_t piece) const;
-  /// A file that a consumer must be able to read; nullopt if no memory can be shared.
+  /// Returns a file that a consumer must be able to read; nullopt if no memory can be shared.
   std::optional<SharedFile> probe() const;
 
  private:
@@ -39,19 +39,20 @@ class SharedMemory {
 /// A consumer's view of the memory of one server process.
 class SharedView {
  public:
-  /// nullptr if this process cannot read it.
+  /// Opens the view; returns nullptr if this process cannot read the probe.
   static std::unique_ptr<SharedView> open(const SharedFile& probe);
 
-  /// Names the server process.
+  /// Identifies the server process.
   std::uint64_t token() const { return probe_.token; }
-  /// Whether it still runs.
+  /// Returns true if the server process still runs.
   bool is_there() const { return open(probe_) != nullptr; }
 
-  /// The bytes of a piece, to be released once they are let go. Throws DataError for no such piece.
+  /// Returns the bytes of a piece, which is reported as released when they are freed. Throws
+  /// DataError if the piece does not exist.
   Frame take(const SharedPiece& piece);
-  /// Pieces that were let go since the last call.
+  /// Returns the pieces released since the last call.
   std::vector<std::int64_t> take_released();
-  /// Pieces that are still held.
+  /// Returns the pieces still in use.
   std::vector<std::int64_t> held() const;
 
  private:
@@ -63,11 +64,11 @@ class SharedView {
     std::vector<std::int64_t> released;
   };
   const SharedFile probe_;
-  std::map<std::uint64_t, std::shared_ptr<std::uint8_t[]>> maps_;  // by file
+  std::map<std::uint64_t, std::shared_ptr<std::uint8_t[]>> maps_;  // by file number
   std::shared_ptr<Pieces> pieces_ = std::make_shared<Pieces>();
 };
 
-/// Whether a process exists.
+/// Returns true if a process exists.
 bool is_running(std::int64_t process);
 
 }  // namespace millrace::serving

@@ -39,16 +39,16 @@ class Line {
     }
   }
 
-  /// Handles events, sends the question, and receives the answer.
+  /// Handles events, sends the request, and receives the answer.
   void look() {
     see();
-    if (!is_asked_ && answer.kind != Kind::refused)  // one refusal will do
+    if (!is_asked_ && answer.kind != Kind::refused)  // one refusal suffices
       is_asked_ =
           socket_.send(zmq::buffer(encode(AskStatus{1})), zmq::send_flags::dontwait).has_value();
     receive();
   }
 
-  /// What to wait for.
+  /// Adds the sockets to poll.
   void add_to(std::vector<zmq::pollitem_t>& items) {
     const short wanted = is_asked_ ? ZMQ_POLLIN : ZMQ_POLLIN | ZMQ_POLLOUT;
     items.push_back({socket_.handle(), 0, wanted, 0});
@@ -58,7 +58,7 @@ class Line {
   StatusAnswer answer;
 
  private:
-  /// The state of the connection.
+  /// Updates the answer from connection events.
   void see() {
     while (const auto event = events_.take()) switch (event->what) {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
@@ -95,7 +95,7 @@ class Line {
   }
 
   zmq::socket_t socket_;
-  SocketEvents events_;  // after the socket: destroyed before it
+  SocketEvents events_;  // declared after the socket, so that it is destroyed before it
   bool is_asked_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What data servers and ranks of a training report of themselves (docs/status.md), as JSON.
+// The JSON status of data servers and of training ranks (docs/status.md).
 #pragma once
 
 #include <chrono>
@@ -13,34 +13,34 @@
 
 namespace millrace::serving {
 
-/// Of any process: host, number, memory.
+/// Returns the status of any process: host, process id, CPU time, memory.
 nlohmann::ordered_json process_status();
 
-/// What a flow's threads work on, the longest first, a few of them: an array.
+/// Returns an array of the longest-running current work of a flow's threads, a few items.
 nlohmann::ordered_json work_status(const FlowReport& flow);
 
-/// Bytes of pixels that this process has had from data servers. Any thread.
+/// Counts the bytes of pixels that this process has received from data servers. Thread-safe.
 std::int64_t received_bytes();
 void count_received(std::int64_t bytes);
 
-/// Converts to text; bytes that are not UTF-8, as in names of files, are replaced.
+/// Converts to text; bytes that are not UTF-8, e.g. in file names, are replaced.
 std::string status_text(const nlohmann::ordered_json& status);
 
-/// What a data server answered.
+/// The result of asking a data server.
 struct StatusAnswer {
   enum class Kind {
-    silent,  // there may be a server
+    silent,  // no answer; there may be a server
     answered,
     gone,     // no process listens there
-    refused,  // by a server that does not allow the key, or by another program
+    refused,  // refused by a server that does not allow the key, or by another program
   };
   Kind kind = Kind::silent;
   std::string why = "no answer";  // unless it answered
   nlohmann::ordered_json status;  // if it answered: an object
 };
 
-/// Asks data servers for their status, all at the same time, and returns when all have answered or
-/// are gone, after `timeout` at most. In the order of `endpoints`. Throws ConfigError for a bad
+/// Asks data servers for their status concurrently; returns when all have answered or are gone,
+/// after `timeout` at the latest, in the order of `endpoints`. Throws ConfigError for an invalid
 /// endpoint.
 std::vector<StatusAnswer> ask_status(const std::vector<std::string>& endpoints,
                                      const std::optional<LinkKeys>& keys,

@@ -1,4 +1,4 @@
-// type = "coco": a split of a data set in COCO's layout.
+// The source "coco": a split of a data set in COCO's layout.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ struct CocoOptions {
   }
 };
 
-/// Numbers objects by the names of all classes, of which this data set need not have every one.
+/// Opens a split and numbers objects by the names of all classes, some of which this data set may
+/// lack.
 SourcePtr<Sample> open_coco(const CocoOptions& options, const SourceContext& context) {
   auto data = context.data;
   if (data.root != options.root) data.sample.reset();

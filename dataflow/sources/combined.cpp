@@ -1,4 +1,4 @@
-// Sources made of other sources: the views of millrace/dataflow/engine/source.h by name.
+// Sources that combine other sources: the views of millrace/dataflow/engine/source.h by name.
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>

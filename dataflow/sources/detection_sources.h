@@ -1,4 +1,4 @@
-// The one header for a source of your own, which `[[data.sources]] type = "mine"` then names.
+// The only header needed to define a source, which `[[data.sources]] type = "mine"` then selects.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,20 @@ namespace millrace {
 
 struct DataOptions;
 
-/// What a source may know besides its own table.
+/// The arguments of a source besides its own table.
 struct SourceContext {
   std::vector<std::string> classes;   // names; objects of class k are called classes[k]
-  const DataOptions& data;            // for built-in sources: its header is not public
-  std::vector<SourcePtr<Sample>> of;  // the sources that its table names in `of`
+  const DataOptions& data;            // for built-in sources; its header is not public
+  std::vector<SourcePtr<Sample>> of;  // sources that its table lists in `of`
 };
 
-/// A std::invalid_argument of a factory becomes an error with the table's place.
+/// Opens a source from its table. A std::invalid_argument becomes an error with the table's place.
 using SourceFactory =
     std::function<SourcePtr<Sample>(const Config& table, const SourceContext& context)>;
 using DetectionSources = Registry<SourceFactory>;
 DetectionSources& detection_sources();
 
-/// Registers a source whose options are the struct `S`; `open(const S&, const SourceContext&)`
-/// opens it.
+/// Registers a source with the options struct `S`; `open(const S&, const SourceContext&)` opens it.
 template <class S, class F>
 bool register_source(const std::string& name, std::string doc, F open) {
   return detection_sources().add<S>(

@@ -1,4 +1,4 @@
-// type = "fake": images that need no disk, to measure what comes after the decoder.
+// The source "fake": images without a disk, for measuring the stages after the decoder.
 #include <algorithm>
 #include <cstring>
 
@@ -36,7 +36,7 @@ cv::Mat drawn_pixels(const FakeOptions& options, Rng& rng) {
   return image;
 }
 
-/// A box with corners on whole pixels, at least one pixel wide and high.
+/// Draws a box with corners on whole pixels, at least one pixel wide and high.
 Box drawn_box(const FakeOptions& options, Rng& rng) {
   const auto x1 = rng.between(0, options.width - 1), y1 = rng.between(0, options.height - 1);
   return {static_cast<float>(x1), static_cast<float>(y1),

@@ -1,4 +1,4 @@
-// type = "folder": images without annotations.
+// The source "folder": images without annotations.
 #include <filesystem>
 #include <stdexcept>
 

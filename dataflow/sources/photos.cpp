@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// The size of a picture with missing or damaged data; empty if it cannot be decoded at all.
+/// Returns the size of an image with missing or damaged data; empty if it cannot be decoded at all.
 cv::Size size_of_damaged(const std::string& file, std::int64_t max_pixels) try {
   return decode_rgb(read_image_file(file), file, {}, /*strict=*/false, {}, max_pixels).size();
 } catch (const std::exception&) {
@@ -38,7 +38,7 @@ Sample Photos::decoded(Sample sample) const {
   try {
     sample = read(index);
     photo.size = {sample.width, sample.height};
-  } catch (const std::exception& problem) {  // OpenCV's, too
+  } catch (const std::exception& problem) {  // also OpenCV's exceptions
     sample = (*this)[index];
     photo = {size_of_damaged(sample.path, how_.decode.max_pixels), problem.what()};
   }

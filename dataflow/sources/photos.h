@@ -1,4 +1,4 @@
-// Image files to detect in, of which some may be broken.
+// Image files for detection, some of which may be broken.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,37 @@
 
 namespace millrace {
 
-/// What became of a file.
+/// The result of decoding a file.
 struct Photo {
-  cv::Size size;      // upright, pixels; empty: it cannot be decoded at all
-  std::string fault;  // a sentence that names the file; empty: it was decoded
+  cv::Size size;      // upright, pixels; empty = cannot be decoded at all
+  std::string fault;  // a sentence with the file's name; empty = it was decoded
 };
 
-/// Files as samples; image_id is the file's number, from 0. Their sizes are known only once they
-/// are decoded, so that a flow may begin at once however many there are.
+/// Files as samples; image_id is the file's index, from 0. Sizes become known only by decoding, so
+/// that a flow starts at once for any number of files.
 class Photos final : public Source<Sample> {
  public:
-  /// `sizes`: the annotated size of each file, empty = not annotated; or no sizes.
+  /// `sizes` holds the annotated size of each file, empty = not annotated; or it has no elements.
   Photos(std::vector<std::filesystem::path> files, const TestTime& how,
          std::vector<cv::Size> sizes = {})
       : files_(std::move(files)), how_(how), sizes_(std::move(sizes)) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
-  /// Its path and number.
+  /// Returns path and index.
   Sample operator[](std::int64_t index) const override;
 
-  /// A file's pixels, by TestTime::photo. Throws DataError. Any thread.
+  /// Decodes a file with TestTime::photo. Throws DataError. Thread-safe.
   Sample read(std::int64_t index) const;
 
-  /// Reads the file of a sample. If it cannot be used, the returned sample has no pixels and the
-  /// outcome has the reason; does not throw. Any thread.
+  /// Decodes the file of a sample. If it cannot be used, the returned sample has no pixels and the
+  /// outcome has the reason; does not throw. Thread-safe.
   Sample decoded(Sample sample) const;
 
   const std::filesystem::path& file(std::int64_t index) const {
     return files_[static_cast<std::size_t>(index)];
   }
 
-  /// The outcome of a file that was decoded, which is then forgotten.
+  /// Returns and erases the outcome of a file that was decoded.
   Photo take(std::int64_t index) const;
 
  private:
@@ -53,7 +53,7 @@ class Photos final : public Source<Sample> {
   const TestTime how_;
   const std::vector<cv::Size> sizes_;
   mutable std::mutex mutex_;
-  mutable std::map<std::int64_t, Photo> outcomes_;  // not taken yet
+  mutable std::map<std::int64_t, Photo> outcomes_;  // outcomes not yet taken
 };
 
 }  // namespace millrace

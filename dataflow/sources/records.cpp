@@ -1,4 +1,4 @@
-// type = "records": what `trainer pack` has made.
+// The source "records": a store made by `trainer pack`.
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
@@ -46,7 +46,8 @@ struct RecordOptions {
   }
 };
 
-/// The records' objects, numbered by the names of the classes; those of other classes are left out.
+/// Renumbers the records' objects by the names of the classes; objects of other classes are left
+/// out.
 class Renumbered final : public Source<Sample> {
  public:
   Renumbered(std::shared_ptr<const RecordStore> store, const std::vector<std::string>& classes)
@@ -81,7 +82,7 @@ class Renumbered final : public Source<Sample> {
   }
 
   std::shared_ptr<const RecordStore> store_;
-  std::vector<std::int32_t> number_;  // of the store's class k; -1: does not count
+  std::vector<std::int32_t> number_;  // of the store's class k; -1 = left out
 };
 
 SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext& context) {

@@ -18,9 +18,9 @@
 namespace millrace {
 namespace {
 
-constexpr const char* kPaths[] = {"root", "folder", "cache"};  // keys of sources
+constexpr const char* kPaths[] = {"root", "folder", "cache"};  // keys of sources that are paths
 
-/// One table and what it asks for.
+/// A table of [[data.sources]] with its common keys.
 struct Declared {
   const Config& table;
   std::string name, type;
@@ -34,7 +34,7 @@ Declared declared(const Config& table) {
   return {table, keys.name.empty() ? type : std::move(keys.name), type, std::move(keys.of)};
 }
 
-/// The declared sources. Opens each once, after what it is made of.
+/// The declared sources. Opens each once, after the sources that it combines.
 class SourceGraph {
  public:
   explicit SourceGraph(std::span<const Config> tables) {
@@ -49,7 +49,7 @@ class SourceGraph {
     for (const auto& one : all_) check_names(one, {});
   }
 
-  /// The source that no other is made of.
+  /// Returns the source that no other combines.
   const Declared& end() const {
     std::vector<std::string> ends;
     for (const auto& name : names_)
@@ -86,7 +86,7 @@ class SourceGraph {
     return *std::ranges::find(all_, name, &Declared::name);
   }
 
-  /// Throws if a name is unknown or leads back into `path`.
+  /// Throws if a name is unknown or already in `path`.
   void check_names(const Declared& one, std::vector<std::string> path) const {
     const bool is_circle = std::ranges::count(path, one.name) > 0;
     path.push_back(one.name);
@@ -106,7 +106,7 @@ class SourceGraph {
   std::map<std::string, SourcePtr<Sample>> opened_;
 };
 
-/// The classes of a training whose sources are declared.
+/// Returns the classes of a training with declared sources.
 std::vector<std::string> class_names(const DataOptions& data) {
   if (!data.classes.empty()) return data.classes;
   if (!std::filesystem::is_directory(data.root))

@@ -1,4 +1,4 @@
-// What training reads: the sources that the configuration declares, or its training split.
+// The training data: the sources that the configuration declares, or its training split.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// The keys of any table of [[data.sources]] besides its source's own options.
+/// The keys that every table of [[data.sources]] may have besides its source's own options.
 struct SourceKeys {
   std::string type;
   std::string name;
@@ -22,24 +22,24 @@ struct SourceKeys {
   }
 };
 
-/// Completes the tables of `[[data.sources]]` with what follows [data] and with their defaults, and
-/// checks all that does not take the data: names and options, what is made of what, that one source
-/// is at the end. Throws ConfigError naming file and line.
+/// Completes the tables of `[[data.sources]]` with values that follow [data] and defaults, and
+/// checks everything that does not need the data: names and options, references in `of`, and that
+/// exactly one source is at the end. Throws ConfigError with file and line.
 void settle_sources(const DataOptions& data, std::vector<Config>& tables);
 
-/// What training reads.
+/// The source and the classes of training.
 struct TrainData {
   std::vector<std::string> classes;  // names; class k is the k-th
   SourcePtr<Sample> source;          // nullptr if only data servers have the data
 };
 
 /// Opens the sources that the `[[data.sources]]` tables declare; without a table, the training
-/// split of `data.root`. Each table has a `name` (by default its `type`); `of = ["a", "b"]` names
-/// those that a table is made of. The one that no other is made of feeds the flow. The classes are
-/// data.classes; if that is empty, those of the training split. If data.source names data servers
-/// and there is no data.root here, no source is opened. Throws ConfigError naming
-/// file and line: an unknown `type` or name, one name twice, a cycle, several or no sources at the
-/// end, a source without samples.
+/// split of `data.root`. Each table has a `name` (by default its `type`); `of = ["a", "b"]` lists
+/// the sources that it combines. The source that no other combines feeds the flow. The classes are
+/// data.classes; if that is empty, those of the training split. If data.source lists data servers
+/// and data.root does not exist, no source is opened. Throws ConfigError with file and line for an
+/// unknown `type` or name, a duplicate name, a cycle, several or no sources at the end, or a source
+/// without samples.
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables);
 
 }  // namespace millrace

@@ -1,6 +1,6 @@
-// Batches as bytes, for records on disk and for sockets. Pure; any thread.
+// Encodes batches as bytes, for records on disk and for sockets. Pure and thread-safe.
 //
-// A msgpack header, and a frame of raw bytes beside it, which is the batch's own memory:
+// A batch is a msgpack header and a separate frame of raw bytes, which is the batch's own memory:
 //
 //   "schema": 1   "digest": XXH3 of the batch
 //   "size": [width, height]       of the padded images, pixels
@@ -19,17 +19,18 @@
 
 namespace millrace {
 
-/// The header of a batch, whose frame is its own memory.
+/// Returns the header of a batch; its frame is the batch's own memory.
 std::string encode_header(const Batch& batch);
 
-/// Bytes that a batch can take over.
+/// Bytes of which a batch can share ownership.
 struct Frame {
   std::shared_ptr<std::uint8_t[]> bytes;
   std::size_t size = 0;
 };
 
-/// The batch of a header and its pixels, whose memory it shares; `where` names them in messages.
-/// Throws DataError for other bytes or a wrong digest. Takes memory in proportion to the bytes.
+/// Returns the batch of a header and its pixels, whose memory it shares; `where` is the prefix of
+/// error messages. Throws DataError for other bytes or a wrong digest. Allocates memory in
+/// proportion to the bytes.
 Batch decode_batch(std::string_view header, const Frame& pixels, const std::string& where);
 
 }  // namespace millrace

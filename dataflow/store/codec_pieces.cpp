@@ -119,7 +119,7 @@ void pack_objects(Packer& out, const Instances& objects) {
 
 void unpack(std::string_view bytes, const std::string& where, std::string_view what,
             const std::function<void(const msgpack::object&)>& read) {
-  const auto most = bytes.size();  // of anything that they could hold
+  const auto most = bytes.size();  // maximum count of elements of any kind
   const msgpack::unpack_limit limit(most, most, most, most, most, kMostDepth);
   const auto point_into_bytes = [](msgpack::type::object_type, std::size_t, void*) { return true; };
   const auto wrong = [&](std::string_view why) {

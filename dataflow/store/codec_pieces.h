@@ -1,4 +1,4 @@
-// Parts of the codecs of samples and batches: msgpack maps with rows of numbers as in memory.
+// Parts of the codecs of samples and batches: msgpack maps with rows of numbers in memory layout.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace millrace::codec {
 static_assert(std::endian::native == std::endian::little,
               "rows of numbers are written as they lie");
 
-constexpr std::int64_t kMostPixels = 1 << 20;  // of a side
+constexpr std::int64_t kMostPixels = 1 << 20;  // maximum side, pixels
 
 using Packer = msgpack::packer<msgpack::sbuffer>;
 
@@ -42,18 +42,18 @@ void pack_pair(Packer& out, const char* key, T first, T second) {
   out.pack_array(2).pack(first).pack(second);
 }
 
-/// The members "boxes", "classes", "crowd" and "shapes" of a map (sample_codec.h).
+/// Packs the members "boxes", "classes", "crowd" and "shapes" of a map (sample_codec.h).
 constexpr std::uint32_t kObjectMembers = 4;
 void pack_objects(Packer& out, const Instances& objects);
 
-/// Thrown for wrong bytes.
+/// Thrown for invalid bytes.
 struct Wrong {
   std::string why;
 };
 
 void require(bool holds, std::string_view why);
 
-/// A map's members by name.
+/// The members of a map by name.
 class Fields {
  public:
   explicit Fields(const msgpack::object& object) {
@@ -61,7 +61,7 @@ class Fields {
     members_ = {object.via.map.ptr, object.via.map.size};
   }
 
-  /// nullptr: it is missing.
+  /// Returns the member's value, or nullptr if it is missing.
   const msgpack::object* find(std::string_view key) const {
     for (const auto& [name, value] : members_)
       if (name.type == msgpack::type::STR &&
@@ -75,7 +75,7 @@ class Fields {
     throw Wrong{fmt::format("'{}' is missing", key)};
   }
 
-  /// A value that a T holds.
+  /// Returns the value as a T; throws Wrong if it does not fit.
   template <class T>
   T value(std::string_view key) const {
     return as<T>(at(key), key);
@@ -122,19 +122,19 @@ class Fields {
   std::span<const msgpack::object_kv> members_;
 };
 
-// Members of a map, checked; these throw Wrong.
+// These read and check members of a map and throw Wrong.
 
 void check_schema(const Fields& fields, std::int64_t schema);
-/// Width and height, of `least` pixels or more.
+/// Reads width and height, each at least `least` pixels.
 std::pair<std::int32_t, std::int32_t> read_size(const Fields& fields, std::string_view key,
                                                 std::int32_t least);
-/// "scale", along x and y.
+/// Reads "scale", along x and y.
 std::pair<float, float> read_scale(const Fields& fields);
 Instances read_objects(const Fields& fields);
 
-/// Hands the one msgpack value in `bytes` to `read`. Throws DataError with `where` and `what` if
-/// the bytes are not msgpack or have more than one value, or `read` throws Wrong. Takes memory in
-/// proportion to the bytes.
+/// Calls `read` with the one msgpack value in `bytes`. Throws DataError with `where` and `what` if
+/// the bytes are not msgpack or contain more than one value, or if `read` throws Wrong. Allocates
+/// memory in proportion to the bytes.
 void unpack(std::string_view bytes, const std::string& where, std::string_view what,
             const std::function<void(const msgpack::object&)>& read);
 

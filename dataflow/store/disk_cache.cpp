@@ -23,12 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Samples are written in batches, since each waits for the disk. What a killed process has not
-// written is lost, and so is the batch for which there is no room.
+// Samples are written in batches, since each write waits for the disk. A killed process loses the
+// samples not yet written, and a batch that does not fit is lost.
 constexpr std::size_t kBatchBytes = 32 << 20;
-constexpr std::size_t kBatches = 16;  // that fill a small file
+constexpr std::size_t kBatches = 16;  // minimum number that fit into a small file
 
-/// The digest of a value, then the value.
+/// Returns the digest of a value, then the value.
 std::string sealed(const std::string& value) {
   const auto sum = digest(value);
   std::string bytes(sizeof(sum), '\0');
@@ -36,7 +36,7 @@ std::string sealed(const std::string& value) {
   return bytes + value;
 }
 
-/// The value; nullopt if it is damaged or of another version.
+/// Returns the value; nullopt if it is damaged or has another version.
 std::optional<Sample> unsealed(std::string_view bytes) {
   std::uint64_t sum = 0;
   if (bytes.size() < sizeof(sum)) return {};
@@ -45,7 +45,7 @@ std::optional<Sample> unsealed(std::string_view bytes) {
   if (digest(value) != sum) return {};
   try {
     return decode_sample(value, "the cache");
-  } catch (const DataError&) {  // of another schema
+  } catch (const DataError&) {  // has another schema
     return {};
   }
 }
@@ -55,14 +55,14 @@ using UniqueTransaction = std::unique_ptr<MDB_txn, decltype([](MDB_txn* t) { mdb
 
 MDB_val value_of(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
 
-/// One LMDB file: values by key, memory-mapped, shared with other processes. Any thread. A process
-/// must open a file only once. A file that was cut short is refused, since a mapped page that is
-/// missing would end the process. A child of fork() must open it itself.
+/// One LMDB file: values by key, memory-mapped, shared with other processes. Thread-safe. A process
+/// must open a file only once. A truncated file is rejected, since access to a missing mapped page
+/// would kill the process. A child of fork() must open it itself.
 class LmdbFile {
  public:
-  /// `map_bytes`: what the file may grow to. Throws Error naming the file and the reason.
+  /// Opens the file, which may grow to `map_bytes`. Throws Error with the file and the reason.
   LmdbFile(fs::path file, std::size_t map_bytes) : file_(std::move(file)) {
-    constexpr unsigned kReaders = 1024;  // transactions at once, over all processes
+    constexpr unsigned kReaders = 1024;  // maximum concurrent transactions over all processes
     constexpr unsigned kFlags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
     MDB_env* env = nullptr;
     check(mdb_env_create(&env), "cannot be opened");
@@ -76,7 +76,7 @@ class LmdbFile {
     check(mdb_txn_commit(transaction.release()), "cannot be read");
   }
 
-  /// The sample of a key; nullopt if there is none or it is damaged.
+  /// Returns the sample of a key; nullopt if it is missing or damaged.
   std::optional<Sample> find(std::string_view key) const {
     const auto transaction = begin(MDB_RDONLY, "cannot be read");
     auto wanted = value_of(key);
@@ -87,7 +87,7 @@ class LmdbFile {
     return unsealed({static_cast<const char*>(found.mv_data), found.mv_size});
   }
 
-  /// Puts all values into the file, or none. Returns whether there was room.
+  /// Writes all values to the file, or none. Returns false if there is no space.
   bool put(const auto& values) {
     auto transaction = begin(0, "cannot be written");
     for (const auto& [key, value] : values) {
@@ -111,7 +111,7 @@ class LmdbFile {
 
   void check_length() const {
     const auto length = fs::file_size(file_);
-    if (length == 0) return;  // new
+    if (length == 0) return;  // a new file
     MDB_envinfo info;
     MDB_stat stat;
     check(mdb_env_info(env_.get(), &info), "cannot be read");
@@ -131,8 +131,8 @@ class LmdbFile {
   unsigned table_ = 0;
 };
 
-/// A file of the process, however many flows use it: LMDB forbids opening one twice. Writes in
-/// batches, and finds what waits to be written, too.
+/// A cache file, shared by all flows of the process, since LMDB forbids opening one twice. Writes
+/// in batches; lookups include values not yet written.
 class CacheFile {
  public:
   static std::shared_ptr<CacheFile> open(const fs::path& file, std::size_t max_bytes) {
@@ -191,7 +191,7 @@ class CacheFile {
     return found == waiting_.end() ? nullptr : found->second;
   }
 
-  /// Puts what waits into the file. Under the lock.
+  /// Writes the waiting values to the file. REQUIRES: the lock.
   void commit() {
     try {
       if (!full_ && !file_->put(waiting_)) {
@@ -205,7 +205,7 @@ class CacheFile {
     waiting_bytes_ = 0;
   }
 
-  /// Warns of the first failure alone: samples are made anew, as without a cache.
+  /// Warns about the first failure only; later samples are computed as without a cache.
   static void give_up(std::atomic<bool>& given_up, const Error& problem) {
     if (!given_up.exchange(true)) log_warning("{}; the flow goes on without it", problem.what());
   }
@@ -214,10 +214,10 @@ class CacheFile {
   const std::unique_ptr<LmdbFile> file_;
   const std::size_t batch_bytes_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const std::string>> waiting_;  // to be written
+  std::unordered_map<std::string, std::shared_ptr<const std::string>> waiting_;  // not yet written
   std::size_t waiting_bytes_ = 0;
-  std::atomic<bool> full_ = false;           // no more is written
-  std::atomic<bool> is_unreadable_ = false;  // no more is read
+  std::atomic<bool> full_ = false;           // nothing more is written
+  std::atomic<bool> is_unreadable_ = false;  // nothing more is read
 };
 
 class DiskCache final : public SampleCache {
@@ -229,7 +229,7 @@ class DiskCache final : public SampleCache {
   void keep(std::int64_t index, const Sample& sample) override { file_->keep(key(index), sample); }
 
  private:
-  /// 128 bits of what goes into the stages before the cache.
+  /// Returns 128 bits that identify the input of the stages before the cache.
   std::string key(std::int64_t index) const {
     auto input = (*source_)[index];
     const auto file = std::exchange(input.encoded, {});

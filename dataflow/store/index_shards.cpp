@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes a store's records as they are found. In the end the values of one kind are together.
+/// Writes a store's records in the order of reading; finish() groups the values by kind.
 class ShardIndex {
  public:
   explicit ShardIndex(const fs::path& folder)
@@ -43,7 +43,7 @@ class ShardIndex {
     header_.shards.push_back({shard.name(), shard.size(), 0});
   }
 
-  /// Adds a sample of the present shard, whose image begins there at `begin`.
+  /// Adds a sample of the current shard, whose image starts there at byte `begin`.
   void add(Sample sample, std::string_view image, std::uint64_t begin) {
     ++report_.images;
     ++header_.shards.back().records;
@@ -63,7 +63,7 @@ class ShardIndex {
   }
   void count_without_annotations() { ++report_.without_annotations; }
 
-  /// The last of all.
+  /// Writes the header; must be called last.
   ShardReport finish(const fs::path& header) {
     abouts_.add(read_file(samples_file_));
     fs::remove(samples_file_);
@@ -95,7 +95,7 @@ class ShardIndex {
   ShardReport report_;
 };
 
-/// Sets the size of an image that is not annotated.
+/// Sets the size of an image without annotated size.
 void settle_size(Sample& sample, std::string_view image, const std::string& where) {
   if (sample.width > 0 && sample.height > 0) return;
   const auto of_jpeg = upright_size(image, where);
@@ -104,8 +104,8 @@ void settle_size(Sample& sample, std::string_view image, const std::string& wher
   sample.height = size.height;
 }
 
-/// WebDataset: the members of one sample follow each other, and their names differ only after the
-/// first dot of the last part.
+/// WebDataset: the members of one sample are consecutive, and their names differ only after the
+/// first dot of the last path component.
 class TarSamples {
  public:
   TarSamples(const ByteSource& file, ShardIndex& index) : file_(file), index_(index) {}

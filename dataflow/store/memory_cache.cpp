@@ -27,7 +27,7 @@ std::size_t bytes_of(const Sample& sample) {
   return bytes;
 }
 
-/// With pixels of its own: stages write into them.
+/// Returns a copy with its own pixels, since stages write into them.
 Sample copy_of(const Sample& sample) {
   auto copy = sample;
   copy.image = sample.image.clone();
@@ -44,7 +44,7 @@ class MemoryCache final : public SampleCache {
       const std::shared_lock lock(mutex_);
       if (const auto found = kept_.find(index); found != kept_.end()) kept = &found->second;
     }
-    return kept ? std::optional(copy_of(*kept)) : std::nullopt;  // what is kept stays where it is
+    return kept ? std::optional(copy_of(*kept)) : std::nullopt;  // stored entries do not move
   }
 
   void keep(std::int64_t index, const Sample& sample) override {

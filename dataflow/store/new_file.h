@@ -1,4 +1,4 @@
-// A new file, written from its beginning to its end.
+// A new file that is written sequentially.
 #pragma once
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace millrace {
 
 class NewFile {
  public:
-  /// Throws Error naming the file and the system's reason, also if it exists.
+  /// Throws Error with the file and the system's reason, also if the file already exists.
   explicit NewFile(std::filesystem::path file)
       : file_(std::move(file)),
         fd_(::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {

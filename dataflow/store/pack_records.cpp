@@ -26,28 +26,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kImagesPerThread = 8;  // made before they are written
+constexpr std::int64_t kImagesPerThread = 8;  // images processed before they are written
 
 std::string encoded(Sample sample) {
   sample.path = fs::path(sample.path).filename().string();
-  sample.encoded = {};  // packed by itself
+  sample.encoded = {};  // packed separately
   return encode(sample);
 }
 
-/// What programs that go by names expect of such a file.
+/// Returns the file name extension that other programs expect for this image.
 std::string_view extension_of(std::string_view image) {
   if (image.starts_with("\x89PNG")) return "png";
   if (image.starts_with("RIFF")) return "webp";
   return image.starts_with("II") || image.starts_with("MM") ? "tiff" : "jpg";
 }
 
-/// An image as it is packed.
+/// An image in packed form.
 struct PackedImage {
   std::string bytes;
   std::uint64_t bytes_before = 0;
   bool smaller = false;
-  std::string fault;           // why it could not be made smaller
-  std::exception_ptr failure;  // why it cannot be packed; nullptr if it can
+  std::string fault;           // reason why it could not be shrunk
+  std::exception_ptr failure;  // reason why it cannot be packed; nullptr = none
 };
 
 std::string image_file(const Sample& sample) {
@@ -74,8 +74,8 @@ PackedImage packed_image(const Sample& sample, const SmallerImages& images) {
   return image;
 }
 
-/// Calls `add` with all images in their order. Rethrows the exception of the first that fails, at
-/// any number of threads.
+/// Calls `add` with all images in order. Rethrows the exception of the first that fails, for any
+/// number of threads.
 template <class Add>
 void pack_images(const Source<Sample>& source, const PackOptions& options, const Add& add) {
   oneapi::tbb::task_arena arena(options.threads);
@@ -130,7 +130,7 @@ class Shards {
     return file_.emplace(folder_ / header_.shards.back().name);
   }
 
-  /// The begin of the member's bytes.
+  /// Returns the offset of the member's bytes.
   static std::uint64_t add_member(NewFile& shard, const std::string& name,
                                   const std::string& bytes) {
     shard.add(tar_header(name, bytes.size()));

@@ -16,12 +16,12 @@
 namespace millrace {
 namespace {
 
-// A header is these eight bytes, the version, the digest of what follows (both 64 bits) and a
-// msgpack array. Version 1 had its records in an LMDB file; version 3 is 2 with shards.
+// A header is these eight bytes, the version, the digest of the rest (both 64 bits) and a msgpack
+// array. Version 1 had its records in an LMDB file; version 3 is version 2 with shards.
 constexpr std::string_view kMagic = "millrec\n";
 constexpr std::uint64_t kPlain = 2, kWithShards = 3;
 constexpr std::size_t kFront = 8 + 8 + 8;
-constexpr std::uint64_t kMostValue = INT32_MAX;  // bytes; what decoders of images can count
+constexpr std::uint64_t kMostValue = INT32_MAX;  // bytes; the maximum that image decoders can count
 
 using Numbers = std::vector<std::uint64_t>;
 using Plain = std::tuple<std::vector<std::string>, Numbers, Numbers>;
@@ -35,7 +35,7 @@ std::uint64_t number_at(std::string_view bytes, std::size_t offset) {
   return number;
 }
 
-/// Throws std::invalid_argument if a value has no place in the files that the header describes.
+/// Throws std::invalid_argument if a value is outside the files that the header describes.
 void check(const RecordHeader& header) {
   const auto& ends = header.ends;
   const auto records = header.records();
@@ -65,7 +65,8 @@ void check(const RecordHeader& header) {
 }
 
 RecordHeader unpacked(std::string_view body, std::uint64_t version) {
-  // An array cannot have more elements than bytes: what it claims is not allocated unseen.
+  // An array cannot have more elements than bytes, so its claimed size is checked before
+  // allocation.
   const auto most = body.size();
   const msgpack::unpack_limit limit(most, most, most, most, most, /*depth=*/8);
   const auto object = msgpack::unpack(body.data(), body.size(), nullptr, nullptr, limit);

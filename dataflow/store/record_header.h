@@ -1,4 +1,4 @@
-// The header of a record store: the place and the digest of each value.
+// The header of a record store: offset and digest of each value.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// The files of a store in `folder`: the records and the header.
+/// Return the files of a store in `folder`: the records and the header.
 inline std::filesystem::path records_file(const std::filesystem::path& folder) {
   return folder / "records.bin";
 }
@@ -18,47 +18,47 @@ inline std::filesystem::path header_file(const std::filesystem::path& folder) {
   return folder / "header";
 }
 
-/// The values of a record. In the file the values of one kind are together, by record.
+/// The values of a record. In the file, values of one kind are consecutive, by record.
 enum class RecordValue : std::size_t {
-  about,   // the sample without outlines: what batches are planned by
-  sample,  // with them
+  about,   // the sample without outlines, used to plan batches
+  sample,  // the sample with outlines
   image,   // the bytes of its image file
 };
 constexpr std::size_t kRecordValues = 3;
 
-/// A file, beside the records', that holds the images of some records in a row.
+/// A file beside the records' file that contains the images of consecutive records.
 struct RecordShard {
   std::string name;         // see shard_place
-  std::uint64_t bytes = 0;  // of the file
+  std::uint64_t bytes = 0;  // size of the file
   std::uint64_t records = 0;
 };
 
-/// The end and the digest of each value. Without shards the values follow each other in the
-/// records' file. With shards the images do not: image i begins at image_begins[i] of its shard,
-/// and only its length follows from the ends.
+/// The end and the digest of each value. Without shards, all values follow each other in the
+/// records' file. With shards, images are elsewhere: image i starts at image_begins[i] of its
+/// shard, and the ends give only its length.
 struct RecordHeader {
   std::vector<std::string> classes;
-  std::vector<std::uint64_t> ends;     // bytes; each value begins where the one before it ends
+  std::vector<std::uint64_t> ends;     // bytes; each value begins where the previous one ends
   std::vector<std::uint64_t> digests;  // one per end
   std::vector<RecordShard> shards = {};
-  std::vector<std::uint64_t> image_begins = {};  // one per record, with shards
+  std::vector<std::uint64_t> image_begins = {};  // one per record if there are shards
 
   std::size_t records() const { return ends.size() / kRecordValues; }
-  /// Of the records' file.
+  /// Returns the size of the records' file.
   std::uint64_t file_bytes() const;
 };
 
-/// Written atomically, last of all: a store without it is unfinished.
+/// Writes the header atomically. Must be called last: a store without a header is unfinished.
 void write_header(const std::filesystem::path& file, const RecordHeader& header);
 
-/// False for bytes that begin like a header but have a wrong digest.
+/// Returns false for bytes that start like a header but have a wrong digest.
 bool is_whole_header(std::string_view bytes);
 
-/// A longer header is not read: a server may send as much as it likes.
+/// Maximum length of a header; limits what a server may send.
 constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{1} << 30;
 
-/// The header in such a file's bytes; `file` names it in messages. Throws Error: of another
-/// version, damaged, or with a value outside the files that it describes.
+/// Reads a header from a file's bytes; `file` is the prefix of error messages. Throws Error if the
+/// header has another version, is damaged, or has a value outside the files that it describes.
 RecordHeader read_header(std::string_view bytes, const std::string& file);
 
 }  // namespace millrace

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kPiece = 4 << 20;  // bytes of annotations that are fetched at once
+constexpr std::uint64_t kPiece = 4 << 20;  // bytes of annotations per request
 
 [[noreturn]] void throw_no_store(const std::string& folder) {
   throw ConfigError(fmt::format(
@@ -25,8 +25,8 @@ constexpr std::uint64_t kPiece = 4 << 20;  // bytes of annotations that are fetc
       folder, header_file("").string()));
 }
 
-/// The bytes of a header from elsewhere, asked for at each start since the store may be another one
-/// by now. In pieces, since a timeout is for a piece.
+/// Reads a remote header, at every start since the store may have been replaced. Reads in pieces,
+/// since the timeout applies to each piece.
 std::string whole_header(const ByteSource& file) {
   std::string bytes;
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -60,7 +60,7 @@ class Files {
     }
   }
 
-  /// A file of the length that it was packed with.
+  /// Opens a file and checks that it has its packed length.
   std::unique_ptr<const ByteSource> open(const std::string& name, std::uint64_t packed) {
     if (is_url(name)) return remote().file(name, packed);
     std::error_code missing;
@@ -83,7 +83,7 @@ class Files {
   std::shared_ptr<Remote> remote_;
 };
 
-/// The values of the records' file that are no images, some MiB at a time.
+/// Returns ranges, of some MiB each, of the values in the records' file other than images.
 std::vector<ByteRange> annotation_ranges(const RecordHeader& header) {
   std::vector<ByteRange> ranges;
   const auto values = 2 * header.records();

@@ -13,7 +13,7 @@ namespace millrace {
 namespace {
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // looks for each key in turn: for own texts alone
+using OrderedJson = nlohmann::ordered_json;  // linear search for keys, so only for writing
 
 OrderedJson json_of(const coco::Segmentation& shape) {
   if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) return *polygons;
@@ -31,8 +31,8 @@ coco::Segmentation shape_of(const Json& json) {
   return coco::decode_counts(coco::encode_counts(mask), height, width);  // checks the sum
 }
 
-/// Corners of x y width height. The numbers are sums of floats in double, so the same floats
-/// result.
+/// Returns the corners of [x, y, width, height]. The numbers are sums of floats in double, so the
+/// original floats result.
 Box box_of(const Json& json) {
   const auto [x, y, width, height] = json.get<std::array<double, 4>>();
   return {static_cast<float>(x), static_cast<float>(y), static_cast<float>(x + width),
@@ -44,7 +44,7 @@ std::string category_of(const Json& object) {
   return std::to_string(object.at("category_id").get<std::int64_t>());
 }
 
-/// A true or false that some write as 1 or 0.
+/// Returns a boolean that may also be written as 1 or 0.
 bool flag(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return false;

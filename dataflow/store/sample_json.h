@@ -1,10 +1,11 @@
-// A sample's annotations as the JSON beside its image in a shard.
+// A sample's annotations as JSON, stored beside its image in a shard.
 //
 //   {"image_id": 139, "file_name": "a.jpg", "width": 640, "height": 426, "annotations": [
 //     {"bbox": [x, y, width, height], "category": "cat", "iscrowd": 0,
 //      "segmentation": [[x, y, ...], ...] or {"size": [height, width], "counts": "..."}}]}
 //
-// The words are COCO's, but for the category, which is a name. Pixels; no number loses a bit.
+// The keys are COCO's, except that the category is a name. Coordinates in pixels, without loss of
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace millrace {
 
-/// Classes by name, numbered as they are first met.
+/// Numbers classes by name in the order of first use.
 class ClassNames {
  public:
   std::int32_t number(std::string_view name) {
@@ -33,12 +34,12 @@ class ClassNames {
   std::unordered_map<std::string, std::int32_t> numbers_;  // by name
 };
 
-/// Class k is called classes[k].
+/// Returns the JSON text; the name of class k is classes[k].
 std::string sample_json(const Sample& sample, const std::vector<std::string>& classes);
 
-/// The sample in such a text; `where` names it in messages. Of an object's members all but
-/// "bbox" may be missing; "category_id" replaces the category's name; width and height are 0 if
-/// they are missing. Objects that are marked `ignore` are left out. Throws DataError.
+/// Reads a sample from such a text; `where` is the prefix of error messages. All members of an
+/// object but "bbox" are optional; "category_id" replaces the category's name; width and height are
+/// 0 if missing. Objects marked `ignore` are left out. Throws DataError.
 Sample read_sample_json(std::string_view text, const std::string& where, ClassNames& classes);
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a part of the name leads upwards. Servers and libcurl take "%2e" for a dot.
+/// Returns true if a component of the name is "..". Servers and libcurl treat "%2e" as a dot.
 bool leads_up(std::string name) {
   for (std::size_t at = 0; (at = name.find('%', at)) != name.npos; ++at)
     if (name.compare(at, 3, "%2e") == 0 || name.compare(at, 3, "%2E") == 0)

@@ -1,4 +1,4 @@
-// The places that shards of a record store are read from.
+// The locations from which shards of a record store may be read.
 #pragma once
 
 #include <span>
@@ -6,13 +6,13 @@
 
 namespace millrace {
 
-/// The path or URL of the shard that the header of `store` (a folder or its URL) calls `name`. A
-/// header is not trusted: a relative name stays below the store, and an absolute path or a URL must
-/// be in one of the `allowed` folders and URLs. Throws ConfigError.
+/// Returns the path or URL of the shard `name` in the header of `store` (a folder or its URL).
+/// Headers are not trusted: a relative name must stay below the store, and an absolute path or a
+/// URL must be in one of the `allowed` folders and URLs. Throws ConfigError.
 std::string shard_place(const std::string& store, const std::string& name,
                         std::span<const std::string> allowed);
 
-/// The folder or URL of a shard, as `allowed` has it.
+/// Returns the folder or URL of a shard, in the form of `allowed`.
 std::string shard_folder(const std::string& shard);
 
 }  // namespace millrace

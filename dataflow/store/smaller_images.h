@@ -1,4 +1,4 @@
-// Images stored no larger than training needs them, with their objects.
+// Images shrunk to the size that training needs, with their objects.
 #pragma once
 
 #include <opencv2/core/types.hpp>
@@ -9,22 +9,22 @@
 
 namespace millrace {
 
-/// Images whose longer side exceeds `max_side` are resized to it (averages over areas) and encoded
-/// as JPEG, colours at half the resolution each way; all others stay byte for byte.
+/// Resizes images whose longer side exceeds `max_side` to it (by area averages) and encodes them as
+/// JPEG, with colours at half the resolution in each direction; other images are copied unchanged.
 struct SmallerImages {
-  int max_side = 0;                      // pixels; 0: all stay as they are
-  int quality = 90;                      // of the JPEGs, 1 .. 100
+  int max_side = 0;                      // pixels; 0 = all stay unchanged
+  int quality = 90;                      // JPEG quality, 1 .. 100
   bool strict = true;                    // see decode_rgb
-  std::int64_t max_pixels = kMaxPixels;  // likewise
+  std::int64_t max_pixels = kMaxPixels;  // see decode_rgb
 
-  /// The size at which an image of `size` is stored.
+  /// Returns the size at which an image of `size` is stored.
   cv::Size stored_size(cv::Size size) const;
 
-  /// The sample as it is stored: its size, and its objects in pixels of that.
+  /// Returns the sample as stored: its size, and its objects in pixels of that size.
   Sample stored(Sample sample) const;
 
-  /// An image file's bytes as they are stored, of a `sample` of the file's own size. Throws
-  /// DataError if an image that is to become smaller cannot be decoded. Any thread.
+  /// Returns the bytes of an image file as stored, for a `sample` of the file's own size. Throws
+  /// DataError if an image to be shrunk cannot be decoded. Thread-safe.
   std::string stored_image(std::string bytes, const Sample& sample) const;
 };
 

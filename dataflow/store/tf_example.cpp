@@ -17,15 +17,15 @@
 namespace millrace {
 namespace {
 
-/// A protocol buffer message, field by field. Throws Error if it is damaged.
+/// Reads a protocol buffer message field by field. Throws Error if it is damaged.
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view bytes) : left_(bytes) {}
 
   struct Field {
     int number = 0;
-    std::uint64_t value = 0;  // of a number
-    std::string_view bytes;   // of a text or message, or the four or eight bytes of a fixed number
+    std::uint64_t value = 0;  // if it is a varint
+    std::string_view bytes;   // of a text or message, or four or eight bytes of a fixed number
   };
 
   std::optional<Field> next() {
@@ -74,7 +74,7 @@ class ProtoReader {
   std::string_view left_;
 };
 
-/// One of three lists.
+/// A feature; only one of the three lists has values.
 struct Feature {
   std::vector<std::string_view> texts;
   std::vector<float> reals;
@@ -134,7 +134,7 @@ const Feature& feature(const Features& all, std::string_view key) {
   return found == all.end() ? none : found->second;
 }
 
-/// A mask as the Object Detection API writes it: a PNG whose pixels above 0 are inside.
+/// Decodes a mask of the Object Detection API: a PNG whose pixels above 0 are inside.
 coco::Segmentation mask_in(std::string_view png, const std::string& where) {
   const auto rgb = decode_rgb(png, where);
   cv::Mat grey;

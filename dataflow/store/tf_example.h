@@ -11,13 +11,13 @@ namespace millrace {
 
 struct TfExample {
   Sample sample;
-  std::string_view image;  // the bytes of its image file, within those of the message
+  std::string_view image;  // bytes of the image file, a part of the message
 };
 
 /// Reads the features image/{encoded,filename,source_id,width,height} and image/object/
 /// {bbox/xmin,bbox/ymin,bbox/xmax,bbox/ymax,class/text,class/label,is_crowd,mask}. Corners are
-/// shares of the image's sides, masks PNGs of its size. A class without a text is called by its
-/// label. `where` names the message in messages. Throws DataError.
+/// fractions of the image's sides, masks are PNGs of its size. A class without a text gets its
+/// label as name. `where` is the prefix of error messages. Throws DataError.
 TfExample read_tf_example(std::string_view message, const std::string& where, ClassNames& classes);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Files, local or remote, read by ranges, whatever their format.
+// Files, local or remote, that are read by ranges, whatever their format.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct HeldBytes {
 /// Bytes `begin` .. `begin + size` of a file.
 struct ByteRange {
   std::uint64_t begin = 0, size = 0;
-  /// Whether these are the bytes that were written; empty: not known. Any thread.
+  /// Returns true if the bytes are those written; empty = unknown. Thread-safe.
   std::function<bool(std::string_view)> valid = {};
 };
 
@@ -29,25 +29,25 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  /// Its path or URL.
+  /// Returns the path or URL.
   virtual const std::string& name() const = 0;
   virtual std::uint64_t size() const = 0;
 
-  /// REQUIRES: the range lies within the file. A remote file is read again while the bytes are not
-  /// `valid`; those of a local one are not checked here. Throws Error if the file cannot be read,
-  /// DataError if its bytes stay wrong.
+  /// Reads a range. A remote file is read again while the bytes are not `valid`; bytes of a local
+  /// file are not checked here. Throws Error if the file cannot be read, DataError if its bytes
+  /// remain wrong. REQUIRES: the range is inside the file.
   virtual HeldBytes read(const ByteRange& range) const = 0;
 
-  /// A local file with the ranges, which follow each other from byte 0: this one, or a copy on the
-  /// disk. Throws like `read`.
+  /// Returns a local file with the ranges, which are consecutive from byte 0: this file, or a copy
+  /// on disk. Throws as `read`.
   virtual std::unique_ptr<const ByteSource> local(std::span<const ByteRange> ranges) const = 0;
 
-  /// Announces a range that is read soon. Never waits, never throws.
+  /// Announces that a range will be read soon. Never waits, never throws.
   virtual void expect(const ByteRange&) const {}
 };
 
-/// A file of this machine. It is read, not mapped: a mapped file that another process cuts short
-/// ends the process that reads it. Throws Error naming the file and the system's reason.
+/// Opens a local file. It is read, not mapped, since truncation of a mapped file by another process
+/// would kill the reader. Throws Error with the file and the system's reason.
 std::unique_ptr<ByteSource> open_local_file(const std::filesystem::path& file);
 
 }  // namespace millrace

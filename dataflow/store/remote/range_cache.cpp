@@ -15,7 +15,7 @@ RangeCache::RangeCache(fs::path folder, std::uint64_t most_bytes)
     : folder_(std::move(folder)), most_bytes_(most_bytes) {
   make_writable_folder(folder_);
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
-    std::error_code gone;  // another process may remove it
+    std::error_code gone;  // another process may remove the file
     if (entry.is_regular_file(gone)) bytes_ += entry.file_size(gone);
   }
 }

@@ -1,4 +1,4 @@
-// Parts of files from elsewhere, kept in a folder of this machine.
+// Stores parts of remote files in a local folder.
 #pragma once
 
 #include <atomic>
@@ -10,17 +10,17 @@
 
 namespace millrace {
 
-/// Keeps parts until the folder is full, and then the same ones: an epoch takes each image once, so
-/// that replacing one by another has no use. Several threads and processes may share a folder;
-/// then it may grow beyond its bound by what they write at once.
+/// Stores parts until the folder is full, and then keeps those: an epoch reads each image once, so
+/// replacing parts would not help. Threads and processes may share a folder; it may then exceed its
+/// limit by what they write concurrently.
 class RangeCache {
  public:
-  /// Makes the folder. Throws Error.
+  /// Creates the folder. Throws Error.
   RangeCache(std::filesystem::path folder, std::uint64_t most_bytes);
 
-  /// The part that is kept under this name; the caller checks it.
+  /// Returns the part stored under this key; nullopt if not found. The caller must check it.
   std::optional<std::string> get(const std::string& key) const;
-  /// Never throws: what cannot be kept is fetched again.
+  /// Stores a part. Never throws; a part that cannot be stored is fetched again later.
   void put(const std::string& key, std::string_view bytes);
   void remove(const std::string& key);
 
@@ -30,7 +30,7 @@ class RangeCache {
   const std::filesystem::path folder_;
   const std::uint64_t most_bytes_;
   std::atomic<std::uint64_t> bytes_ = 0;
-  std::atomic<bool> reported_ = false;  // that it cannot be written to
+  std::atomic<bool> reported_ = false;  // the write error was logged
 };
 
 }  // namespace millrace

@@ -30,17 +30,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kConnections = 16;
-constexpr std::uint64_t kMostAhead = 256 << 20;         // bytes fetched ahead and not taken yet
+constexpr std::uint64_t kMostAhead = 256 << 20;         // bytes prefetched and not yet taken
 constexpr double kFirstPause = 0.2, kLongestPause = 8;  // seconds between attempts
-constexpr int kMostWrong = 3;                           // attempts that bring wrong bytes
+constexpr int kMostWrong = 3;                           // maximum attempts that return wrong bytes
 constexpr long kPatience = 10;                          // seconds; see HttpRequest
 
 using SharedText = std::shared_ptr<const std::string>;
 
-/// A part of a file that is asked for.
+/// A requested part of a file.
 struct Part {
   std::string url;
-  std::uint64_t file_bytes = 0;  // 0: not known
+  std::uint64_t file_bytes = 0;  // 0 = unknown
   ByteRange range;
 
   std::string key() const { return fmt::format("{} {} {}", url, range.begin, range.size); }
@@ -55,7 +55,7 @@ struct Outcome {
   std::string why;
 };
 
-/// An error page's first words, without its tags.
+/// Returns the first words of an error page, without tags.
 std::string page_text(std::string_view page) {
   std::string text;
   bool in_tag = false;
@@ -123,7 +123,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::unique_ptr<ByteSource> file(const std::string& url,
                                    std::optional<std::uint64_t> size) override;
 
-  /// The part, now. Throws like Remote.
+  /// Returns the part at once. Throws as Remote::file.
   SharedText take(const Part& part) {
     std::unique_lock lock(mutex_);
     const auto found = jobs_.find(part.key());
@@ -143,7 +143,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     return job->bytes;
   }
 
-  /// The part, soon.
+  /// Queues the part to be prefetched.
   void expect(Part part) {
     const std::scoped_lock lock(mutex_);
     auto key = part.key();
@@ -157,7 +157,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     changed_.notify_all();
   }
 
-  /// Asks for the length of a file.
+  /// Asks the server for the length of a file.
   std::uint64_t size_of(const std::string& url) {
     std::uint64_t size = 0;
     fetch({url, 0, {0, 1}}, &size);
@@ -185,7 +185,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     std::erase(finished_, key);
   }
 
-  /// Drops the oldest part that was fetched ahead and not taken. REQUIRES: the lock.
+  /// Drops the oldest prefetched part that was not taken. REQUIRES: the lock.
   bool forget_oldest() {
     if (finished_.empty()) return false;
     forget(std::string(finished_.front()));
@@ -255,7 +255,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     }
   }
 
-  /// Throws Error if another part of the file came from another version of it.
+  /// Throws Error if another part of the file has another version.
   void check_version(const Part& part, const std::string& version) {
     if (version.empty()) return;
     const std::scoped_lock lock(mutex_);
@@ -284,7 +284,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::optional<RangeCache> cache_;
   fs::path spool_folder_;
 
-  std::mutex mutex_;  // guards what follows, but for reading stop_
+  std::mutex mutex_;  // guards the members below, except for reading stop_
   std::condition_variable changed_;
   std::atomic<bool> stop_ = false;
   std::map<std::string, std::shared_ptr<Job>> jobs_;
@@ -294,7 +294,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::vector<std::thread> threads_;
 };
 
-/// The first bytes of a remote file in an unnamed file, which no process can cut short.
+/// The first bytes of a remote file in an unnamed file, which no process can truncate.
 class Spooled final : public ByteSource {
  public:
   Spooled(std::string name, SharedBytes bytes) : name_(std::move(name)), bytes_(std::move(bytes)) {}
@@ -342,7 +342,7 @@ class RemoteFile final : public ByteSource {
 
   void expect(const ByteRange& range) const override try {
     if (range.size > 0) fetcher_->expect({url_, size_, range});
-  } catch (const std::exception&) {  // no thread, no memory: `read` fetches it
+  } catch (const std::exception&) {  // no thread or no memory; `read` fetches it
   }
 
  private:

@@ -17,7 +17,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// A path in which all but letters, digits and -_.~/ is %XX.
+/// Percent-encodes all characters of a path except letters, digits and -_.~/.
 std::string escaped(std::string_view path) {
   std::string text;
   for (const char c : path) {
@@ -56,7 +56,7 @@ std::string s3_url(std::string_view place, const S3Account& account) {
   const auto bucket = path.substr(0, slash);
   const auto key = escaped(path.substr(slash + 1));
   if (!account.endpoint.empty()) return fmt::format("{}/{}/{}", account.endpoint, bucket, key);
-  // A dot in a bucket's name does not fit the certificate of its host.
+  // A bucket name with a dot does not match the certificate of its host.
   if (bucket.find('.') != bucket.npos)
     return fmt::format("https://s3.{}.amazonaws.com/{}/{}", account.region, bucket, key);
   return fmt::format("https://{}.s3.{}.amazonaws.com/{}", bucket, account.region, key);

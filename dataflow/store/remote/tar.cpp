@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kMostDetails = 1 << 20;  // bytes of a long name or of pax records
 
-/// The begin and the size of a header's field.
+/// Offset and size of a header's field.
 struct Field {
   std::size_t begin, size;
 };
@@ -31,7 +31,7 @@ std::string_view text_at(std::string_view header, Field field) {
   return text.substr(0, text.find('\0'));
 }
 
-/// Octal digits, or with the first bit set the bytes of a number (GNU tar, from 8 GiB on).
+/// Reads octal digits or, if the first bit is set, a binary number (GNU tar, from 8 GiB).
 std::optional<std::uint64_t> number_at(std::string_view header, Field field) {
   auto text = header.substr(field.begin, field.size);
   std::uint64_t number = 0;
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> number_at(std::string_view header, Field field) {
   return number;
 }
 
-/// The sum of a header's bytes, those of the checksum taken as spaces.
+/// Returns the sum of a header's bytes, with the checksum's own bytes as spaces.
 std::uint64_t checksum(std::string_view header) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < header.size(); ++i) {
@@ -56,7 +56,7 @@ std::uint64_t checksum(std::string_view header) {
   return sum;
 }
 
-/// The value of a pax record "LENGTH KEY=VALUE\n".
+/// Returns the value of a pax record "LENGTH KEY=VALUE\n".
 std::optional<std::string> pax_value(std::string_view records, std::string_view key) {
   while (!records.empty()) {
     std::size_t length = 0;
@@ -79,7 +79,7 @@ std::optional<std::uint64_t> decimal(std::string_view text) {
   return number;
 }
 
-/// The name and size that headers before a member's own give it.
+/// Name and size from extension headers, which replace those in the member's header.
 struct Before {
   std::optional<std::string> name;
   std::optional<std::uint64_t> size;
@@ -124,7 +124,7 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
     if (at + kBlock > file.size()) fail("the tar file was cut short");
     const auto held = file.read({at, kBlock});
     const auto header = held.bytes;
-    if (header.find_first_not_of('\0') == header.npos) return;  // the end
+    if (header.find_first_not_of('\0') == header.npos) return;  // the end of the archive
     if (number_at(header, kChecksum) != checksum(header)) fail("not the header of a tar member");
     const auto own_size = number_at(header, kSize);
     if (!own_size) fail("the tar member has no size");

@@ -1,4 +1,4 @@
-// Tar files (POSIX ustar), as WebDataset keeps its samples in.
+// Tar files (POSIX ustar), in which WebDataset stores its samples.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace millrace {
 
-/// A member's header: 512 bytes of a regular file without owner or time, so that the same members
-/// give the same bytes. REQUIRES: a name of at most 100 bytes.
+/// Returns a member's header: 512 bytes for a regular file without owner or time, so that the same
+/// members give the same bytes. REQUIRES: a name of at most 100 bytes.
 std::string tar_header(std::string_view name, std::uint64_t size);
-/// The zeros after a member of this size.
+/// Returns the zeros after a member of this size.
 std::string tar_padding(std::uint64_t size);
-/// The zeros at the end of a file.
+/// Returns the zeros at the end of a file.
 std::string tar_end();
 
-/// The place of a regular file in a tar file.
+/// The location of a regular file in a tar file.
 struct TarMember {
   std::string name;
   std::uint64_t begin = 0, size = 0;
 };
 
-/// Whether the file begins as a tar file does.
+/// Returns true if the file starts like a tar file.
 bool is_tar(const ByteSource& file);
 
-/// Calls `visit` with the regular files of a tar file in their order: of ustar, GNU tar (long
-/// names, large sizes) and pax. Throws Error naming file and byte if it is damaged or cut short,
-/// also between members: a tar file ends in zeros.
+/// Calls `visit` with the regular files of a tar file in order: ustar, GNU tar (long names, large
+/// sizes) and pax. Throws Error with file and byte if it is damaged or truncated, even between
+/// members, since a tar file ends in zeros.
 void read_tar(const ByteSource& file, const std::function<void(const TarMember&)>& visit);
 
 }  // namespace millrace

@@ -21,7 +21,8 @@ constexpr auto kTable = [] {
   return table;
 }();
 
-/// TFRecord masks checksums, since those of data with checksums in them are weak.
+/// Returns a masked checksum: TFRecord masks them, since checksums of data that contains checksums
+/// are weak.
 std::uint32_t masked_crc(std::string_view bytes) {
   const auto crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
@@ -34,8 +35,8 @@ T number_at(std::string_view bytes, std::size_t offset) {
   return number;
 }
 
-constexpr std::uint64_t kMostMessage = INT32_MAX;  // bytes, of protocol buffers
-constexpr std::uint64_t kHead = 8 + 4, kTail = 4;  // length and its checksum; the message's
+constexpr std::uint64_t kMostMessage = INT32_MAX;  // bytes; the limit of protocol buffers
+constexpr std::uint64_t kHead = 8 + 4, kTail = 4;  // length, its checksum; message's checksum
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// TFRecord files: messages one after the other, each with its length and checksums.
+// TFRecord files: consecutive messages, each with its length and checksums.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace millrace {
 
-/// CRC-32C (Castagnoli), as RFC 3720 has it.
+/// Returns CRC-32C (Castagnoli), as in RFC 3720.
 std::uint32_t crc32c(std::string_view bytes);
 
-/// A message as such a file has it.
+/// Returns a message in the format of such a file.
 std::string tf_record(std::string_view message);
 
-/// Calls `visit` with each message and its begin. Throws Error naming file and byte if a checksum
-/// is wrong or the file was cut short.
+/// Calls `visit` with each message and its offset. Throws Error with file and byte if a checksum is
+/// wrong or the file is truncated.
 void read_tf_records(
     const ByteSource& file,
     const std::function<void(std::string_view message, std::uint64_t begin)>& visit);

@@ -15,8 +15,8 @@ namespace {
 
 using namespace millrace;
 
-constexpr std::size_t kErrorPage = 4096;  // bytes of it that are kept
-// The SHA-256 of a request without a body, which S3 wants and not every libcurl sends by itself.
+constexpr std::size_t kErrorPage = 4096;  // bytes of an error page that are stored
+// SHA-256 of a request without body, which S3 requires and not every libcurl sends by itself.
 constexpr const char* kNoContent =
     "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr std::size_t kMostHeader = std::size_t{1} << 18;  // bytes, over all redirects
@@ -28,7 +28,7 @@ struct Free {
 using UniqueHandle = std::unique_ptr<CURL, Free>;
 using UniqueList = std::unique_ptr<curl_slist, Free>;
 
-/// An answer on its way.
+/// A response during reception.
 struct Receiving {
   const HttpRequest& request;
   HttpAnswer& answer;
@@ -39,7 +39,7 @@ struct Receiving {
 std::size_t receive(char* bytes, std::size_t, std::size_t count, void* to) {
   auto& [request, answer, handle, header_bytes] = *static_cast<Receiving*>(to);
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
-  if (answer.status != 206) {  // the whole file, or an error page
+  if (answer.status != 206) {  // the whole file or an error page
     const auto left = kErrorPage - std::min(kErrorPage, answer.body.size());
     answer.body.append(bytes, std::min(count, left));
     return answer.status == 200 && left == 0 ? 0 : count;
@@ -49,7 +49,7 @@ std::size_t receive(char* bytes, std::size_t, std::size_t count, void* to) {
   return count;
 }
 
-/// The value of a header line with this name, which is in lower case.
+/// Returns the value of a header line with this name, which is in lower case.
 std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   if (line.size() <= name.size() || line[name.size()] != ':' ||
@@ -60,7 +60,7 @@ std::optional<std::string_view> value_of(std::string_view line, std::string_view
   return first > last || first == line.npos ? "" : line.substr(first, last - first + 1);
 }
 
-/// "bytes 0-99/1234" or "bytes 0-99/*"; an answer without its range stays as it is.
+/// Parses "bytes 0-99/1234" or "bytes 0-99/*"; other text leaves the response unchanged.
 void read_range(std::string_view text, HttpAnswer& answer) {
   unsigned long first = 0, last = 0, bytes = 0;
   if (std::sscanf(std::string(text).c_str(), "bytes %lu-%lu/%lu", &first, &last, &bytes) < 2)
@@ -75,7 +75,7 @@ std::size_t read_header(char* bytes, std::size_t, std::size_t count, void* to) {
   auto& receiving = *static_cast<Receiving*>(to);
   if ((receiving.header_bytes += count) > kMostHeader) return 0;
   auto& answer = receiving.answer;
-  if (line.starts_with("HTTP/")) answer = {};  // those before were of a redirect
+  if (line.starts_with("HTTP/")) answer = {};  // earlier lines belong to a redirect
   if (const auto range = value_of(line, "content-range")) read_range(*range, answer);
   if (const auto tag = value_of(line, "etag")) answer.version = *tag;
   if (const auto time = value_of(line, "last-modified"); time && answer.version.empty())
@@ -94,10 +94,10 @@ CURL* handle_of_thread() {
   return handle.get();
 }
 
-/// Amazon's Signature Version 4. Returns the headers of the request.
+/// Signs with Amazon's Signature Version 4. Returns the headers of the request.
 UniqueList sign(CURL* handle, const std::optional<S3Keys>& keys) {
   if (!keys) return {};
-  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // keys may have ".."
+  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // keys may contain ".."
   const auto scope = "aws:amz:" + keys->region + ":s3";
   curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, scope.c_str());
   curl_easy_setopt(handle, CURLOPT_USERNAME, keys->id.c_str());
@@ -119,7 +119,7 @@ extern "C" [[gnu::visibility("default")]] HttpAnswer millrace_http_get(const Htt
     answer.problem = "libcurl does not start";
     return answer;
   }
-  curl_easy_reset(handle);  // connections stay
+  curl_easy_reset(handle);  // keeps connections
   Receiving receiving{request, answer, handle};
   const auto range =
       std::to_string(request.begin) + "-" + std::to_string(request.begin + request.size - 1);
@@ -128,7 +128,7 @@ extern "C" [[gnu::visibility("default")]] HttpAnswer millrace_http_get(const Htt
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
   const auto headers = sign(handle, request.keys);
-  // A signature is for this host alone, and what was asked for over https stays encrypted.
+  // A signature is valid for this host only, and an https request must remain encrypted.
   const bool is_secure = request.url.starts_with("https://");
   const bool is_signed = request.keys.has_value();
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, is_signed ? 0L : 1L);
