@@ -16,7 +16,7 @@ struct StepReport {
   std::vector<double> measured;  // numbers of Optimizer::measure; those of rank 0 are used
   std::string gradients;  // one character per trained parameter: '1' if it has a gradient, else '0'
   std::string statistics;         // bytes of the running statistics; empty = unchanged by the step
-  bool statistics_alone = false;  // a micro-batch changed them without a sum over all
+  bool statistics_alone = false;  // true if a micro-batch changed them without a sum over all
 };
 
 /// Combines the reports of all ranks in one exchange; the result is the same on every rank. `mine`:
