@@ -84,8 +84,9 @@ class AverageWeights final : public Callback, public KeepsWeights {
  private:
   AverageWeightsOptions options_;
   std::string name_;
-  NamedTensors all_;                           // averages, and the other tensors of the model
-  std::vector<at::Tensor> values_, averages_;  // of the averaged tensors
+  NamedTensors all_;  // the averages, and the other tensors of the model
+  // Model tensors that are averaged, and their averages.
+  std::vector<at::Tensor> values_, averages_;
 };
 
 MILLRACE_REGISTER(register_callback<AverageWeights>(

@@ -107,7 +107,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
   std::optional<Every> for_good_;
   std::set<std::int64_t> kept_;  // steps whose checkpoints are kept permanently
   std::int64_t saved_step_ = 0;
-  bool is_late_ = false;  // a checkpoint is due after the bad steps
+  bool is_late_ = false;  // true if a checkpoint is due after the bad steps
 };
 
 MILLRACE_REGISTER(register_callback<SaveCheckpoints>("checkpoint",

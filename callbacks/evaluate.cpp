@@ -252,7 +252,8 @@ class EvaluateDetector final : public Callback,
     const auto scores = naming(of, [&] { return runner_.take(state); });
     if (!scores) return false;
     stood_still_s_ += seconds_since(began);
-    const auto held = state.hold_checkpoint(of.step);  // until the targets are checked
+    // Protects the checkpoint until the targets are checked.
+    const auto held = state.hold_checkpoint(of.step);
     std::erase_if(owed_, [&](const Owed& owed) { return owed.of.step == of.step; });
     if (state.is_chief) history_.add(of, *scores);
     if (state.cluster->size() > 1)
@@ -294,10 +295,12 @@ class EvaluateDetector final : public Callback,
       {run_of(), options_.mode, are_trained() ? "" : options_.weights, options_.results}};
   ScoreHistory history_;
   bool gives_masks_ = true;
-  std::optional<bool> federated_;  // the validation split; nullopt = not known yet
-  std::vector<Owed> owed_;         // rarely two; the first is the one in runner_
-  CheckpointHold reached_;         // checkpoint that reached the targets
-  double stood_still_s_ = 0;       // time that training waited for the evaluation in runner_
+  // Whether the validation split is federated; nullopt = not known yet.
+  std::optional<bool> federated_;
+  // Evaluations without scores, rarely two; the first is the one in runner_.
+  std::vector<Owed> owed_;
+  CheckpointHold reached_;    // hold on the checkpoint that reached the targets
+  double stood_still_s_ = 0;  // seconds that training waited for the evaluation in runner_
 };
 
 MILLRACE_REGISTER(register_callback<EvaluateDetector>(

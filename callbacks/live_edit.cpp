@@ -40,7 +40,8 @@ struct Wishes {
 };
 
 constexpr auto kWithdraw = "withdraw";
-constexpr double kLargeFactor = 10;  // of the learning rate; few trainings remain stable beyond it
+// Factor of the learning rate; few trainings remain stable beyond it.
+constexpr double kLargeFactor = 10;
 
 /// Throws ConfigError for values that are neither a number nor a withdrawal.
 Wishes wishes_in(const Config& table) {
@@ -195,9 +196,9 @@ class LiveEdit final : public Callback {
   Duration interval_;
   fs::path run_, file_;
   Clock::time_point looked_ = Clock::now();
-  std::string seen_, read_;      // file contents: at the last check, and applied
+  std::string seen_, read_;      // contents of the file: at the last check, and as applied
   Values said_;                  // values of the file so far
-  std::vector<Edit> to_repeat_;  // by step
+  std::vector<Edit> to_repeat_;  // edits to be repeated, by step
 };
 
 MILLRACE_REGISTER(register_callback<LiveEdit>(

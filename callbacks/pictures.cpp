@@ -181,7 +181,7 @@ class DrawPictures final : public Callback {
   std::int64_t count_;
   double score_;
   bool stages_;
-  std::filesystem::path folder_;  // of the last pictures
+  std::filesystem::path folder_;  // folder of the last pictures
 };
 
 MILLRACE_REGISTER(register_callback<DrawPictures>(

@@ -123,8 +123,8 @@ class TraceSteps final : public Callback {
   }
 
   std::int64_t first_, last_;
-  bool comes_ = false;        // whether the first step is still to come, if known
-  std::uint64_t thread_ = 0;  // the training thread
+  bool comes_ = false;        // true if the first step is still expected
+  std::uint64_t thread_ = 0;  // number of the training thread
   std::unique_ptr<OpTrace> operators_;
 };
 

@@ -53,7 +53,7 @@ class ShowProgress final : public Callback {
 
   void after_train(const TrainState& state) override {
     if (!is_terminal_ || steps_ == 0) return;
-    show(state);  // again, below messages logged since the last step
+    show(state);  // shown again below messages logged since the last step
     end_terminal_line();
   }
 
@@ -80,7 +80,7 @@ class ShowProgress final : public Callback {
     }
     for (const auto& [metric, name] : {std::pair{"bbox/AP", "box AP"}, {"segm/AP", "mask AP"}})
       if (const auto score = state.latest.find(metric); score != state.latest.end())
-        figures.scores = {{name, score->second}};  // of masks if available, else of boxes
+        figures.scores = {{name, score->second}};  // AP of masks if available, else of boxes
     if (is_terminal_)
       show_terminal_line(progress_line(figures, terminal_columns()));
     else
@@ -92,7 +92,7 @@ class ShowProgress final : public Callback {
   Clock::time_point step_began_, step_ended_, shown_ = Clock::now();
   std::int64_t steps_ = 0, images_before_ = 0;
   double waited_before_ = 0;
-  double between_s_ = 0;  // between this step and the previous one
+  double between_s_ = 0;  // seconds between this step and the previous one
   RecentMean step_images_, step_wait_s_;
   TimeLeft left_;
 };

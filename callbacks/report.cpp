@@ -70,9 +70,11 @@ class WriteReport final : public Callback, public ReadsMetrics {
   struct Job {
     std::string callback;
     std::filesystem::path folder;
-    std::optional<DataSplit> split;  // its annotations are in memory
-    std::optional<std::pair<report::Standing, std::string>> ending;  // not yet in record.json
-    std::vector<std::pair<Moment, Scalars>> last;  // may not yet be in metrics.jsonl
+    std::optional<DataSplit> split;  // validation split, whose annotations are in memory
+    // End of the training, not yet in record.json.
+    std::optional<std::pair<report::Standing, std::string>> ending;
+    // Last metrics, which may not yet be in metrics.jsonl.
+    std::vector<std::pair<Moment, Scalars>> last;
   };
 
   Job job_of(const TrainState& state) const {
@@ -131,8 +133,8 @@ class WriteReport final : public Callback, public ReadsMetrics {
 
   std::string name_;
   bool has_begun_ = false;
-  bool is_due_ = false;  // there are scores that the last page lacks
-  bool ends_ = false;    // after_train has been called
+  bool is_due_ = false;  // true if there are scores that the last page lacks
+  bool ends_ = false;    // true if after_train has been called
   std::vector<std::pair<Moment, Scalars>> last_;
   std::future<void> page_;
 };

@@ -20,7 +20,8 @@
 namespace millrace {
 namespace {
 
-constexpr auto kSampling = std::chrono::seconds(1);  // of the GPUs, on a separate thread
+// Sampling period of the GPUs, on a separate thread.
+constexpr auto kSampling = std::chrono::seconds(1);
 constexpr double kMebibyte = 1 << 20;
 
 struct ResourcesOptions {
@@ -74,9 +75,9 @@ class MeasureResources final : public Callback, public PublishesMetrics {
 
  private:
   struct Gpu {
-    double busy = 0;  // sum over `count` samples
+    double busy = 0;  // busy shares, summed over `count` samples
     double count = 0;
-    std::int64_t memory_bytes = 0;  // of the last sample
+    std::int64_t memory_bytes = 0;  // memory of the last sample
   };
 
   void sample() {
@@ -92,7 +93,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
 
   GpuMeter meter_;
   std::mutex mutex_;
-  std::vector<Gpu> samples_;  // since the last trigger, by GPU
+  std::vector<Gpu> samples_;  // samples since the last trigger, by GPU
   std::unique_ptr<Ticker> ticker_;
 };
 

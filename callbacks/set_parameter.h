@@ -51,7 +51,7 @@ class SetParameter : public Callback, public SavesState {
 
 /// Values that start at points, or values interpolated linearly between points.
 struct ParameterPoints {
-  std::vector<double> at;      // ascending
+  std::vector<double> at;      // points in ascending order
   std::vector<double> values;  // one per point
   bool linear = false;
 

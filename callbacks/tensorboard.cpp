@@ -89,7 +89,8 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
     const auto then = file_.goes_on_from(state);
     const auto folder = state.folder / "tensorboard";
     make_writable_folder(folder);
-    auto number = static_cast<std::int64_t>(seconds_since_1970());  // sorts the files
+    // Number in the file name, which sorts the files.
+    auto number = static_cast<std::int64_t>(seconds_since_1970());
     std::vector<fs::path> late;
     for (const auto& entry : fs::directory_iterator(folder)) {
       const auto name = entry.path().filename().string();
@@ -131,7 +132,8 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
 
   std::string name_;
   std::optional<Every> histograms_;
-  std::map<std::string, std::vector<float>> seen_;  // values of each step since the last histograms
+  // Values of each step since the last histograms, by name.
+  std::map<std::string, std::vector<float>> seen_;
 };
 
 MILLRACE_REGISTER(register_callback<WriteTensorBoard>(

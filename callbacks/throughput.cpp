@@ -19,8 +19,8 @@ namespace millrace {
 namespace {
 
 constexpr double kLeastShare = 0.01;  // share of the time; callbacks below it are not listed
-constexpr double kSlowSeconds = 1;    // callbacks are slow if they take longer
-constexpr double kSlowShare = 0.3;    // and more than this share of the time of all callbacks
+constexpr double kSlowSeconds = 1;    // limit of one call of a callback; slower ones are named
+constexpr double kSlowShare = 0.3;    // and minimum share of the time of all callbacks
 constexpr double kClearly = 0.1;  // minimum difference in share to report another part as the limit
 
 struct ThroughputOptions {
@@ -166,11 +166,11 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
 
   Clock::time_point started_;
   std::int64_t step_ = 0, images_ = 0;
-  Spent spent_;                         // at the start of the window
-  std::map<std::string, double> busy_;  // of the stages, at the start of the window
-  Spent boundary_;                      // at the start of the last step
+  Spent spent_;                         // times at the start of the window
+  std::map<std::string, double> busy_;  // busy seconds of the stages at the start of the window
+  Spent boundary_;                      // times at the start of the last step
   std::set<std::string> named_;
-  std::string bound_;  // the part that was logged last
+  std::string bound_;  // part that was logged last
 };
 
 MILLRACE_REGISTER(register_callback<MeasureThroughput>(

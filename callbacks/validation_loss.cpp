@@ -65,7 +65,8 @@ class ValidationLoss final : public Callback,
     std::vector<BatchLosses> own;
     std::int64_t seen = 0;
     const auto share = share_of(*state.cluster);
-    const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
+    // Number of images of this rank.
+    const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;
     const auto measure = [&](const Batch& batch) {
       const auto number = std::ssize(own) * share.ranks + share.rank;
       const auto losses = state.model.losses(batch, {.step = number, .measured_only = true});
@@ -86,7 +87,7 @@ class ValidationLoss final : public Callback,
       state.stop(StopSignals::received());
       return state.save_checkpoint();
     }
-    std::map<std::string, double> sums;  // summed over images
+    std::map<std::string, double> sums;  // losses summed over images
     seen = 0;
     for (const auto& [count, losses] : all) {
       seen += count;
@@ -138,7 +139,7 @@ class ValidationLoss final : public Callback,
 
   std::string name_;
   std::int64_t images_;
-  bool owed_ = false;  // the measurement of this step was interrupted
+  bool owed_ = false;  // true if the measurement of this step was interrupted
 };
 
 MILLRACE_REGISTER(register_callback<ValidationLoss>(

@@ -122,9 +122,9 @@ class WatchTraining final : public Callback {
   Clock::duration after_;
   std::optional<Clock::duration> step_limit_;
   bool aborts_;
-  std::atomic<Clock::rep> step_began_ = 0;  // 0 = between two steps
-  Spent before_;                            // before the step
-  StallWatch watch_;                        // watch_ and told_: only for the ticker's thread
+  std::atomic<Clock::rep> step_began_ = 0;  // start of the current step; 0 = between two steps
+  Spent before_;                            // times before the step
+  StallWatch watch_;                        // watch_ and told_ are only for the ticker's thread
   Clock::time_point told_{};                // start of the step that was last reported
   std::unique_ptr<Ticker> ticker_;
 };

@@ -26,19 +26,19 @@ class Activity {
     // Kind of activity: "start", "data", "exchange", "step", "checkpoint", "end", or "callback
     // NAME".
     std::string where;
-    std::string what;  // text for logs: "waits for data", "callback 'evaluate' in trigger"
+    std::string what;  // text for logs, e.g. "waits for data" or "callback 'evaluate' in trigger"
     Clock::time_point since;
-    Clock::time_point moved;  // last call of begin() or moves()
+    Clock::time_point moved;  // time of the last call of begin() or moves()
   };
 
   /// Progress of the training.
   struct Standing {
-    std::int64_t step = 0,
-                 total_steps = 0;  // steps done; total_steps is an estimate until the last step
-    double progress = 0;           // epochs
-    std::int64_t images = 0;       // processed by all processes
-    double images_per_s = 0;       // recent rate of this process
-    std::map<std::string, double> metrics = {};  // of the last step, and the last published ones
+    std::int64_t step = 0, total_steps = 0;  // total_steps is an estimate until the last step
+    double progress = 0;                     // epochs done
+    std::int64_t images = 0;                 // images processed by all processes
+    double images_per_s = 0;                 // recent rate of this process
+    // Metrics of the last step, and the last published ones.
+    std::map<std::string, double> metrics = {};
   };
 
   void begin(std::string where, std::string what) {
@@ -137,8 +137,7 @@ class Activity {
   RecentRate images_;
   bool is_recorded_ = false;
   std::vector<Now> record_;
-  mutable std::mutex
-      data_mutex_;  // held during data(), so that the flow is not destroyed meanwhile
+  mutable std::mutex data_mutex_;  // held during data(), so that the flow is not destroyed
   std::function<FlowReport()> data_;
 };
 

@@ -59,8 +59,8 @@ class AppendedFile {
  private:
   std::filesystem::path file_;
   std::optional<Mark> loaded_;
-  std::optional<std::uintmax_t>
-      lasting_;  // size without the provisional bytes; nullopt if there are none
+  /// Size without the provisional bytes; nullopt if there are none.
+  std::optional<std::uintmax_t> lasting_;
 };
 
 }  // namespace millrace

@@ -68,7 +68,7 @@ class Callback {
 /// (recipe.h). `name` is NAME.
 struct CallbackFactory {
   std::function<std::unique_ptr<Callback>(const Config& table, const std::string& name)> create;
-  bool by_default = false;     // part of every run unless its table has `enabled = false`
+  bool by_default = false;     // true = part of every run unless its table has `enabled = false`
   bool keeps_weights = false;  // see KeepsWeights
   /// Returns the options that affect results: all except those with Decides::run.
   std::function<std::vector<std::string>()> deciding;

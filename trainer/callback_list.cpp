@@ -138,8 +138,8 @@ void CallbackList::trigger_at_start(TrainState& state) {
 }
 
 void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)>& is_due) {
-  std::string due;          // one character per callback
-  bool may_differ = false;  // between ranks, because it depends on a clock or a metric
+  std::string due;          // 'x' or ' ' for each callback
+  bool may_differ = false;  // true if ranks may disagree, because of a clock or a metric
   for (auto& named : all_) {
     due += named.when && is_due(*named.when) ? 'x' : ' ';
     may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();

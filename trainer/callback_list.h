@@ -71,9 +71,10 @@ class CallbackList {
     std::unique_ptr<Callback> callback;
     std::optional<When> when;
     std::string plugin;
-    std::vector<std::string> watches = {};    // includes that of its condition
-    std::vector<std::string> publishes = {};  // result of its last publishes()
-    std::vector<std::string> withdrawn = {};  // returned by an earlier publishes() only
+    std::vector<std::string> watches = {};    // watched metrics, including that of its condition
+    std::vector<std::string> publishes = {};  // result of the last call of publishes()
+    // Names that only an earlier call of publishes() returned.
+    std::vector<std::string> withdrawn = {};
 
     ComponentName title() const { return {"callback", name, plugin}; }
 

@@ -56,7 +56,7 @@ void DeviceSpan::end() {
 double DeviceSpan::seconds() {
   if (!last_) return std::chrono::duration<double>(ended_ - began_).count();
   last_->synchronize();
-  return first_->elapsedTime(*last_) / 1e3;  // from milliseconds
+  return first_->elapsedTime(*last_) / 1e3;  // converts from milliseconds
 }
 
 void wait_for(at::Device device) {

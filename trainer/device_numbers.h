@@ -27,7 +27,7 @@ class DeviceNumbers {
 
  private:
   at::Tensor on_host_;
-  std::optional<c10::Event> copied_;  // on a GPU
+  std::optional<c10::Event> copied_;  // event after the copy; nullopt on the CPU
 };
 
 /// Measures the time of the work queued on the current stream between construction and end(); on
@@ -44,7 +44,7 @@ class DeviceSpan {
  private:
   at::DeviceType device_;
   Clock::time_point began_, ended_;
-  std::optional<c10::Event> first_, last_;  // on a GPU
+  std::optional<c10::Event> first_, last_;  // events at both ends; nullopt on the CPU
 };
 
 /// Waits for the work that this thread has queued on the device; does nothing on the CPU.

@@ -13,10 +13,11 @@
 namespace millrace {
 
 struct Edit {
-  std::int64_t after_step = 0;  // takes effect from the next step
+  std::int64_t after_step = 0;  // step after which the edit takes effect
   std::string name;
   double from = 0, to = 0;
-  std::string line = {};  // its line in the journal with the newline; empty = not written yet
+  // Line of the edit in the journal, with the newline; empty = not written yet.
+  std::string line = {};
 };
 
 /// Reads the edits of a run; empty if there is no journal. A truncated last line never took effect

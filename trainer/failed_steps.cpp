@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kMostInARow = 10;  // bad steps before training ends
-constexpr std::int64_t kRecords = 3;      // maximum per run
+constexpr std::int64_t kMostInARow = 10;  // number of consecutive bad steps that ends training
+constexpr std::int64_t kRecords = 3;      // maximum number of records per run
 
 /// Records a step and returns the end of the warning about it.
 std::string keep(const StepRecord& record, const std::filesystem::path& run) {

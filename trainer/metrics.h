@@ -28,13 +28,13 @@ using StepFigures = std::vector<StepFigure>;
 /// Point in the training that metrics describe.
 struct Moment {
   std::int64_t step = 0;
-  double progress = 0;  // epochs
+  double progress = 0;  // epochs done
 };
 
 /// A picture that a callback has drawn.
 struct Picture {
-  std::string name;            // the same for the same subject at every step
-  std::filesystem::path file;  // JPEG file
+  std::string name;            // name, the same for the same subject at every step
+  std::filesystem::path file;  // path of the JPEG file
 };
 
 }  // namespace millrace

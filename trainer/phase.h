@@ -25,7 +25,7 @@ class Phase {
  private:
   TrainState& state_;
   double Spent::*const part_;
-  const std::string callback_;  // empty = not of a callback
+  const std::string callback_;  // name of the callback; empty = none
   const Clock::time_point began_ = Clock::now();
   const double cpu_s_;
 };

@@ -50,10 +50,10 @@ class StepNumbers {
   }
 
   const std::string& title_;
-  std::vector<Losses> losses_;  // by number; losses of successive batches are appended
+  std::vector<Losses> losses_;  // losses by number; those of successive batches are appended
   std::vector<Figures> figures_;
   std::atomic<std::size_t> count_ = 0;
-  at::Tensor decisive_;  // losses, then norms
+  at::Tensor decisive_;  // all losses, then all norms
   std::optional<DeviceNumbers> numbers_;
 };
 

@@ -76,10 +76,10 @@ class StepPasses {
   }
 
  private:
-  std::vector<std::vector<Pass::Done>> all_;  // by micro-batch
+  std::vector<std::vector<Pass::Done>> all_;  // finished passes by micro-batch
   at::DeviceType device_;
   Clock::time_point began_ = Clock::now();
-  double wall_s_ = 0, cpu_s_ = cpu_seconds();  // of all passes together
+  double wall_s_ = 0, cpu_s_ = cpu_seconds();  // times of all passes together
 };
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int kFormat = 1;
-constexpr std::int64_t kMostBatches = 4096;  // limit of optimizer.accumulate
+constexpr std::int64_t kMostBatches = 4096;  // maximum of optimizer.accumulate
 constexpr auto kRecord = "record.json";
 constexpr auto kModel = "model.safetensors";
 constexpr auto kConfig = "config.toml";

@@ -21,15 +21,15 @@
 namespace millrace {
 
 struct StepRecord {
-  StepInfo info;              // only seed and step (steps done before) are used
-  bool with_figures = false;  // whether the scalars include the detector's figures
+  StepInfo info;              // inputs of the step; only seed and step (steps done before) are used
+  bool with_figures = false;  // true if the scalars include the detector's figures
   double lr = 0;
-  LossScale loss_scale;                 // before the step
+  LossScale loss_scale;                 // loss scale before the step
   std::map<std::string, double> hyper;  // changed hyper-parameters
   StepFigures scalars;
   std::string rejected;              // reason for which it was rejected
-  std::vector<std::string> classes;  // by label
-  std::string config;                // TOML
+  std::vector<std::string> classes;  // class names by label
+  std::string config;                // configuration as TOML
   NamedTensors model;
   std::vector<Batch> batches;
 };

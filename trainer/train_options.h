@@ -21,17 +21,18 @@ inline std::vector<std::string> value_names(OnReturn) { return {"lower_rate", "s
 
 struct TrainOptions {
   double epochs = 12;
-  std::int64_t max_steps = 0;  // stop after this number of steps; 0 = unlimited
+  std::int64_t max_steps = 0;  // maximum number of steps; 0 = unlimited
   std::int64_t seed = 1;
   std::string device = "cpu";
   FloatType precision = FloatType::fp32;
-  FloatType eval_precision = FloatType::fp32;  // for detection, during training and in commands
-  double loss_scale = 0;                       // for fp16; 0 = adapted during training
+  // Precision of detection, during training and in commands.
+  FloatType eval_precision = FloatType::fp32;
+  double loss_scale = 0;  // factor of the losses for fp16; 0 = adapted during training
   bool deterministic = true;
   FloatType gradient_type = FloatType::fp32;  // type of gradients exchanged between ranks
-  std::int64_t threads = 0;                   // compute threads; 0 = all cores
-  std::int64_t micro_batch = 0;               // images computed alone; 0 = a rank's whole batch
-  std::int64_t passes = 1;  // number of parts of a batch computed one after the other
+  std::int64_t threads = 0;                   // number of compute threads; 0 = all cores
+  std::int64_t micro_batch = 0;  // number of images computed alone; 0 = a rank's whole batch
+  std::int64_t passes = 1;       // number of parts of a batch computed one after the other
   std::string output = "runs";
   Duration rank_timeout = {600};
   OnDivergence on_divergence = OnDivergence::end;

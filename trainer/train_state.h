@@ -50,13 +50,13 @@ struct Spent {
 
 /// Requests of callbacks. The trainer carries them out at the end of the step boundary.
 struct Requests {
-  Scalars metrics;                                          // published for the current moment
-  std::vector<Picture> pictures;                            // published
+  Scalars metrics;                // metrics published for the current moment
+  std::vector<Picture> pictures;  // published pictures
   std::map<std::int64_t, std::pair<Moment, Scalars>> late;  // metrics of earlier moments, by step
   bool figures = false, images = false;  // see ask_for_figures() and list_images()
   bool checkpoint = false, memory_checkpoint = false;
   std::string stop_reason;
-  std::string failure;                        // see TrainState::fail
+  std::string failure;                        // error of TrainState::fail; empty = none
   std::unique_ptr<MemoryCheckpoints> memory;  // nullptr if no callback keeps checkpoints in memory
   /// Metrics that the running callback may publish.
   const std::vector<std::string>* allowed = nullptr;
@@ -71,9 +71,9 @@ class TrainState {
 
   Detector& model;
   Position at;
-  double previous_progress = 0;  // `at.progress` before the last step
-  double lr = 0;                 // of the last step
-  StepFigures scalars;           // of the last step: losses, their sum "loss", then the others
+  double previous_progress = 0;  // value of `at.progress` before the last step
+  double lr = 0;                 // learning rate of the last step
+  StepFigures scalars;  // metrics of the last step: losses, their sum "loss", then the others
   /// Image ids of the last step by batch; see list_images().
   std::vector<std::vector<std::int64_t>> images;
   std::map<std::string, double> latest;  // last published values; NaN if not finite
@@ -82,7 +82,7 @@ class TrainState {
   Spent spent_cpu;
   const std::unique_ptr<Activity> activity;  // any thread may read it
   mutable HyperParameters hyper;  // callbacks may set new values, which apply from the next step
-  std::int64_t total_steps = 0;   // an estimate until the last step
+  std::int64_t total_steps = 0;   // estimate until the last step
   double total_epochs = 0;        // total_steps in epochs
   std::filesystem::path folder;   // the run's folder
   const EvalData* validation = nullptr;  // nullptr if there is no validation split
@@ -92,7 +92,7 @@ class TrainState {
   std::function<NamedTensors(const std::string& callback)> kept_by;
   const Cluster* cluster;
   bool is_chief = true;
-  bool is_last = false;  // the last step has been done
+  bool is_last = false;  // true if the last step has been done
   std::string failure;   // what() of the exception that ended training; empty = none
   const std::unique_ptr<CheckpointHolds> checkpoint_holds;  // see hold_checkpoint
   /// Receives the flows of cancelled passes, see PassWatch.

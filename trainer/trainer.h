@@ -31,25 +31,26 @@ struct TrainPlan {
   TrainOptions train;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  std::int64_t images_per_step = 1;  // over all ranks and micro-batches
+  std::int64_t images_per_step = 1;  // number of images per step, over all ranks and micro-batches
   std::function<std::unique_ptr<DataFlow<Batch>>(const Cursor& start)> start_data;
   const EvalData* validation = nullptr;
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
   std::filesystem::path folder;                                // the run's folder; see set_folder()
-  std::string config;                     // TOML, for checkpoints and step records
-  std::vector<std::string> classes = {};  // by label, for checkpoints and step records
+  std::string config;                     // configuration as TOML, for checkpoints and step records
+  std::vector<std::string> classes = {};  // class names by label, for checkpoints and step records
   Metadata metadata = {};                 // metadata of the weights in checkpoints
   const Cluster& cluster = Cluster::alone();
-  std::optional<LargestBatch> largest_batch = {};  // planned; nullopt = its memory is not checked
-  bool is_return = false;  // after a divergence, in a process that has trained before
+  // Largest planned batch; nullopt = its memory is not checked.
+  std::optional<LargestBatch> largest_batch = {};
+  bool is_return = false;  // true after a return, in a process that has trained before
 };
 
 /// The end of a training that ended without an exception.
 struct TrainEnd {
   Position at;
-  std::string stop_reason;  // empty = all steps were taken
-  bool signalled = false;   // a rank received a signal before all work was done
-  bool diverged = false;    // it stopped to return to a checkpoint
+  std::string stop_reason;  // reason to stop; empty = all steps were taken
+  bool signalled = false;   // true if a rank received a signal before all work was done
+  bool diverged = false;    // true if the training stopped to return to a checkpoint
 };
 
 /// Returns true if a training has taken all of its steps.
@@ -108,7 +109,7 @@ class Trainer {
   std::unique_ptr<DataFlow<Batch>> data_;
   bool resumed_ = false;
   Clock::time_point agreed_ = Clock::now();  // time of the last agreement with the other ranks
-  double waited_s_ = 0;                      // for other ranks, until `agreed_`
+  double waited_s_ = 0;                      // seconds waiting for other ranks, until `agreed_`
   double waited_for_data_s_ = 0;
   Stragglers stragglers_;
   StepMemory memory_;

@@ -30,9 +30,9 @@ class StepNumbers;
 class StepPasses;
 
 struct StepEnd {
-  StepFigures scalars;    // losses, their sum, gradient norm, and requested figures
+  StepFigures scalars;    // losses, their sum, gradient norm and requested figures
   std::string rejected;   // reason for which nothing was changed; empty = the step was taken
-  bool overflow = false;  // rejected because of the loss scale, which has been lowered
+  bool overflow = false;  // true if rejected because of the loss scale, which has been lowered
   /// Seconds waiting for other ranks' gradients after the backward pass; on a GPU, the time of its
   /// stream.
   double sync_s = 0;
@@ -111,11 +111,12 @@ class TrainingStep {
   double static_scale_;  // loss scale of fp16; 0 = adapted
   MicroBatchCut cut_;
   RunningStatistics statistics_;        // buffers that losses() changes
-  SumOrder order_;                      // of sums over the ranks
-  std::unique_ptr<GradientSync> sync_;  // with several ranks or micro-batches, like buckets_
+  SumOrder order_;                      // order of sums over the ranks
+  std::unique_ptr<GradientSync> sync_;  // nullptr with one rank and without train.micro_batch
   std::optional<GradientBuckets> buckets_;
   ClusterSum rank_sum_;
-  bool moves_sums_ = false;  // in this step, running statistics follow sums over all micro-batches
+  // True if running statistics follow sums over all micro-batches in this step.
+  bool moves_sums_ = false;
 };
 
 }  // namespace millrace

@@ -91,7 +91,7 @@ std::optional<DetectorScores> EvaluationRunner::take(const TrainState& state) {
 
 void EvaluationRunner::cancel() {
   cancelled_ = true;
-  scores_ = {};  // waits for its thread
+  scores_ = {};  // waits for the evaluation's thread
   part_.reset();
 }
 

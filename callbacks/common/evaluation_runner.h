@@ -27,7 +27,7 @@ struct EvaluationSettings {
   EvaluationRun run;
   EvaluationMode mode = EvaluationMode::waiting;
   std::string weights;  // name of the callback that keeps the weights; empty = the trained ones
-  bool writes_results = true;  // also write the detections as COCO results
+  bool writes_results = true;  // true = also write the detections as COCO results
 };
 
 /// Runs at most one evaluation at a time. Each rank detects in its share and rank 0 scores all.
@@ -61,7 +61,7 @@ class EvaluationRunner {
 
  private:
   struct Files {
-    std::filesystem::path results;  // empty = the detections are not written
+    std::filesystem::path results;  // results file; empty = the detections are not written
     std::filesystem::path scores;
   };
   /// Calls `cancelled` often and returns nullopt when it returns true.
@@ -85,7 +85,8 @@ class EvaluationRunner {
   std::unique_ptr<DetectorEvaluation> part_;  // part of this rank, to be joined after scores_
   Moment of_;
   std::atomic<bool> cancelled_ = false;
-  std::shared_future<std::optional<DetectorScores>> scores_;  // not yet returned by take()
+  /// Result of the running evaluation, not yet returned by take().
+  std::shared_future<std::optional<DetectorScores>> scores_;
 };
 
 }  // namespace millrace

@@ -18,8 +18,8 @@ enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4, kHistogram = 5 };
 enum ImageField { kHeight = 1, kWidth = 2, kColorspace = 3, kEncoded = 4 };
 enum HistogramField { kMin = 1, kMax, kCount, kSum, kSumOfSquares, kLimits, kCounts };
 enum SessionField { kStatus = 1 };
-constexpr int kStart = 1;  // a session status
-constexpr int kRgb = 3;    // a color space
+constexpr int kStart = 1;  // number of the session status "start"
+constexpr int kRgb = 3;    // number of the color space RGB
 
 std::string framed(const ProtoMessage& event) { return tf_record(event.bytes()); }
 

@@ -12,13 +12,13 @@ namespace millrace {
 
 struct EventTime {
   std::int64_t step = 0;
-  double wall_s = 0;  // seconds since 1970
+  double wall_s = 0;  // wall-clock time, seconds since 1970
 };
 
 /// A histogram whose bucket i counts the values in (limits[i - 1], limits[i]].
 struct Histogram {
   double min = 0, max = 0, sum = 0, sum_of_squares = 0;
-  std::vector<double> limits, counts;  // of equal length
+  std::vector<double> limits, counts;  // upper limits and counts by bucket, of equal length
 };
 
 /// Returns the histogram of the finite values, in 30 buckets of equal width.

@@ -6,7 +6,7 @@ namespace millrace {
 namespace {
 
 // Types of nvml.h.
-using Status = int;  // 0: success
+using Status = int;  // 0 = success
 using Device = void*;
 struct Utilization {
   unsigned int gpu = 0, memory = 0;  // percent

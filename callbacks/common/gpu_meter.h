@@ -8,8 +8,8 @@
 namespace millrace {
 
 struct GpuUse {
-  double busy = 0;                // 0 to 1: share of the last sampling period in which a kernel ran
-  std::int64_t memory_bytes = 0;  // used by all processes
+  double busy = 0;                // share of the last sampling period in which a kernel ran, 0 to 1
+  std::int64_t memory_bytes = 0;  // memory used by all processes
 };
 
 /// Queries the driver's library libnvidia-ml.so.1, if it exists. For one thread at a time.

@@ -11,11 +11,11 @@ namespace millrace {
 struct ProgressFigures {
   double epoch = 0, epochs = 0;  // epochs done, and their total
   std::int64_t step = 0, steps = 0;
-  Scalars losses;  // their sum first
-  Scalars scores;  // of the last evaluation, e.g. "mask AP"; only shown on a terminal
+  Scalars losses;  // losses, their sum first
+  Scalars scores;  // scores of the last evaluation, e.g. "mask AP"; only shown on a terminal
   double lr = 0;
   double images_per_s = 0;
-  double data_wait_share = 0;  // share of the time, 0 to 1
+  double data_wait_share = 0;  // share of the time spent waiting for data, 0 to 1
   double left_s = 0;
 };
 

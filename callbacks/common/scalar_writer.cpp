@@ -12,7 +12,7 @@ void ScalarWriter::after_step(const TrainState& state) {
   file_.keep_provisional();
   record_.clear();
   for (const auto& [name, value, kind] : state.scalars) {
-    if (!std::isfinite(value)) continue;  // a skipped step, which bad_steps counts
+    if (!std::isfinite(value)) continue;  // skipped step, which bad_steps counts
     auto& window = window_[name];
     if (kind == FigureKind::last) window = {};
     window.sum += value;

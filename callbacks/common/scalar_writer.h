@@ -57,9 +57,9 @@ class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
   Scalars of_window() const;
 
   std::map<std::string, Window> window_;
-  Scalars record_;  // of the current step
+  Scalars record_;  // published metrics of the current step
   bool is_due_ = false;
-  bool ends_ = false;  // after_train has been called
+  bool ends_ = false;  // true if after_train has been called
 };
 
 /// Returns the wall-clock time, to the millisecond, for display.

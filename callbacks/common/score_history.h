@@ -76,9 +76,9 @@ class ScoreHistory {
 
  private:
   Scalars last_;
-  std::string tables_;  // of the last scores
+  std::string tables_;  // tables of the last scores
   std::int64_t step_ = 0;
-  double best_ = 0;  // of masks if there are any, else of boxes
+  double best_ = 0;  // best AP; of masks if there are any, else of boxes
   std::int64_t best_step_ = -1;
   std::string best_kind_;
 };

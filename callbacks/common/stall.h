@@ -23,7 +23,7 @@ class StallWatch {
  private:
   Clock::duration limit_;
   std::optional<Clock::time_point> looked_;   // time of the last call
-  Clock::time_point awake_{};                 // since then, calls have come without a gap
+  Clock::time_point awake_{};                 // start of the calls without a gap up to now
   std::optional<Clock::time_point> stalled_;  // last report of progress before the stall
 };
 

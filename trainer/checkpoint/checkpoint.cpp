@@ -140,7 +140,7 @@ void point_latest_at(const fs::path& checkpoint) {
   const auto latest = checkpoint.parent_path() / "latest",
              part = checkpoint.parent_path() / "latest.part";
   std::error_code problem;
-  fs::remove(part, problem);  // left by a killed process
+  fs::remove(part, problem);  // file of a killed process
   fs::create_symlink(checkpoint.filename(), part, problem);
   if (!problem) problem = rename_path(part, latest);
   if (!problem) return;
@@ -157,7 +157,7 @@ fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
 
 std::int64_t step_of(const fs::path& checkpoint) {
   const auto name = checkpoint.filename().string();
-  constexpr std::size_t kMostDigits = 18;  // fits into a std::int64_t
+  constexpr std::size_t kMostDigits = 18;  // number of digits that fits into a std::int64_t
   if (!name.starts_with("step-") || name.size() == 5 || name.size() > 5 + kMostDigits ||
       name.find_first_not_of("0123456789", 5) != std::string::npos)
     return -1;

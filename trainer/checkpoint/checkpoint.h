@@ -23,16 +23,16 @@ namespace millrace {
 struct Checkpoint {
   Position at;
   std::uint64_t seed = 0;
-  std::int64_t epoch_size = 0;                   // samples; 0 = unknown
-  std::vector<std::string> classes;              // by label; empty = unknown
+  std::int64_t epoch_size = 0;                   // number of samples; 0 = unknown
+  std::vector<std::string> classes;              // class names by label; empty = unknown
   std::map<std::string, double> hyper;           // hyper-parameters that have been changed
   std::map<std::string, double> latest;          // last published metrics
-  std::map<std::string, std::string> callbacks;  // states as JSON, by callback name
+  std::map<std::string, std::string> callbacks;  // states of callbacks as JSON, by callback name
   std::map<std::string, NamedTensors> callback_tensors;
   NamedTensors model;
   NamedTensors optimizer;
-  std::string config;  // TOML
-  Metadata metadata;   // of the weight files; written only
+  std::string config;  // configuration as TOML
+  Metadata metadata;   // metadata of the weight files; written only
 };
 
 /// Returns `folder`/step-NNNNNN.

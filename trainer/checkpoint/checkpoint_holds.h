@@ -41,7 +41,7 @@ class CheckpointHolds {
   }
 
   std::vector<std::weak_ptr<const std::int64_t>> all_;
-  std::set<std::int64_t> at_newest_, at_next_;  // held when these checkpoints were taken
+  std::set<std::int64_t> at_newest_, at_next_;  // steps held when these checkpoints were taken
 };
 
 }  // namespace millrace

@@ -31,9 +31,8 @@ class CheckpointWriter {
 
   std::filesystem::path folder_;
   bool made_folder_ = false;
-  std::vector<at::Tensor> copies_;  // reused
-  std::future<std::filesystem::path>
-      written_;  // last member: waited for before the copies are destroyed
+  std::vector<at::Tensor> copies_;              // copied tensors, whose memory is reused
+  std::future<std::filesystem::path> written_;  // last: waited for before the copies go away
 };
 
 }  // namespace millrace

@@ -39,7 +39,7 @@ class MemoryCheckpoints {
   const Cluster& cluster_;
   std::filesystem::path record_;  // RUN/memory
   std::string name_;              // content of RUN/memory
-  std::filesystem::path folder_;  // on this host; empty = this rank stores none
+  std::filesystem::path folder_;  // folder on this host; empty = this rank stores none
   std::optional<CheckpointWriter> writer_;
   bool recorded_ = false;
 };

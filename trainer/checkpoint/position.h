@@ -14,7 +14,7 @@ struct LossScale {
   static constexpr std::int64_t kPatience = 2000;
 
   double factor = kFirst;
-  std::int64_t good_steps = 0;  // since the last change of `factor`
+  std::int64_t good_steps = 0;  // good steps since the last change of `factor`
 
   /// Call after a step whose gradients were finite.
   void grow() {
@@ -34,18 +34,19 @@ struct LossScale {
 };
 
 struct Position {
-  std::int64_t step = 0;            // steps done
-  double progress = 0;              // epochs of samples taken by all ranks
-  std::int64_t images = 0;          // processed by all ranks
-  std::int64_t bad_steps = 0;       // skipped because a loss or gradient was not finite
-  std::int64_t overflow_steps = 0;  // skipped while fp16 adapted its loss scale; not in bad_steps
-  std::int64_t bad_in_a_row = 0;    // bad steps since the last good one
-  std::int64_t returns = 0;         // returns to earlier checkpoints after divergence
-  double rate_factor = 1;           // factor of the learning rate after these returns
-  std::int64_t returned_to = 0;     // step of the checkpoint of the last return
-  std::int64_t failing_step = 0;    // step that caused the return; 0 = training has passed it
-  LossScale loss_scale;             // only for fp16
-  Cursor cursor;                    // position in the data after the last step
+  std::int64_t step = 0;       // steps done
+  double progress = 0;         // epochs of samples taken by all ranks
+  std::int64_t images = 0;     // images processed by all ranks
+  std::int64_t bad_steps = 0;  // steps skipped because a loss or gradient was not finite
+  // Steps skipped while fp16 adapted its loss scale; not in bad_steps.
+  std::int64_t overflow_steps = 0;
+  std::int64_t bad_in_a_row = 0;  // bad steps since the last good one
+  std::int64_t returns = 0;       // returns to earlier checkpoints after divergence
+  double rate_factor = 1;         // factor of the learning rate after these returns
+  std::int64_t returned_to = 0;   // step of the checkpoint of the last return
+  std::int64_t failing_step = 0;  // step that caused the return; 0 = training has passed it
+  LossScale loss_scale;           // loss scale of fp16
+  Cursor cursor;                  // position in the data after the last step
 };
 
 }  // namespace millrace

@@ -83,7 +83,7 @@ GradientBuckets::GradientBuckets(const Parameters& parameters, GradientSync& syn
   for (const auto& parameter : parameters)
     if (parameter.trainable()) slots_.push_back({.value = parameter.value});
 
-  std::vector<std::int64_t> sizes;  // of the buckets, in values
+  std::vector<std::int64_t> sizes;  // sizes of the buckets, in values
   for (std::size_t i = slots_.size(); i-- > 0;) {
     const auto limit = (sizes.size() == 1 ? first_bytes : bytes) / std::int64_t{sizeof(float)};
     if (sizes.empty() || sizes.back() >= limit) sizes.push_back(0);

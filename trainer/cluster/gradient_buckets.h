@@ -40,7 +40,8 @@ class TensorTree {
   void place(std::size_t node, std::size_t count);
 
   std::vector<std::size_t> places_;  // node of each number
-  std::vector<Node> nodes_;          // 1 is the root; nodes 2 n and 2 n + 1 are the children of n
+  /// Nodes of the tree: 1 is the root; 2 n and 2 n + 1 are the children of n.
+  std::vector<Node> nodes_;
 };
 
 /// Buckets contain the parameters in reverse order, like the backward pass. A bucket's sum starts
@@ -85,12 +86,12 @@ class GradientBuckets {
     at::Tensor value, sum;  // the parameter, and its view of the bucket
     std::size_t bucket = 0;
     bool is_filled = false;
-    std::optional<TensorTree> tree;  // over the numbers; nullopt if there is only one
+    std::optional<TensorTree> tree;  // sum over the numbers; nullopt if there is only one
     const void* taker = nullptr;     // a hook of `value`
   };
   struct Bucket {
-    at::Tensor values;  // fp32
-    at::Tensor sent;    // of the exchanged type; the same tensor as `values` for fp32
+    at::Tensor values;  // gradients in fp32
+    at::Tensor sent;    // gradients in the exchanged type; the same tensor as `values` for fp32
     std::size_t size = 0, filled = 0;
   };
 
@@ -101,7 +102,7 @@ class GradientBuckets {
   GradientSync& sync_;
   std::vector<Slot> slots_;  // in the order of the parameters
   std::vector<Bucket> buckets_;
-  std::size_t begun_ = 0;  // buckets whose sum has begun
+  std::size_t begun_ = 0;  // number of buckets whose sum has begun
   std::size_t numbers_ = 1;
   std::size_t first_ = 0;  // first number of this group
   bool is_last_ = false;

@@ -29,7 +29,7 @@ class GradientSync {
 
 /// Order in which the values of several ranks are added; always reproducible.
 enum class SumOrder {
-  fastest,  // the order of the device's library
+  fastest,  // order of the device's library
   tree,     // tree_sum by rank, required by train.micro_batch
 };
 
@@ -61,7 +61,7 @@ class ClusterSum final : public RankSum {
   const Cluster& cluster_;
   c10::DeviceType device_;
   SumOrder order_;
-  std::unique_ptr<GradientSync> sync_;  // created by the first sum
+  std::unique_ptr<GradientSync> sync_;  // connection, created by the first sum
 };
 
 }  // namespace millrace

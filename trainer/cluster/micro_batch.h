@@ -12,9 +12,8 @@
 namespace millrace {
 
 struct MicroBatch {
-  std::shared_ptr<const Batch>
-      batch;      // a whole batch of the step, or a part that shares its pixels
-  StepInfo info;  // includes its place in the step
+  std::shared_ptr<const Batch> batch;  // a batch of the step, or a part that shares its pixels
+  StepInfo info;                       // includes the micro-batch's place in the step
 };
 
 /// Micro-batches that a rank computes concurrently. Each has a number, counted from `first`.
@@ -23,7 +22,7 @@ struct MicroBatch {
 struct MicroBatchGroup {
   std::vector<MicroBatch> members;
   std::size_t first = 0;
-  bool is_last = false;  // no later group adds to these numbers
+  bool is_last = false;  // true if no later group adds to these numbers
 };
 
 /// Sizes into which a rank's batches are cut.

@@ -22,13 +22,14 @@
 namespace millrace {
 namespace {
 
-constexpr int kRollCall = 1;        // tag
+constexpr int kRollCall = 1;        // MPI tag
 constexpr double kRollCallS = 1;    // timeout for answers
-constexpr double kTellableS = 0.1;  // a longer wait is shown to other threads
+constexpr double kTellableS = 0.1;  // seconds; a longer wait is shown to other threads
 // Seconds from a signal to the warning; mpirun kills a second after the signal.
 constexpr double kNoticeAfterSignalS = 0.3;
-constexpr double kPatienceAfterSignalS = 120;  // enough for work that only one rank does
-constexpr std::size_t kAnswer = 512;           // bytes per answer
+// Timeout in seconds, enough for work that only one rank does.
+constexpr double kPatienceAfterSignalS = 120;
+constexpr std::size_t kAnswer = 512;  // bytes per answer
 
 /// A message of the first exchange of a gather, which also contains a short text.
 struct Slot {

@@ -77,8 +77,8 @@ class MpiWorld {
 
   /// An exchange in which this rank has been waiting for more than a tenth of a second.
   struct Waiting {
-    std::string what;   // "agreement on the step"
-    std::string place;  // "step 12"
+    std::string what;   // name of the exchange, e.g. "agreement on the step"
+    std::string place;  // position of the rank, e.g. "step 12"
     Clock::time_point since;
   };
   /// Returns the longest wait; nullopt if there is none. Thread-safe.
@@ -103,15 +103,16 @@ class MpiWorld {
   std::map<int, std::string> roll_call(const std::string& here);
 
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
-  std::vector<std::string> hosts_;  // by rank
+  std::vector<std::string> hosts_;  // host names by rank
   MPI_Comm agreements_ = MPI_COMM_NULL, roll_call_ = MPI_COMM_NULL;
   std::vector<MPI_Comm> communicators_;
   std::atomic<double> patience_s_ = 600;
   std::atomic<bool> is_ending_ = false;
-  std::mutex mutex_;                                            // guards the next three members
-  std::string place_;                                           // "step 12"
-  std::list<Waiting> waitings_;                                 // one per thread
-  std::map<std::string, std::int64_t, std::less<>> exchanges_;  // number begun so far, by name
+  std::mutex mutex_;             // guards the next three members
+  std::string place_;            // position of the rank, e.g. "step 12"
+  std::list<Waiting> waitings_;  // current waits, one per thread
+  /// Number of exchanges begun so far, by name.
+  std::map<std::string, std::int64_t, std::less<>> exchanges_;
   std::atomic<std::int64_t> sent_ = 0, received_ = 0;
   std::mutex giving_up_;
 };

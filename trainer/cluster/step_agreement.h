@@ -36,28 +36,28 @@ struct StepPlace {
 
 /// The input of one rank to the agreement.
 struct StepWish {
-  std::string stop = {};           // reason to end training here; empty = continue
-  int signal = 0;                  // stop signal; 0 = none
-  bool figures = false;            // requests the detector's figures
-  bool checkpoint = false;         // requests a checkpoint
-  std::uint64_t data_place = 0;    // digest of the cursor after the step; 0 = the rank has no data
-  double waited_s = 0;             // waiting time for the data
-  double busy_s = 0;               // since the last agreement, without waiting for other ranks
-  std::vector<double> hyper = {};  // by name; those of rank 0 are used
+  std::string stop = {};         // reason to end training here; empty = continue
+  int signal = 0;                // stop signal; 0 = none
+  bool figures = false;          // true = requests the detector's figures
+  bool checkpoint = false;       // true = requests a checkpoint
+  std::uint64_t data_place = 0;  // digest of the cursor after the step; 0 = the rank has no data
+  double waited_s = 0;           // seconds waiting for the data
+  double busy_s = 0;  // seconds since the last agreement, without waiting for other ranks
+  std::vector<double> hyper = {};       // hyper-parameters by name; those of rank 0 are used
   std::vector<BatchSize> batches = {};  // this rank's part of the step
 };
 
 struct StepAgreement {
-  std::string stop;  // of the first rank with a reason; names the rank unless it is 0
-  int signal = 0;    // of any rank
+  std::string stop;  // reason of the first rank that has one; names the rank unless it is 0
+  int signal = 0;    // stop signal of any rank; 0 = none
   bool figures = false, checkpoint = false;
-  std::int64_t images = 0;                     // over the whole step
+  std::int64_t images = 0;                     // number of images of the whole step
   std::vector<std::vector<std::int64_t>> ids;  // image ids, by batch in the order of StepPlace
-  std::vector<double> hyper;                   // those of rank 0
-  std::vector<StepPlace> places;               // of this rank's batches; empty if training ends
-  std::int64_t slowest = 0;                    // rank that was busy longest
-  double slowest_s = 0;                        // how much longer than the fastest rank
-  double slowest_waited_s = 0;                 // its waiting time for data
+  std::vector<double> hyper;                   // hyper-parameters of rank 0
+  std::vector<StepPlace> places;  // places of this rank's batches; empty if training ends
+  std::int64_t slowest = 0;       // rank that was busy longest
+  double slowest_s = 0;           // difference to the fastest rank in seconds
+  double slowest_waited_s = 0;    // seconds that this rank waited for data
 };
 
 /// Agrees in one exchange. Throws Error if ranks run different programs, are at different positions
@@ -80,7 +80,7 @@ class Stragglers {
 
   Clock::duration every_;
   Clock::time_point began_{};
-  std::map<std::int64_t, Lost> lost_;  // by rank
+  std::map<std::int64_t, Lost> lost_;  // lost time by rank
 };
 
 }  // namespace millrace

@@ -38,7 +38,7 @@ class StepTotals {
 
   const Cluster& cluster_;
   const std::string title_;
-  std::vector<Counts> groups_;  // of this rank
+  std::vector<Counts> groups_;  // counts of this rank by group
   Counts totals_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-static constexpr std::int64_t kBlock = 8192;  // values
+static constexpr std::int64_t kBlock = 8192;  // values per block
 
 void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks,
                  const ExchangeMessages& exchange) {
@@ -22,7 +22,7 @@ void sum_as_tree(const at::Tensor& values, std::int64_t rank, std::int64_t ranks
   // The row of this rank is not used.
   const auto received = at::empty({ranks, own.numel()}, own.options());
 
-  std::vector<RankMessage> parts, of_own;  // to the others, and from them
+  std::vector<RankMessage> parts, of_own;  // messages to the other ranks, and from them
   for (std::int64_t other = 0; other < ranks; ++other) {
     if (other == rank) continue;
     if (auto part = part_of(other); part.numel() > 0) parts.push_back({other, std::move(part)});

@@ -102,7 +102,7 @@ void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> 
   for (auto& object : objects) {
     auto mask = std::exchange(object.mask, {});
     auto box = as_coco(std::move(object), image_id, category_ids_);
-    if (box.category_id == kNoCategory) continue;  // of a class that is not evaluated
+    if (box.category_id == kNoCategory) continue;  // object of a class that is not evaluated
     boxes.push_back(std::move(box));
     if (mask.counts.empty()) continue;
     masks.push_back(boxes.back());

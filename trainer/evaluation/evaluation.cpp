@@ -117,7 +117,7 @@ std::vector<std::string> proposal_score_names() {
 }
 
 std::string score_summary(const Scalars& named) {
-  constexpr std::size_t kShown = 6;  // the AP among coco::kStatNames
+  constexpr std::size_t kShown = 6;  // number of AP in coco::kStatNames
   constexpr const char* kTitles[kShown] = {"AP", "AP50", "AP75", "small", "medium", "large"};
   const auto is_of_boundary = [](const auto& one) { return one.first.starts_with(kBoundaries); };
   const int width = std::ranges::any_of(named, is_of_boundary) ? 8 : 4;

@@ -35,20 +35,21 @@ inline Share share_of(const Cluster& cluster) { return {cluster.rank(), cluster.
 struct DetectorScores {
   coco::Evaluation boxes;
   std::optional<coco::Evaluation> masks;       // nullopt if the model gives no masks
-  std::optional<coco::Evaluation> boundaries;  // if requested: masks and their boundaries
-  std::optional<coco::Evaluation> proposals;   // if requested: all classes as one
-  coco::Detections detections;                 // if keep_detections is set
-  coco::LimitCost limit;                       // for the boxes
-  std::int64_t images = 0, found = 0;          // images evaluated, objects found
+  std::optional<coco::Evaluation> boundaries;  // scores of masks and their boundaries, if requested
+  /// Scores of proposals, all classes as one, if requested.
+  std::optional<coco::Evaluation> proposals;
+  coco::Detections detections;         // detections, if keep_detections is set
+  coco::LimitCost limit;               // effect of the limit of detections on the boxes
+  std::int64_t images = 0, found = 0;  // number of images evaluated and of objects found
   double seconds = 0;
 };
 
 struct EvaluationRun {
-  std::int64_t max_images = 0;       // first images of the split by id; 0 = all
-  bool keep_detections = false;      // for a results file
-  std::uint32_t max_detections = 0;  // see coco::options_for; 0 = the default
-  bool boundary = false;             // also score the boundaries of masks
-  bool proposals = false;            // also score proposals; the detector must return notes
+  std::int64_t max_images = 0;       // number of images, the first of the split by id; 0 = all
+  bool keep_detections = false;      // true = keep the detections for a results file
+  std::uint32_t max_detections = 0;  // limit of detections, see coco::options_for; 0 = the default
+  bool boundary = false;             // true = also score the boundaries of masks
+  bool proposals = false;            // true = also score proposals; the detector must return notes
   PassWatch watch = {};
   /// Called after each batch with the boxes that this rank has matched so far.
   std::function<void(const coco::Evaluator& boxes)> so_far = [](const auto&) {};

@@ -22,7 +22,7 @@ constexpr auto kLessMemory =
 /// Memory in bytes.
 struct MemoryUse {
   double now = 0;
-  double peak = 0;  // since the start of the process
+  double peak = 0;  // maximum since the start of the process
 };
 
 /// Returns nullopt if the device's allocator does not count memory.

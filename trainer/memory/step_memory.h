@@ -42,8 +42,8 @@ class StepMemory {
   std::optional<LargestBatch> largest_;
   at::Device device_;
   double ranks_;
-  std::optional<double> used_before_;  // before the first step, bytes
-  double peak_before_ = 0;             // before this step, bytes
+  std::optional<double> used_before_;  // bytes used before the first step
+  double peak_before_ = 0;             // peak bytes before this step
   LargestBatch seen_;                  // largest batch of the steps so far
 };
 

@@ -20,7 +20,7 @@ namespace millrace {
 
 /// Outcome of one step.
 struct OptimizerStep {
-  double gradient_norm = 0;  // over all gradients, before clipping
+  double gradient_norm = 0;  // norm over all gradients, before clipping
   // Name of the first parameter whose gradient is NaN or infinite; empty = none. If there is one,
   // the step changed nothing.
   std::string not_finite;
@@ -87,14 +87,14 @@ class Optimizer {
     const ParameterGroup* group;
     std::vector<std::string> names;
     std::vector<at::Tensor> values, gradients;
-    std::vector<double> gradient_norms;         // after clipping by norm; only available in apply()
-    std::vector<double> value_norms;            // of groups with `trust`; only available in apply()
-    std::vector<std::vector<at::Tensor>> kept;  // by Kept, then in the order of `names`
+    std::vector<double> gradient_norms;  // norms after clipping by norm; only available in apply()
+    std::vector<double> value_norms;  // norms of the values with `trust`; only available in apply()
+    std::vector<std::vector<at::Tensor>> kept;  // states by Kept, then in the order of `names`
   };
 
   /// Decisions of the device, as fp32 numbers on it; empty if the host has decided.
   struct OnDevice {
-    std::optional<at::Tensor> divisor;  // of the gradients, at least 1; clips their norm
+    std::optional<at::Tensor> divisor;  // divisor of the gradients, at least 1; clips their norm
     std::optional<at::Tensor> bad;      // 1 = change nothing, else 0
   };
 
@@ -113,9 +113,10 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<ParameterGroup> groups_;
   std::vector<Kept> kept_;
-  std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // indexed by group, Kept, parameter
+  /// States by group, Kept and parameter.
+  std::vector<std::vector<std::vector<at::Tensor>>> tensors_;
   std::set<std::string> frozen_;  // names that `state` would have if all parameters were trained
-  std::vector<Work> work_;        // from measure() until it is applied
+  std::vector<Work> work_;        // collected by measure() until it is applied
 };
 
 /// Creates the optimizer of `options.type`. Throws ConfigError for a rule that matches no

@@ -14,8 +14,8 @@ namespace millrace {
 struct ParameterRule {
   std::string match;         // name pattern, e.g. "backbone.*"; * stands for any characters
   double lr_factor = 1;      // factor of the learning rate
-  double weight_decay = -1;  // negative = inherit
-  bool frozen = false;       // not trained
+  double weight_decay = -1;  // weight decay; negative = inherit
+  bool frozen = false;       // true = not trained
 
   void describe(Options& o);
 
@@ -34,14 +34,15 @@ inline std::vector<std::string> value_names(Trust) { return {"none", "lars", "la
 
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::sgd;
-  double lr = 0.02;  // for `lr_batch` images per step; scaled linearly to the actual number
+  // Learning rate for `lr_batch` images per step; scaled linearly to the actual number.
+  double lr = 0.02;
   std::int64_t lr_batch = 16;
   double momentum = 0.9;  // beta1 for AdamW
   bool nesterov = false;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 1e-4;
-  double weight_decay_bias = -1;  // negative = same as weight_decay
+  double weight_decay_bias = -1;  // weight decay of biases; negative = same as weight_decay
   double weight_decay_norm = 0;
   double bias_lr_factor = 1;
   double clip_norm = 0;   // maximum norm of all gradients together; 0 = no clipping
@@ -49,7 +50,7 @@ struct OptimizerOptions {
   Trust trust = Trust::none;
   double trust_coefficient = 0.001;
   std::int64_t accumulate = 1;        // batches per step
-  std::vector<ParameterRule> groups;  // read by take_optimizer
+  std::vector<ParameterRule> groups;  // rules, read by take_optimizer
 
   void describe(Options& o);
 

@@ -15,7 +15,7 @@ namespace {
 /// Parameters that a rule has taken.
 struct Taken {
   std::int64_t tensors = 0, values = 0;
-  bool fits = false;  // matches a name, which an earlier rule may have taken
+  bool fits = false;  // true if it matches a name, which an earlier rule may have taken
 };
 
 /// Returns candidates for a suggested pattern: names, and their prefixes up to each dot.

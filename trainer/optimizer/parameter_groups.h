@@ -17,9 +17,10 @@ enum class Decay { of_weights, of_biases, of_norms, own };
 /// Trained parameters with the same settings.
 struct ParameterGroup {
   Decay decay = Decay::of_weights;
-  double own_decay = 0;  // used with Decay::own
+  double own_decay = 0;  // weight decay for Decay::own
   double lr_factor = 1;
-  bool trusted = false;  // LARS or LARC applies: to weights, not to biases and normalizations
+  // True = LARS or LARC applies: to weights, not to biases and normalizations.
+  bool trusted = false;
   std::vector<std::string> names;
   std::vector<at::Tensor> values;
 

@@ -18,14 +18,14 @@ inline std::vector<std::string> value_names(ScheduleType) {
 
 struct ScheduleOptions {
   ScheduleType type = ScheduleType::step;
-  std::vector<double> milestones = {8, 11};  // epochs, for "step"
-  double gamma = 0.1;                        // per milestone, or per epoch for "exponential"
-  double power = 0.9;                        // for "poly"
-  double end_factor = 0;                     // for "warmup_cosine": factor of the rate at its end
-  double end_epochs = 0;              // for "warmup_cosine": final epochs with that constant rate
-  std::string warmup = "1000 steps";  // in steps, epochs or images
+  std::vector<double> milestones = {8, 11};  // epochs of the milestones for "step"
+  double gamma = 0.1;                        // factor per milestone, or per epoch for "exponential"
+  double power = 0.9;                        // exponent for "poly"
+  double end_factor = 0;                     // final factor of the rate for "warmup_cosine"
+  double end_epochs = 0;  // number of final epochs with that constant rate, for "warmup_cosine"
+  std::string warmup = "1000 steps";  // length in steps, epochs or images
   double warmup_factor = 0.001;       // factor of the rate at step 0
-  double warmup_power = 1;            // 1 = linear, 2 = quadratic
+  double warmup_power = 1;            // exponent of the warm-up; 1 = linear, 2 = quadratic
 
   void describe(Options& o);
 
@@ -45,7 +45,7 @@ struct ScheduleOptions {
 
 /// Progress of a training.
 struct ScheduleTime {
-  double progress = 0;  // epochs
+  double progress = 0;  // epochs done
   std::int64_t step = 0, images = 0;
 };
 

@@ -13,8 +13,8 @@ namespace millrace {
 
 /// A key whose value differs; "nothing" = only the other side has the key.
 struct ConfigChange {
-  std::string key, was, is;  // key such as data.root; values as TOML
-  Origin origin;             // of the current value
+  std::string key, was, is;  // key such as data.root, and both values as TOML
+  Origin origin;             // origin of the current value
 };
 
 /// Returns all differences, by key.

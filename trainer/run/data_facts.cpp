@@ -83,7 +83,7 @@ ordered_json data_facts(const Recipe& recipe, const TrainData& train, const Eval
 
 void check_same_data(const ordered_json& last_start, const ordered_json& now) {
   const auto recorded = last_start.find("data");
-  if (recorded == last_start.end()) return;  // written by an older version
+  if (recorded == last_start.end()) return;  // record of an older version
   const auto& before = *recorded;
   const auto changed = [&](const char* split, const char* pointer) {
     const auto was = value_of(before, split, pointer), is = value_of(now, split, pointer);

@@ -19,7 +19,7 @@ namespace millrace {
 struct RecipeCallback {
   std::string name;          // NAME of the table
   std::string type;          // registered name of the callback; NAME by default
-  Config table;              // complete, without the keys of CallbackSwitches
+  Config table;              // complete table without the keys of CallbackSwitches
   std::optional<When> when;  // time of its trigger; nullopt = never
 };
 
@@ -62,16 +62,16 @@ struct CallbackSwitches {
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
 
 struct Recipe : DataRecipe {
-  Config tree;  // the complete configuration; each value has its origin
+  Config tree;  // complete configuration; each value has its origin
   std::vector<std::string> plugins;
   std::string model_type;
-  std::string weights;         // empty = random initialization
-  bool force_weights = false;  // use weights even if they contradict the recipe
-  Config model;                // the complete table [model] without `force_weights`
+  std::string weights;         // weight file; empty = random initialization
+  bool force_weights = false;  // true = use weights even if they contradict the recipe
+  Config model;                // complete table [model] without `force_weights`
   TrainOptions train;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  std::vector<RecipeCallback> callbacks;  // only enabled ones
+  std::vector<RecipeCallback> callbacks;  // enabled callbacks
 
   std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };

@@ -12,10 +12,12 @@
 namespace millrace {
 
 struct RunOptions {
-  std::filesystem::path config_file;  // names run folders: <output>/<its stem>-N
-  std::string program;                // name and version for the run's record
+  /// Configuration; its stem names run folders: <output>/<stem>-N.
+  std::filesystem::path config_file;
+  std::string program;  // name and version for the run's record
   std::filesystem::path output;
-  std::optional<std::filesystem::path> resumed;  // see find_run; only that of rank 0 is used
+  /// Run to resume, see find_run; only that of rank 0 is used.
+  std::optional<std::filesystem::path> resumed;
 };
 
 struct RunEnd {

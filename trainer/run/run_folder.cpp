@@ -38,7 +38,7 @@ long long number_of(const fs::path& folder, const std::string& name) {
 
 bool is_run(const fs::path& folder) {
   return !record_file_in(folder).empty() ||
-         (fs::exists(folder / kConfig) && fs::exists(folder / kLock));  // of an older version
+         (fs::exists(folder / kConfig) && fs::exists(folder / kLock));  // run of an older version
 }
 
 /// Returns the name of a run's configuration; from its folder's name if an older version did not
@@ -54,8 +54,7 @@ std::string difference(const fs::path& run, const RunRecord& record, const RunId
   if (record.config_file == mine.config_file) return {};
   const auto was = parse_config(read_file(run / kConfig), (run / kConfig).string());
   for (const auto& change : config_changes(was, mine.config))
-    if (change.was != "nothing" &&
-        change.is != "nothing")  // ignores keys that only one version has
+    if (change.was != "nothing" && change.is != "nothing")  // both versions have the key
       return fmt::format("was started from {}, where {} is {} and not {}",
                          record.config_file.string(), change.key, change.was, change.is);
   return {};

@@ -13,15 +13,15 @@ namespace millrace {
 /// Whether a training resumes an existing run.
 enum class Resume {
   no,
-  required,  // an error if there is no run
-  if_any,    // starts a new run if there is none
+  required,  // resumes a run; an error if there is no run
+  if_any,    // resumes a run, or starts a new run if there is none
 };
 
 /// Identifies the runs of one configuration file.
 struct RunIdentity {
   std::string name;                   // stem of the file; run folders are <output>/<name>-N
-  std::filesystem::path config_file;  // absolute
-  const Config& config;               // complete
+  std::filesystem::path config_file;  // absolute path
+  const Config& config;               // complete configuration
 };
 
 RunIdentity identity_of(const std::filesystem::path& config_file, const Config& config);

@@ -26,8 +26,8 @@
 namespace millrace {
 
 struct RunRecord {
-  std::string name;                   // of the configuration: the stem of its file
-  std::filesystem::path config_file;  // absolute
+  std::string name;                   // stem of the configuration file
+  std::filesystem::path config_file;  // absolute path
   nlohmann::ordered_json targets = nlohmann::ordered_json::array();
   nlohmann::ordered_json evaluations = nlohmann::ordered_json::array();
   nlohmann::ordered_json starts = nlohmann::ordered_json::array();

@@ -51,11 +51,11 @@ class RunRecorder final : public Callback, public ReadsMetrics {
   const double price_per_hour_;
   std::map<std::string, double> targets_;
   std::vector<std::string> evaluations_;  // names of evaluating callbacks
-  std::vector<double> cpu_before_;        // of each rank, before this start
-  EnergyMeter meter_;                     // on the first rank of each host
+  std::vector<double> cpu_before_;        // CPU seconds of each rank before this start
+  EnergyMeter meter_;                     // used on the first rank of each host
   std::optional<double> energy_j_;
   Clock::time_point measured_ = Clock::now();  // time of the last energy measurement
-  RunUse::Part before_first_;                  // before the first step
+  RunUse::Part before_first_;                  // time before the first step
   const TrainState* state_ = nullptr;
   RunStart* start_ = nullptr;
 };

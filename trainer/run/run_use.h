@@ -15,8 +15,8 @@ namespace millrace {
 enum class RunPart : std::size_t {
   start,        // from the process's start to the first step: libraries, data, weights
   data,         // waiting for batches
-  forward,      // up to the losses, including the exchange of totals between ranks
-  backward,     // from the losses to the gradients
+  forward,      // computing the losses, including the exchange of totals between ranks
+  backward,     // computing the gradients from the losses
   sync,         // waiting for other ranks: for gradients and for the agreement before a step
   optimizer,    // the rest of a step: norms, clipping, new values
   evaluation,   // callbacks `evaluate` and `validation_loss`
@@ -30,15 +30,15 @@ inline constexpr std::size_t kRunParts = 9;
 struct RunUse {
   struct Part {
     double wall_s = 0;
-    double cpu_s = 0;  // of all threads of the process during that part
+    double cpu_s = 0;  // CPU seconds of all threads of the process during that part
   };
 
   double wall_s = 0;
-  double cpu_s = 0;                        // of all ranks
-  std::array<Part, kRunParts> parts = {};  // of rank 0
-  std::optional<double> energy_j;  // of the processors of all hosts; nullopt if not reported
-  std::optional<double> price;     // nullopt if no price per hour is set
-  std::vector<std::int64_t> peak_memory_mib;  // by rank; 0 = unknown
+  double cpu_s = 0;                        // CPU seconds of all ranks
+  std::array<Part, kRunParts> parts = {};  // times of rank 0
+  std::optional<double> energy_j;  // energy of the processors of all hosts; nullopt if not reported
+  std::optional<double> price;     // price of the run; nullopt if no price per hour is set
+  std::vector<std::int64_t> peak_memory_mib;  // peak memory by rank; 0 = unknown
 
   Part& operator[](RunPart part) { return parts[static_cast<std::size_t>(part)]; }
   const Part& operator[](RunPart part) const { return parts[static_cast<std::size_t>(part)]; }

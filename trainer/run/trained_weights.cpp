@@ -152,7 +152,7 @@ void check_initial_weights(const Recipe& recipe) {
 
 void check_resumed_weights(const Config& config, const Recipe& recipe) {
   const auto* model = config.find("model");
-  if (!model) return;  // an old checkpoint
+  if (!model) return;  // checkpoint of an old version
   std::vector<std::string> lines;
   for (const auto& one : contradictions({.model = of_weights(*model)}, recipe))
     lines.push_back(one.text());

@@ -21,8 +21,8 @@ ModelCard model_card(const Recipe& recipe, std::vector<std::string> classes,
 
 /// A key of [model] whose value differs from the one that the weights were trained with.
 struct Contradiction {
-  std::string key, was, is;  // key such as model.pixel_std; values as TOML
-  Origin origin;             // of the current value
+  std::string key, was, is;  // key such as model.pixel_std, and both values as TOML
+  Origin origin;             // origin of the current value
   OfWeights decides;
 
   /// Returns e.g. "model.pixel_std: trained with 1.0, here 2.0 (config.toml:3:1)".

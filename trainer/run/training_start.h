@@ -85,7 +85,8 @@ class TrainingStart {
   std::optional<TrainData> train_;
   std::optional<EvalData> validation_;
   std::unique_ptr<Detector> detector_;
-  nlohmann::ordered_json rank_facts_, data_facts_;  // data_facts_ only on rank 0
+  /// Facts about ranks and data; data_facts_ only on rank 0.
+  nlohmann::ordered_json rank_facts_, data_facts_;
   std::optional<Trainer> trainer_;
 };
 

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::chrono::milliseconds kLookEvery{500};  // checks for a request of events
+constexpr std::chrono::milliseconds kLookEvery{500};  // period of checks for a request of events
 constexpr int kLooksPerFile = 4;
 constexpr double kWriteEveryS = std::chrono::duration<double>(kLookEvery * kLooksPerFile).count();
 

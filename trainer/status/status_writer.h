@@ -44,7 +44,7 @@ class StatusWriter {
   const Activity& activity_;
   const RankEvents events_;
   const std::filesystem::path folder_;
-  nlohmann::ordered_json file_;  // the constant part
+  nlohmann::ordered_json file_;  // constant part of the status file
   std::string answered_;         // last processed text of the file ask-events
   int looks_ = 0;
   bool has_warned_ = false;

@@ -13,10 +13,10 @@
 namespace millrace {
 
 struct OpSpan {
-  std::string name;  // "aten::convolution"
+  std::string name;  // name of the operator, e.g. "aten::convolution"
   std::uint64_t thread = 0;
   Clock::time_point begin, end;
-  OpWork work;  // 0 unless counted
+  OpWork work;  // work of the operator; 0 unless counted
 };
 
 /// Records every operator on every thread, including backward passes, during its lifetime. Only one

@@ -8,7 +8,7 @@ namespace millrace {
 struct OpWork {
   // Operations of convolutions and matrix products (a multiply-add counts as two); 0 for others.
   double flops = 0;
-  double bytes = 0;  // of all input and output tensors, each counted once
+  double bytes = 0;  // bytes of all input and output tensors, each counted once
 
   OpWork& operator+=(const OpWork& other) {
     flops += other.flops;
@@ -27,7 +27,7 @@ class OpWorkCount {
 
  private:
   OpWork of_inputs_;
-  double flops_per_value_ = 0;  // per value of the output
+  double flops_per_value_ = 0;  // operations per value of the output
 };
 
 }  // namespace millrace
