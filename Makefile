@@ -1,6 +1,6 @@
-# The short way to everything; `make` alone lists it. Each target does what it needs first.
+# Short commands for all tasks; `make` alone lists them. Each target first makes what it depends on.
 #   PRESET=release|dev|asan|tsan   the CMake preset (default release)
-#   CONFIG=FILE                    what run uses (default configs/maskrcnn.toml)
+#   CONFIG=FILE                    the configuration for run (default configs/maskrcnn.toml)
 #   ARGS=...                       further arguments for the trainer (run), ctest (test, test-all) or the benchmarks (bench)
 
 PRESET ?= release
@@ -10,11 +10,11 @@ ARGS ?=
 folder := build/$(PRESET)
 trainer := $(folder)/bin/trainer
 
-# A libtorch translation unit takes up to 2.5 GiB to compile: one job a core, but no more than fit in memory.
+# Compiling a translation unit with libtorch takes up to 2.5 GiB: one job per core, limited by the available memory.
 CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
   { jobs = int($$2 / 2.5 / 1048576); print jobs < 1 ? 1 : jobs < cores ? jobs : cores }' /proc/meminfo)
 
-# Ours to format: what git tracks or would.
+# Sources to format: files that git tracks, and new files that it does not ignore.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' 'tools/report/*.js'
 
 .PHONY: help setup setup_python build gpu_tests all run test test-all no-unity sanitize fuzz bench deb package schema wheel format lint docs clean
@@ -40,7 +40,7 @@ all: setup setup_python $(folder)/build.ninja ## build the tests and benchmarks 
 setup_python: setup
 	@scripts/setup_python
 
-# Later changes of the CMake files are seen by the build itself.
+# The build itself detects later changes of CMake files.
 $(folder)/build.ninja: | setup
 	cmake --preset $(PRESET)
 
@@ -60,9 +60,10 @@ no-unity: setup ## compile the programs with each source alone: unity batches hi
 	cmake --preset no-unity
 	cmake --build --preset no-unity --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target programs
 
-# The rooms without torch; libtorch itself is not instrumented, nor is Python under ThreadSanitizer.
-# The kernels of models/ under AddressSanitizer, too, without leaks, which are MPI's, and without trainings of ranks, whose
-# bounds are of the rounding of a release.
+# Runs the tests of rooms without libtorch, because libtorch itself is not instrumented. Python's tests do not run under
+# ThreadSanitizer, because Python is not instrumented either. The kernels of models/ also run under AddressSanitizer:
+# without leak detection, because MPI leaks, and without tests of several ranks, whose tolerances fit a release build's
+# rounding.
 sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer, that of models, too
 	@scripts/setup_tsan
 	for preset in tsan asan; do \

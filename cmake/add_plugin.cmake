@@ -1,9 +1,9 @@
-# millrace_add_plugin(NAME SOURCES FILE... [LINKS LIBRARY...]): the shared object NAME.so in the
-# build folder, which `plugins = ["build/NAME.so"]` loads. What it uses of Millrace it finds in the
-# program that opens it; LINKS are libraries of its own.
-include_guard(DIRECTORY)  # its variables are those of the folder that includes it
+# millrace_add_plugin(NAME SOURCES FILE... [LINKS LIBRARY...]) builds the shared object NAME.so in
+# the build folder, which `plugins = ["build/NAME.so"]` loads. Millrace's symbols are resolved in
+# the program that loads it. LINKS: the plug-in's own libraries.
+include_guard(DIRECTORY)  # variables are set in the folder that includes this file
 
-# Beside this file where it is installed.
+# An installation has these files beside this one.
 set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR})
 if(NOT EXISTS ${MILLRACE_PLUGIN_FILES}/plugin.cpp)
   set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR}/../plugins)
@@ -19,8 +19,8 @@ function(millrace_add_plugin name)
   target_link_libraries(${name} PRIVATE millrace::millrace ${PLUGIN_LINKS})
   set_target_properties(${name} PROPERTIES PREFIX "" CXX_EXTENSIONS OFF)
 
-  # A plug-in says which headers it is compiled with: a digest of those that its sources find, taken
-  # anew in each build.
+  # A plug-in contains a digest of the public headers that its sources find. Each build computes it
+  # again.
   set(own ${CMAKE_CURRENT_BINARY_DIR}/${name}_build_id)
   set(roots "")
   foreach(source IN LISTS PLUGIN_SOURCES)

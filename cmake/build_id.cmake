@@ -1,9 +1,9 @@
-# Writes a header with the release and a digest of what the public headers declare, only where that
-# changes:
+# Writes a header with the release and a digest of the declarations in the public headers, if its
+# content changes:
 #   cmake -DTEMPLATE=FILE.in -DOUT=FILE -DRELEASE=V "-DROOTS=DIR|DIR" "-DHEADERS=a.h b.h"
 #         -P build_id.cmake
-# Each header is that of the first root which has it, as a compiler finds it. Comments and white
-# space do not count: an edited sentence refuses no plug-in.
+# Each header is taken from the first root that has it, as a compiler would. Comments and white
+# space do not count, so that an edited comment does not make plug-ins incompatible.
 separate_arguments(HEADERS)
 string(REPLACE "|" ";" ROOTS "${ROOTS}")
 set(declarations "")

@@ -1,5 +1,5 @@
-# Looks for CUDA's compiler and sets MILLRACE_CUDA to whether there is one that fits libtorch. It is
-# taken from CUDACXX, PATH or the toolkit's usual folder.
+# Searches for CUDA's compiler in CUDACXX, PATH and the toolkit's usual folder. Sets MILLRACE_CUDA
+# to ON if there is one whose version fits libtorch.
 include_guard(GLOBAL)
 include(CheckLanguage)
 include(cuda_version)
@@ -10,7 +10,7 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     set(CMAKE_CUDA_COMPILER ${MILLRACE_NVCC})
   endif()
 endif()
-# Turing to Hopper as machine code; what is newer compiles the last one's on first use.
+# Machine code for Turing to Hopper; newer GPUs compile Hopper's PTX on first use.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90)
 endif()

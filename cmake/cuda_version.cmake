@@ -1,11 +1,12 @@
-# Which CUDA a libtorch is built for, and whether nvcc is of the same major version: two runtimes in
-# one process do not share streams or memory, and headers differ.
+# Finds the CUDA version of a libtorch and checks that nvcc has the same major version. Otherwise
+# one process would have two CUDA runtimes, which do not share streams or memory and differ in
+# headers.
 include_guard(GLOBAL)
 
-# Sets RESULT to the major version; empty if the libtorch in ROOT does not say.
+# Sets RESULT to the major version; empty if it cannot be found in ROOT.
 function(millrace_libtorch_cuda root result)
   set(found "")
-  if(EXISTS "${root}/lib/libc10_cuda.so")  # what it is linked to
+  if(EXISTS "${root}/lib/libc10_cuda.so")  # the runtime that it is linked to
     file(STRINGS "${root}/lib/libc10_cuda.so" found
          REGEX "^libcudart[^/]*\\.so\\.[0-9]+" LIMIT_COUNT 1)
   endif()
@@ -16,7 +17,8 @@ function(millrace_libtorch_cuda root result)
   set(${result} "${CMAKE_MATCH_1}" PARENT_SCOPE)
 endfunction()
 
-# Sets RESULT to what is wrong with nvcc VERSION for the libtorch in ROOT; empty: nothing is.
+# Sets RESULT to an error message if nvcc VERSION does not fit the libtorch in ROOT; empty if it
+# does.
 function(millrace_cuda_mismatch version root result)
   string(REGEX MATCH "^[0-9]+" major "${version}")
   millrace_libtorch_cuda("${root}" wanted)

@@ -1,5 +1,5 @@
-# `make deb`: a package for the Debian that this is built on. libtorch is not in it: `trainer` looks
-# for one at each start, as in the archive of scripts/package (docs/package.md).
+# `make deb`: a package for the Debian release that it is built on. It does not contain libtorch:
+# `trainer` searches for one at each start, as in the archive of scripts/package (docs/package.md).
 include_guard(GLOBAL)
 
 set(CPACK_GENERATOR DEB)
@@ -24,7 +24,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${libtorch_root}/lib)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, openmpi-bin")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-venv, python3-yaml")
-# For debian_tree.cmake:
+# Used by debian_tree.cmake:
 set(CPACK_MILLRACE_SOURCES ${PROJECT_SOURCE_DIR})
 set(CPACK_MILLRACE_LIBTORCH ${libtorch_version})
 include(CPack)

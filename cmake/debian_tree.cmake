@@ -1,5 +1,5 @@
-# Run by CPack between `cmake --install` and packing: makes the installation what Debian's policy
-# wants, and takes out what plug-ins and other programs are compiled with.
+# CPack runs this between `cmake --install` and packing. It makes the installation conform to
+# Debian's policy and removes the files that only compiling plug-ins and other programs needs.
 set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
 set(doc ${root}/share/doc/millrace)
 
@@ -9,7 +9,7 @@ if(compiled_with)
   file(REMOVE_RECURSE ${compiled_with})
 endif()
 
-# Where libtorch is, `trainer` says at each start.
+# With this file, `trainer` searches for libtorch at each start.
 file(WRITE ${root}/lib/millrace/libtorch-version "${CPACK_MILLRACE_LIBTORCH}\n")
 file(GLOB objects ${root}/bin/trainer* ${root}/bin/gpu_tests ${root}/lib/millrace/*.so
      ${root}/lib/millrace/plugins/*.so)
@@ -49,7 +49,7 @@ file(WRITE ${doc}/changelog
 ")
 execute_process(COMMAND gzip -9n ${doc}/changelog COMMAND_ERROR_IS_FATAL ANY)
 
-# Whatever the umask of who builds it.
+# Permissions must not depend on the builder's umask.
 file(GLOB_RECURSE files LIST_DIRECTORIES true ${root}/*)
 foreach(file IN LISTS root files)
   if(IS_SYMLINK ${file})

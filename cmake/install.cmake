@@ -1,6 +1,6 @@
-# cmake --install: both programs, their manual page, completions and schema, the CMake package that
-# plug-ins are built with, recipes and pages.
-# Included after the rooms; plugins installs the headers.
+# cmake --install installs both programs, their manual page, completions and schema, the CMake
+# package for building plug-ins, configurations and pages. Must be included after the rooms.
+# plugins/ installs the headers.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 include(public_headers)
@@ -19,7 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/plugins.cmake
               cmake/add_plugin.cmake cmake/build_id.cmake cmake/libtorch.cmake cmake/opencv.cmake
               plugins/plugin.cpp plugins/build_id.h.in
         DESTINATION ${package_folder})
-# The predictor, by itself with `cmake --install BUILD --component predict`.
+# The predictor; `cmake --install BUILD --component predict` installs it alone.
 install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake
               ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake cmake/predict.cmake
         DESTINATION ${package_folder} COMPONENT predict)

@@ -1,11 +1,11 @@
 # Finds libtorch and defines
 #   millrace::torch       the CPU library: headers, torch_cpu, c10
-#   millrace::torch_cuda  where this libtorch has a CUDA half: the above, torch_cuda, c10_cuda
+#   millrace::torch_cuda  if this libtorch has a CUDA part: the above, torch_cuda, c10_cuda
 #
-# Looked in, in this order: -DLIBTORCH=DIR, the environment's LIBTORCH, CMAKE_PREFIX_PATH,
-# MILLRACE_LIBTORCH (where the includer expects it). DIR holds include/ and lib/: an unpacked
-# libtorch, or the torch package of a Python installation. libtorch_root and libtorch_version say
-# what was found. The wheel's own TorchConfig.cmake is not used: it insists on a CUDA toolkit.
+# Searches, in this order: -DLIBTORCH=DIR, the environment variable LIBTORCH, CMAKE_PREFIX_PATH,
+# MILLRACE_LIBTORCH (the default of the including file). DIR contains include/ and lib/: an unpacked
+# libtorch, or the torch package of a Python installation. Sets libtorch_root and libtorch_version.
+# The wheel's own TorchConfig.cmake is not used, because it requires a CUDA toolkit.
 include_guard(GLOBAL)
 
 set(LIBTORCH "" CACHE PATH "A libtorch folder with include/ and lib/; empty: look for one")
@@ -20,7 +20,7 @@ function(millrace_find_libtorch result)
   else()
     string(REPLACE ":" ";" prefixes "$ENV{CMAKE_PREFIX_PATH}")
     foreach(prefix IN LISTS CMAKE_PREFIX_PATH prefixes)
-      # As torch.utils.cmake_prefix_path prints it.
+      # The form that torch.utils.cmake_prefix_path prints.
       string(REGEX REPLACE "/share/cmake.*$" "" root "${prefix}")
       list(APPEND candidates "${root}" "${root}/torch")
     endforeach()
@@ -42,7 +42,7 @@ function(millrace_find_libtorch result)
 endfunction()
 
 function(millrace_check_libtorch root)
-  set(version_h "${root}/include/torch/headeronly/version.h")  # its place since 2.9
+  set(version_h "${root}/include/torch/headeronly/version.h")  # since 2.9
   if(NOT EXISTS "${version_h}")
     set(version_h "${root}/include/torch/csrc/api/include/torch/version.h")
   endif()
@@ -62,9 +62,9 @@ function(millrace_check_libtorch root)
   set(libtorch_version ${version} PARENT_SCOPE)
 endfunction()
 
-# Where the headers are. A full libtorch also ships fmt, protobuf, pybind11 and more, which would
-# shadow the system's; then torch's own folders are linked into the build tree and only those are
-# seen.
+# Sets RESULT to the include folders. A full libtorch also ships fmt, protobuf, pybind11 and more,
+# which would shadow the system's. In that case, torch's own folders are linked into the build tree,
+# and only these are used.
 function(millrace_libtorch_headers root result)
   set(headers "${root}/include")
   if(EXISTS "${root}/include/fmt")
@@ -94,13 +94,13 @@ millrace_libtorch_headers("${libtorch_root}" libtorch_headers)
 
 millrace_import_libtorch(torch "${libtorch_root}" torch_cpu c10)
 target_include_directories(millrace::torch SYSTEM INTERFACE ${libtorch_headers})
-# Its macros write the names of its headers into what is built: without the folders of this machine.
+# libtorch's macros write header paths into the objects; this removes the build machine's folders.
 list(GET libtorch_headers 0 headers)
 target_compile_options(millrace::torch INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${headers}/=>)
-# at::parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP
-# too. As flags, not as OpenMP::OpenMP_CXX: the runtime that is loaded is the libgomp beside
-# libtorch, by the search path above.
+# at::parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP.
+# Only the flags are used, not the target OpenMP::OpenMP_CXX: the runtime that is loaded must be the
+# libgomp beside libtorch, which the search path above finds.
 find_package(OpenMP COMPONENTS CXX)
 if(OpenMP_CXX_FOUND)
   target_compile_options(millrace::torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)

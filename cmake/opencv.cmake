@@ -1,6 +1,7 @@
-# Finds the two OpenCV modules that Millrace uses, as targets opencv_core and opencv_imgproc: arrays
-# and drawing. Image files are read and written without OpenCV. Debian keeps OpenCVConfig.cmake in
-# libopencv-dev, which brings 200 packages; its module packages come without one.
+# Finds the two OpenCV modules that Millrace uses, for arrays and drawing, as the targets
+# opencv_core and opencv_imgproc. Image files are read and written without OpenCV. On Debian,
+# OpenCVConfig.cmake is in libopencv-dev, which installs 200 packages; the packages of single
+# modules do not contain it.
 include_guard(GLOBAL)
 
 find_package(OpenCV QUIET COMPONENTS core imgproc)

@@ -1,6 +1,6 @@
-# The public headers: what a plug-in may include, as <millrace/...>, here and where Millrace is
-# installed. All others may change with any commit. What these declare is part of the plug-in ABI
-# (cmake/build_id.cmake). docs/public-headers.md says what each is for.
+# The public headers. A plug-in may include these as <millrace/...>, in the build and in an
+# installation; all other headers may change with any commit. Their declarations are the plug-in ABI
+# (cmake/build_id.cmake). docs/public-headers.md describes each of them.
 set(public_headers
   millrace/base/config.h
   millrace/base/errors.h
@@ -54,8 +54,8 @@ set(public_headers
   millrace/plugins/plugin.h
 )
 
-# Those of the component predict, besides what they include of the above. millrace_predict.h is
-# installed beside the folder millrace/.
+# Headers of the component predict, in addition to the headers above that they include.
+# millrace_predict.h is installed beside the folder millrace/.
 set(predict_headers
   millrace/models/predict/predictor.h
 )

@@ -1,5 +1,5 @@
-# The nine rooms, in the order of their arrows (docs/architecture.md), and the folder from which
-# everything includes them as "millrace/ROOM/...": one link a room.
+# The nine rooms in the order of their dependencies (docs/architecture.md), and the include folder
+# through which all code includes them as "millrace/ROOM/...": it has one symbolic link per room.
 set(MILLRACE_ROOMS base coco dataflow models trainer tools callbacks plugins cli)
 set(MILLRACE_INCLUDE ${PROJECT_BINARY_DIR}/include)
 file(MAKE_DIRECTORY ${MILLRACE_INCLUDE}/millrace)

@@ -1,6 +1,7 @@
-# Joins viewer.html of FOLDER with its style and its modules into one page. A module becomes a
-# function that gives what it exports; viewer/modules.txt has them in the order of their imports.
-#   cmake -DFOLDER=tools/report -DOUT=viewer.html -P cmake/viewer.cmake     @DATA@ still in it
+# Joins viewer.html of FOLDER with its style sheet and its modules into one page. Each module
+# becomes a function that returns its exports; viewer/modules.txt lists the modules in the order of
+# their imports. A .h file gets the text before and after @DATA@ as two C++ strings.
+#   cmake -DFOLDER=tools/report -DOUT=viewer.html -P cmake/viewer.cmake     the page with @DATA@
 #   cmake -DFOLDER=tools/report -DOUT=viewer_text.h -P cmake/viewer.cmake   its halves for C++
 file(STRINGS ${FOLDER}/viewer/modules.txt modules)
 list(TRANSFORM modules PREPEND viewer/)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that no line of code or comment is longer than 100 columns. clang-format does so for C++
-where it can; this also sees CMake, Python, and what clang-format leaves alone. Raw strings of C++
-are data and may be longer.
+"""Checks that no line of code or comment is longer than 100 columns. Unlike clang-format, it also
+checks CMake, Python, and C++ lines that clang-format cannot break. Raw strings in C++ are data and
+may be longer.
 
 usage: check_columns.py [ROOT]    the root of a checkout (default: this one)
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the Markdown pages: every relative link leads to a file, and to a heading where it names
-one.
+"""Checks the Markdown pages: the file of every relative link must exist, and the heading if the
+link contains one.
 
 usage: check_links.py [FOLDER]    the pages of this repository, or all below a folder
 """
@@ -16,7 +16,7 @@ CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 def anchors(page: pathlib.Path) -> set:
-    """The names that links may use for the page's headings, as GitHub makes them."""
+    """Returns the anchors of the page's headings, as GitHub makes them."""
     headings = HEADING.findall(re.sub(r"^```.*?^```", "", page.read_text(),
                                       flags=re.MULTILINE | re.DOTALL))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

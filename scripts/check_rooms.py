@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the house: includes follow the arrows below, public headers include public headers only,
-and no folder grows beyond what one can survey.
+"""Checks the layout of the code: includes follow the dependencies below, public headers include
+only public headers, and no folder has too many files.
 
 usage: check_rooms.py [ROOT]    the root of a checkout (default: this one)
 """
@@ -9,11 +9,11 @@ import pathlib
 import re
 import sys
 
-MOST_FILES = 40  # in a folder, those of its folders not counted
+MOST_FILES = 40  # in one folder, without its subfolders
 
-# The folders of the rooms and those of the Python modules, lowest first, each with those it stands
-# on. A folder may include these and whatever they may include. What is named stands above, so that
-# arrows form no circle.
+# The folders of the rooms and of the Python modules, lowest first, each with its direct
+# dependencies. A folder may include these and everything that they may include. Dependencies must
+# come earlier in this list, so that there are no cycles.
 FOLDERS = {
     "base": [],
     "base/disk": ["base"],
@@ -86,7 +86,7 @@ FOLDERS = {
     "python/src/flow": ["dataflow"],
 }
 
-# As plug-ins from elsewhere, these include public headers and their own alone.
+# Like plug-ins of other projects, these may include only public headers and their own.
 PUBLIC_ALONE = ("plugins/rtdetr", "plugins/yolox")
 
 ROOMS = ("base", "coco", "dataflow", "models", "trainer", "tools", "callbacks", "plugins", "cli")
@@ -95,7 +95,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]((?:millrace|python)/[^">]+/[^">/]+
 
 
 def reachable() -> dict:
-    """What each folder may include, itself among it."""
+    """Returns the folders that each folder may include, with itself."""
     below = {}
     for folder, stands_on in FOLDERS.items():
         late = [one for one in stands_on if one not in below]
@@ -106,7 +106,7 @@ def reachable() -> dict:
 
 
 def public_headers(root: pathlib.Path) -> set:
-    """Those of cmake/public_headers.cmake, and the one that the build writes."""
+    """Returns the headers in cmake/public_headers.cmake, and the one that the build generates."""
     listed = root / "cmake/public_headers.cmake"
     text = listed.read_text() if listed.exists() else ""
     return set(re.findall(r"^  (millrace/\S+\.h)$", text, re.M)) | {"millrace/plugins/build_id.h"}

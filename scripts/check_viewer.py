@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the viewer of pages, tools/report: each module's syntax (with node, where it is), that it
-uses what it imports and finds it there, the width of its lines; and that no C++ writes HTML.
+"""Checks the viewer in tools/report: each module's syntax (if node is installed), that its imports
+exist and are used, and the width of lines in the style sheet; and that no C++ code writes HTML.
 
 usage: check_viewer.py [ROOT]    the root of a checkout (default: this one)
 """
@@ -11,10 +11,10 @@ import shutil
 import subprocess
 import sys
 
-COLUMNS = 110  # of the style; clang-format keeps the modules to 100
+COLUMNS = 110  # of the style sheet; clang-format limits the modules to 100
 IMPORT = re.compile(r'^import \{([^}]+)\} from "[./a-z]*/([a-z]+)\.js";$', re.M)
 EXPORT = re.compile(r"^export (?:function|class|const) (\w+)", re.M)
-# Of a page's own markup; <b> and its kin stand in usage texts and doc comments, too.
+# Elements of a page's markup; <b> and similar ones also occur in usage texts and doc comments.
 MARKUP = re.compile(r"</?(?:html|body|div|span|p|td|th|tr|table|svg|script|style|section|button)\b"
                     r"[^>]*>|innerHTML")
 

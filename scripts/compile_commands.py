@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes compile_commands.json for clangd and other tools into the root of the checkout.
 
-The build compiles several sources at a time, as one file that includes them, and CMake lists only
-those: each source gets the command of the file that includes it.
+The build compiles unity batches: files that include several sources. CMake lists only these files,
+so each source gets the command of the batch that includes it.
 
 usage: compile_commands.py [BUILD]    the build folder (default: build/release)
 """
@@ -17,7 +17,7 @@ INCLUDE = re.compile(r'^#include "(/[^"]+)"', re.MULTILINE)
 
 
 def entries(commands: list[dict[str, str]]) -> list[dict[str, str]]:
-    """One entry a source of the checkout; of one that is compiled several times, the first."""
+    """Returns one entry per source; the first, if a source is compiled several times."""
     found: dict[str, dict[str, str]] = {}
     for entry in commands:
         file = entry["file"]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the links of installed pages lead to where things are installed: relink_pages.py PREFIX
+"""Adapts the links of installed pages to the installation: relink_pages.py PREFIX
 
-In the repository a page finds its neighbours under one root; installed headers, examples and pages
-have roots of their own. A link to what is not installed becomes its text.
+In the repository, all files have one root. Installed headers, examples and pages have different
+roots. A link to a file that is not installed is replaced by its text.
 """
 
 import os

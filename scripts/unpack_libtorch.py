@@ -21,7 +21,7 @@ PYTHON_LIBS = ("libtorch_python.so", "libshm.so", "libtorch_global_deps.so")
 
 
 def place(name: str, with_cuda: bool) -> str | None:
-    """Where a wheel's file goes under TARGET_DIR; None where it stays behind."""
+    """Returns the path under TARGET_DIR for a wheel's file; None if it is not needed."""
     folder, _, file = name.rpartition("/")
     if name.startswith(HEADERS):
         return name.removeprefix("torch/")

@@ -20,10 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kStepFormat = 1;
 constexpr std::int64_t kMostBatches = 4096;  // maximum of optimizer.accumulate
 constexpr auto kRecord = "record.json";
-constexpr auto kModel = "model.safetensors";
+constexpr auto kModelFile = "model.safetensors";
 constexpr auto kConfig = "config.toml";
 
 fs::path batch_file(const fs::path& folder, std::size_t number, const char* ending) {
@@ -42,7 +42,7 @@ double number(const json& value) {
 json to_json(const StepRecord& record) {
   auto scalars = json::array();
   for (const auto& [name, value, kind] : record.scalars) scalars.push_back({name, number(value)});
-  return {{"format", kFormat},
+  return {{"format", kStepFormat},
           {"seed", record.info.seed},
           {"step", record.info.step},
           {"figures", record.with_figures},
@@ -57,7 +57,7 @@ json to_json(const StepRecord& record) {
 }
 
 StepRecord from_json(const json& saved) {
-  if (saved.at("format") != kFormat) throw Error("its format is of another version");
+  if (saved.at("format") != kStepFormat) throw Error("its format is of another version");
   StepRecord record;
   saved.at("seed").get_to(record.info.seed);
   saved.at("step").get_to(record.info.step);
@@ -98,7 +98,7 @@ fs::path write_step_record(const fs::path& folder, const StepRecord& record) try
   PartFolder part(whole, PartFolder::Existing::replace);
   for (std::size_t i = 0; i < record.batches.size(); ++i)
     write_batch(part.path(), i, record.batches[i]);
-  write_safetensors(part.path() / kModel, record.model);
+  write_safetensors(part.path() / kModelFile, record.model);
   write_file_atomically(part.path() / kConfig, record.config);
   write_file_atomically(part.path() / kRecord, to_json(record).dump(1) + "\n");
   part.publish();
@@ -118,7 +118,7 @@ StepRecord read_step_record(const fs::path& folder) {
     throw Error(fmt::format("{} is no record of a step: {}", folder.string(), problem.what()));
   }
   record.config = read_file(folder / kConfig);
-  record.model = read_safetensors(folder / kModel);
+  record.model = read_safetensors(folder / kModelFile);
   for (std::size_t i = 0; i < record.batches.size(); ++i) record.batches[i] = read_batch(folder, i);
   return record;
 }

@@ -1,5 +1,6 @@
 // trainer bench eval: measures the parts of an evaluation, beside reading the same bytes.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <tbb/global_control.h>
 #include <unistd.h>
 

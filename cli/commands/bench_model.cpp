@@ -34,8 +34,8 @@ struct BenchModelArguments {
   bool inference = false, work = false, json = false;
 };
 
-/// Measures the steps after the first kWarmUp. On a device, operators are measured in as many
-/// further steps, because profiling synchronizes after each operator.
+/// Measures the steps after the first kWarmUp. On a device, operators are measured in the same
+/// number of further steps, because profiling synchronizes after each operator.
 struct Measurement {
   Measurement(at::Device on, const BenchModelArguments& arguments)
       : computes_on(on), steps(arguments.steps), counts_work(arguments.work) {}

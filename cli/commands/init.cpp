@@ -1,5 +1,6 @@
 // trainer init: writes a first configuration for a folder of photos and labels.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -2,6 +2,7 @@
 // study, diff and import-config. Their arguments are declared here for --help, shells and the
 // manual page.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/models/ops/channels_last.h"
+#include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/cpu/vector_maths.h"
 

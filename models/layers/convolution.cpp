@@ -22,7 +22,7 @@
 
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/relu.h"
-#include "millrace/models/ops/channels_last.h"
+#include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/sparse_backward.h"
 #include "millrace/models/ops/cpu/touched_pixels.h"
 #include "millrace/models/ops/cpu/winograd.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "millrace/models/ops/axis_taps.h"
-#include "millrace/models/ops/channels_last.h"
+#include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/simd.h"
 #include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/map_gradients.h"

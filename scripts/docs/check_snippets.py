@@ -24,13 +24,13 @@ from collections.abc import Iterator
 from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
 from reference import commands_of, registry_of
 
-# What was true when it was written.
+# Pages about the past, which are not updated.
 HISTORY = ("CHANGELOG.md", "docs/decisions/")
-# Where sentences name options and files of other code bases, or of the past.
+# Pages that mention options and files of other code bases, or of older versions.
 FOREIGN = ("docs/migrating/", "docs/upgrade.md")
-# What a part of a file may stand on: it is enough if one of them takes it.
+# Files that a partial configuration may inherit; one of them must accept it.
 RECIPES = ["configs/maskrcnn.toml", "configs/coco/mask_rcnn_R50_FPN_1x.toml", ""]
-PLUGIN_TABLES = {"callbacks.announce_best", "callbacks.draw_loss"}  # of examples and tutorials
+PLUGIN_TABLES = {"callbacks.announce_best", "callbacks.draw_loss"}  # from examples and tutorials
 PLUGIN_KEYS = {"model.head.box_loss"}
 FILES = re.compile(r"\.(safetensors|onnx|json|jsonl|html|csv|md|so|cpp|h|py|toml|txt|pub|key|svg"
                    r"|data|yaml)$")
@@ -41,7 +41,7 @@ OPERATORS = re.compile(r"[|&;<>()]+")
 
 
 class Program:
-    """What a built trainer understands."""
+    """The commands, options and keys of a built trainer."""
 
     def __init__(self, trainer: str) -> None:
         self.trainer = trainer
@@ -64,18 +64,18 @@ class Program:
             self.callbacks.add(entry["name"])
             names = [*anyone, *(option["name"] for option in entry["options"])]
             self.keys |= {f"callbacks.{entry['name']}.{key}" for key in names}
-        # Those of [model]'s tables and of callbacks are often named without the first word.
+        # Pages often omit the first word of keys in [model]'s tables and in callbacks.
         self.short = {key.partition(".")[2] for key in self.keys
                       if key.startswith(("model.", "callbacks.")) and key.count(".") > 1}
         self.heads = {key.partition(".")[0] for key in self.keys | self.short if "." in key}
 
     def knows(self, key: str) -> bool:
-        """Whether there is such a key or table."""
+        """Returns True if the key or table exists."""
         return any(one == key or one.startswith(key + ".")
                    for names in (self.keys, self.short) for one in names)
 
     def refusal(self, config: pathlib.Path) -> str:
-        """What `trainer config` has against a file; empty: nothing."""
+        """Returns the error of `trainer config` for a file; empty if it accepts the file."""
         ended = subprocess.run([self.trainer, "config", str(config)], capture_output=True,
                                text=True, cwd=config.parent)
         said = ended.stderr.strip().removeprefix("trainer: error: ")
@@ -113,7 +113,7 @@ def toml_problems(program: Program, root: pathlib.Path, snippet: Snippet) -> Ite
 
 
 def words_of(line: str) -> list[str]:
-    """The words after `trainer` in a line that calls it, up to the next command."""
+    """Returns the words after `trainer` in a line that calls it, up to the next command."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>()")
     lexer.whitespace_split = True
     try:
@@ -145,7 +145,7 @@ def command_problems(program: Program, root: pathlib.Path, line: str) -> Iterato
         command = f"{command} {words.pop(0)}".strip()
     if not command and words and not words[0].startswith("-"):
         if not line.startswith("trainer "):
-            return  # a sentence of the program's
+            return  # a sentence about the program
         yield f"trainer has no command '{words[0]}'"
         return
     said = program.help[command] + program.help[""]
@@ -175,7 +175,7 @@ def syntax_problems(snippet: Snippet) -> Iterator[str]:
 
 
 def shell_lines(snippet: Snippet) -> Iterator[tuple[int, str]]:
-    """Commands with their lines, `\\` at the end of a line joined."""
+    """Yields commands with their line numbers; lines that end in `\\` are joined."""
     lines = snippet.text.splitlines()
     number = 0
     while number < len(lines):
@@ -199,7 +199,7 @@ def prose_problems(program: Program, root: pathlib.Path, text: str) -> Iterator[
                 yield number, f"there is no table [{table[1]}]"
             elif (dotted and dotted[1].partition(".")[0] in program.heads
                   and not FILES.search(dotted[1]) and not program.knows(dotted[1])
-                  and not dotted[1].startswith("backbone.body.")):  # a tensor
+                  and not dotted[1].startswith("backbone.body.")):  # the name of a tensor
                 yield number, f"there is no option {dotted[1]}"
 
 
@@ -216,7 +216,7 @@ def problems(program: Program, root: pathlib.Path, page: pathlib.Path) -> Iterat
             for line, text in shell_lines(snippet):
                 for one in command_problems(program, root, text):
                     if str(page).startswith(FOREIGN) and one.startswith("there is no "):
-                        continue  # a file of theirs
+                        continue  # a file of another code base
                     yield f"{page}:{snippet.line + line + bool(snippet.language)}: {one}"
     if not str(page).startswith(FOREIGN):
         text = (root / page).read_text(encoding="utf-8")
@@ -228,7 +228,7 @@ def unlisted(root: pathlib.Path, pages: list[pathlib.Path]) -> Iterator[str]:
     index = pathlib.Path("docs/index.md")
     if index not in pages:
         return
-    # A folder of pages has a README.md, which lists them.
+    # A folder of pages has a README.md that lists them.
     links = {os.path.normpath(page.parent / match["to"].partition("#")[0])
              for page in pages if page == index or page.match("docs/*/README.md")
              for match in LINK.finditer((root / page).read_text(encoding="utf-8"))}

@@ -1,19 +1,19 @@
-"""Sphinx's settings for the pages that make_html.py has put together."""
+"""Sphinx's settings for the pages that make_html.py collects."""
 
 project = "Millrace"
 html_title = "Millrace"
 extensions = ["myst_parser"]
 root_doc = "docs/index"
-myst_heading_anchors = 6  # with the names that GitHub gives headings
+myst_heading_anchors = 6  # with anchors like GitHub's
 myst_enable_extensions: list[str] = []
-highlight_language = "none"  # of blocks that name no language
+highlight_language = "none"  # for blocks without a language
 html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 html_permalinks = True
-# Excerpts of the pages found would be read by the browser from other files, which it refuses where
-# a page was opened from a file.
+# For excerpts in search results, the browser would have to read other files, which it refuses if
+# the page was opened from a file.
 html_show_search_summary = False
 html_static_path = ["_static"]
 html_css_files = ["millrace.css"]

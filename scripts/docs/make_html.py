@@ -38,15 +38,15 @@ def language_of(name: pathlib.Path, text: str) -> str:
 
 
 class Site:
-    """The pages, as Sphinx is to read them: in the folders of the repository, under `root`."""
+    """The input of Sphinx: the pages in the folders of the repository, under `root`."""
 
     def __init__(self, root: pathlib.Path) -> None:
         self.root = root
         self.pages = set(tracked(ROOT, "*.md"))
         self.files = set(tracked(ROOT))
         self.lists = [INDEX, *sorted(page for page in self.pages if page.match("docs/*/README.md"))]
-        self.sources: set[pathlib.Path] = set()  # shown since a page links to them
-        self.listed: set[pathlib.Path] = set()  # in the contents
+        self.sources: set[pathlib.Path] = set()  # shown because a page links to them
+        self.listed: set[pathlib.Path] = set()  # in the tables of contents
 
     def write(self, name: pathlib.Path, text: str) -> None:
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class Site:
     def add_page(self, page: pathlib.Path) -> None:
         text = (ROOT / page).read_text(encoding="utf-8")
         contents = self.contents(page, text) if page in self.lists else ""
-        # Code keeps what looks like a link in it.
+        # Text in code that looks like a link is not changed.
         kept: list[str] = []
 
         def keep(match: re.Match[str]) -> str:
@@ -84,7 +84,7 @@ class Site:
         self.write(page, text + contents)
 
     def contents(self, page: pathlib.Path, text: str) -> str:
-        """The pages that a page of contents links to, heading by heading, as Sphinx's own."""
+        """Returns Sphinx's toctrees of the pages that an index page links to, one per heading."""
         result = ""
         parts = re.split(r"^## +(.+)$", prose(text), flags=re.MULTILINE)
         for heading, part in zip(["", *parts[1::2]], parts[0::2]):
@@ -123,7 +123,7 @@ class Site:
         for page in [*self.lists, *sorted(self.pages - set(self.lists))]:
             self.add_page(page)
         for page in self.pages - self.listed - set(self.lists):
-            if page.parts[0] != "docs":  # those of docs/ must be in the contents
+            if page.parts[0] != "docs":  # pages of docs/ must be in a table of contents
                 self.write(page, "---\norphan: true\n---\n\n"
                            + (self.root / page).read_text(encoding="utf-8"))
         for name in sorted(self.sources):

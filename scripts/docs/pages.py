@@ -1,17 +1,17 @@
-"""The Markdown pages of the project, and the snippets in them.
+"""Reads the Markdown pages of the project and the snippets in them.
 
-A comment in front of a snippet says how it is checked, and does not show:
+An HTML comment before a snippet, which readers do not see, specifies how the snippet is checked:
 
-    <!-- check: no: REASON -->                nothing checks it
+    <!-- check: no: REASON -->                not checked
     <!-- check: after CODE -->                C++: declarations that it needs
-    <!-- check: whole -->                    C++: a whole file, compiled as it is printed
-    <!-- check: inside CODE -->               C++: statements, which these declarations precede
+    <!-- check: whole -->                    C++: a whole file, compiled as printed
+    <!-- check: inside CODE -->               C++: statements, preceded by these declarations
     <!-- check: base FILE -->                 TOML: a part of a file that inherits FILE
     <!-- check: stages -->                    TOML: stages after `decode`
     <!-- check: file NAME -->                 a whole file of a tutorial
     <!-- check: diff NAME -->                 a change to that file
     <!-- check: fails -->                     commands of a tutorial that end with exit code 2
-    <!-- check: output -->                    what the commands before print, but for figures
+    <!-- check: output -->                    output of the preceding commands, except numbers
 """
 
 import dataclasses
@@ -34,9 +34,9 @@ IN_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 class Snippet:
     page: pathlib.Path  # relative to the root
     line: int
-    language: str  # "" of an indented block
+    language: str  # "" for an indented block
     text: str
-    how: str = ""  # what its comment says
+    how: str = ""  # the kind of check in its comment
     rest: str = ""
 
     @property
@@ -45,7 +45,7 @@ class Snippet:
 
 
 def tracked(root: pathlib.Path, *patterns: str) -> list[pathlib.Path]:
-    """Files that git tracks or would, relative to the root."""
+    """Returns files that git tracks or does not ignore, relative to the root."""
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
                "--exclude-standard", "--", *patterns]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -54,7 +54,7 @@ def tracked(root: pathlib.Path, *patterns: str) -> list[pathlib.Path]:
 
 
 def snippets(root: pathlib.Path, page: pathlib.Path) -> list[Snippet]:
-    """Fenced and indented blocks, in the order of the page."""
+    """Returns fenced and indented blocks in the order of the page."""
     text = (root / page).read_text(encoding="utf-8")
     found = []
     for match in FENCE.finditer(text):
@@ -78,7 +78,7 @@ def snippets(root: pathlib.Path, page: pathlib.Path) -> list[Snippet]:
 
 
 def prose(text: str) -> str:
-    """A page without its blocks of code and comments; lines stay where they are."""
+    """Returns a page without code blocks and comments; line numbers do not change."""
     for pattern in (FENCE, COMMENT, INDENTED):
         text = pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
     return text

@@ -16,7 +16,7 @@ from typing import Any
 
 # Plug-ins that are built with the trainer.
 PLUGINS = ("rtdetr.so", "yolox.so")
-# A kind of component, the page of all of it, and where a configuration names one.
+# For each kind of component: the title of its page, and how a configuration declares one.
 KINDS = {
     "stages": ("Stages", '[[data.stages]]\ntype = "{name}"'),
     "sources": ("Sources", '[[data.sources]]\ntype = "{name}"'),
@@ -29,7 +29,7 @@ def in_table(text: str) -> str:
 
 
 def type_of(default: str) -> str:
-    """Of a value, by its TOML."""
+    """Returns the type of a value from its TOML text."""
     if default in ("true", "false"):
         return "boolean"
     if default.startswith("["):
@@ -83,7 +83,7 @@ def tables_page(tables: list[dict[str, Any]]) -> str:
 
 
 def detector_page(entry: dict[str, Any]) -> str:
-    """Options by table: `rpn.nms_thresh` stands in [model.rpn]."""
+    """Returns the page of a detector, with options by table: `rpn.nms_thresh` is in [model.rpn]."""
     plugin = ""
     if entry["plugin"]:
         plugin = f"plugins = [\"{entry['plugin']}\"]\n\n"
@@ -99,20 +99,20 @@ def detector_page(entry: dict[str, Any]) -> str:
 
 
 def registry_of(trainer: str) -> dict[str, Any]:
-    """What the trainer and its own plug-ins know."""
+    """Returns the registered components of the trainer and its own plug-ins."""
     plugins = [word for name in PLUGINS for word in ("--plugin", name)]
     listed = subprocess.run([trainer, "list", "--json", *plugins], check=True, capture_output=True,
                             text=True)
     registry = json.loads(listed.stdout)
     for kind in ("detectors", *KINDS):
         for entry in registry[kind]:
-            if entry["plugin"]:  # not where it lies on this machine
+            if entry["plugin"]:  # without its path on this machine
                 entry["plugin"] = pathlib.PurePath(entry["plugin"]).name
     return registry
 
 
 def reference_pages(known: dict[str, Any]) -> dict[str, str]:
-    """Markdown by name, of what schema/reference.json holds."""
+    """Returns Markdown pages by name, made from schema/reference.json."""
     registry = known["registry"]
     pages = {"tables": tables_page(registry["tables"])}
     for entry in registry["detectors"]:
@@ -124,7 +124,7 @@ def reference_pages(known: dict[str, Any]) -> dict[str, str]:
 
 
 def commands_of(trainer: str, *words: str) -> dict[str, str]:
-    """The help of every command, by its words."""
+    """Returns the help of every command by the words that call it."""
     text = subprocess.run([trainer, *words, "--help"], check=True, capture_output=True,
                           text=True).stdout
     found = {" ".join(words): text}

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kCheckpointFormat = 1;
 
 constexpr auto kModel = "model.safetensors";
 constexpr auto kOptimizer = "optimizer.safetensors";
@@ -86,7 +86,7 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
   for (const auto& [callback, tensors] : checkpoint.callback_tensors)
     callback_tensors.push_back(callback);
   json state = checkpoint.at;
-  state.update({{"format", kFormat},
+  state.update({{"format", kCheckpointFormat},
                 {"seed", checkpoint.seed},
                 {"epoch_size", checkpoint.epoch_size},
                 {"classes", checkpoint.classes},
@@ -103,12 +103,12 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
 void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
   sealed.read([&](const json& state) {
     const auto format = state.at("format").get<std::int64_t>();
-    if (format > kFormat)
+    if (format > kCheckpointFormat)
       throw NewerCheckpoint(
           fmt::format("was written by a newer version (format {}; this one reads {}): resume with "
                       "that version, "
                       "or move this checkpoint away to go on from the one before",
-                      format, kFormat));
+                      format, kCheckpointFormat));
     state.get_to(checkpoint.at);
     state.at("seed").get_to(checkpoint.seed);
     state.at("epoch_size").get_to(checkpoint.epoch_size);

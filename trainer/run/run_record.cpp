@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kRunFormat = 1;
 constexpr auto kDoneReason = "done";
 
 /// Returns the current time as 2026-01-31T23:59:59Z.
@@ -66,11 +66,11 @@ std::optional<RunRecord> read_run_record(const fs::path& run) {
   if (file.empty()) return std::nullopt;
   try {
     const auto json = ordered_json::parse(read_file(file));
-    if (const auto format = json.at("format").get<int>(); format > kFormat)
+    if (const auto format = json.at("format").get<int>(); format > kRunFormat)
       throw ConfigError(fmt::format(
           "{} was written by a newer version (format {}; this one reads {}): go on with that "
           "version",
-          file.string(), format, kFormat));
+          file.string(), format, kRunFormat));
     RunRecord record{.name = json.at("name"),
                      .config_file = json.at("config_file").get<std::string>(),
                      .starts = json.at("starts")};
@@ -154,7 +154,7 @@ void RunStart::set_used(std::int64_t step, const RunUse& use) {
 
 void RunStart::write() const {
   const auto used = record_.used();
-  const ordered_json json = {{"format", kFormat},
+  const ordered_json json = {{"format", kRunFormat},
                              {"name", record_.name},
                              {"config_file", record_.config_file.string()},
                              {"used", used ? to_json(*used) : ordered_json()},

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-#include "millrace/models/ops/channels_last.h"
+#include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/product.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "millrace/models/ops/channels_last.h"
+#include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/panel_product.h"
 #include "millrace/models/ops/cpu/touched_pixels.h"
 #include "millrace/models/ops/cpu/winograd_layout.h"
