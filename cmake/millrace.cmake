@@ -29,8 +29,8 @@ if(TCMALLOC AND NOT MILLRACE_SANITIZE)
                       -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
 endif()
 
-# compile_together(TARGET [MOST]) compiles the sources of TARGET in unity batches of equal size, up to
-# MOST files each (default 16). Half of the compile time is spent on headers of libtorch and
+# compile_together(TARGET [MOST]) compiles the sources of TARGET in unity batches of equal size, up
+# to MOST files each (default 16). Half of the compile time is spent on headers of libtorch and
 # templates of fmt, nlohmann and CLI11, which each translation unit would process again.
 function(compile_together target)
   set(most 16 ${ARGN})
