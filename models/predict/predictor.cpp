@@ -61,7 +61,7 @@ Predictor::Predictor(const std::filesystem::path& model, const PredictorOptions&
   if (options.threads < 0 || options.threads > kMostThreads)
     throw ConfigError(
         fmt::format("threads = {} is out of range (0 .. {})", options.threads, kMostThreads));
-  const auto available = at::get_num_threads();
+  static const auto available = at::get_num_threads();  // before any predictor changes it
   model_ = std::make_unique<Model>(weight_file(model));
   model_->threads = options.threads == 0 ? available : static_cast<int>(options.threads);
   if (options.precision == Precision::bf16) model_->detector->detect_in(at::kBFloat16);

@@ -1,6 +1,8 @@
 // Predictor gives the bytes of `trainer predict` and of the evaluation in training.
 #include "millrace/models/predict/predictor.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 
 #include "millrace/coco/data/annotations.h"
@@ -235,6 +237,15 @@ TEST_F(OnePredictor, SeveralInOneProcessDoNotDisturbEachOther) {
   EXPECT_TRUE(same(predictor_.predict(ImageFile{photos / "b_tall.jpg"}), expected));
   EXPECT_TRUE(same(coarse.predict(ImageFile{photos / "b_tall.jpg"}), in_bf16));
   EXPECT_FALSE(same(in_bf16, expected));
+}
+
+TEST_F(OnePredictor, UsesAllThreadsAfterAnotherUsedOne) {
+  const auto all = at::get_num_threads();
+  const auto photo = make_photos() / "b_tall.jpg";
+  const auto expected = predictor_.predict(ImageFile{photo});
+  const Predictor every(weights_, {.threads = 0});
+  EXPECT_TRUE(same(every.predict(ImageFile{photo}), expected));
+  EXPECT_GE(at::get_num_threads(), all);
 }
 
 }  // namespace
