@@ -4,6 +4,7 @@
 // tcp, curve, ipc, shared; socket and checked measure the kernel's part (serving/ways.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <barrier>

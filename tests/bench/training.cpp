@@ -7,6 +7,7 @@
 // prints the seconds per step of both, interleaved, and the memory of the process over time.
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
