@@ -103,7 +103,8 @@ TEST_F(Serve, MakesKeysThatOpenTheDoor) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("does not allow our key"));
   EXPECT_THAT(server->log(), HasSubstr("with a key that is not allowed"));
-  expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2, "go together");
+  expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2,
+               "data.source_server_key");
 }
 
 TEST_F(Serve, PythonReadsTheSameBatches) {

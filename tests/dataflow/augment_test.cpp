@@ -474,7 +474,7 @@ TEST(Augmentations, SayThatTheImageMustBeDecodedFirst) {
   sample.image = cv::Mat();
   const auto wants = [](const char* stage) {
     return ThrowsMessage<std::logic_error>(
-        HasSubstr(std::string(stage) + ": put the stage 'decode' in front"));
+        HasSubstr(std::string(stage) + ": needs a decoded image"));
   };
   EXPECT_THAT([&] { RandomCrop{}(sample, rng); }, wants("random_crop"));
   EXPECT_THAT([&] { FixedSizeCrop{}(sample, rng); }, wants("fixed_size_crop"));

@@ -239,9 +239,9 @@ TEST(Shares, SayWhichSampleCannotBeGrouped) {
                         .group_by([](std::int64_t n) { return n == 13 ? 7 : 0; }, 2, 4)
                         .start({.threads = 2});
   for (int i = 0; i < 3; ++i) EXPECT_THAT(flow->next()->value, SizeIs(4));
-  EXPECT_THAT(
-      [&] { flow->next(); },
-      ThrowsMessage<Error>("sample 13 cannot be grouped: the key is 7, but there are 2 groups"));
+  EXPECT_THAT([&] { flow->next(); },
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("sample 13"), HasSubstr("key 7"), HasSubstr("2 groups"))));
   EXPECT_FALSE(flow->next());
 }
 
@@ -250,13 +250,12 @@ TEST(Shares, RefuseARankThatIsNoneAndACursorThatNoFlowHasGiven) {
     return from(Numbers{4}).start({.rank = rank, .ranks = ranks});
   };
   for (const auto ranks : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{5}, INT64_MAX})
-    EXPECT_THAT([&] { start(5, ranks); },
-                ThrowsMessage<ConfigError>(HasSubstr("there is no such rank")));
+    EXPECT_THAT([&] { start(5, ranks); }, ThrowsMessage<ConfigError>(HasSubstr("ranks")));
   EXPECT_THROW(start(-1, 2), ConfigError);
   for (const auto& bad : {Cursor{-1, {}}, Cursor{9, {9}}, Cursor{9, {-1}}, Cursor{9, {3, 3}},
                           Cursor{9, {4, 3}}, Cursor{INT64_MAX, {}}})
     EXPECT_THAT([&] { from(Numbers{4}).start({.start = bad}); },
-                ThrowsMessage<ConfigError>(HasSubstr("no flow has given such a cursor")));
+                ThrowsMessage<ConfigError>(HasSubstr("cursor")));
 }
 
 // Lost samples.
@@ -395,8 +394,7 @@ TEST(LostSamples, EndInAnErrorWhereNoneCanBeUsed) {
                         .group(2)
                         .start(options);
   EXPECT_THAT([&] { flow->next(); },
-              ThrowsMessage<Error>(AllOf(HasSubstr("it and the 8 that follow it in the order"),
-                                         HasSubstr("cannot be used"))));
+              ThrowsMessage<Error>(AllOf(HasSubstr("the next 8"), HasSubstr("unusable"))));
   EXPECT_FALSE(flow->next());
 }
 

@@ -187,7 +187,7 @@ TEST(Engine, RunsWithAsFewInFlightAsItAllows) {
 TEST(Engine, RefusesTooFewInFlight) {
   EXPECT_THAT(
       [&] { mill({.in_flight = 3}); },
-      ThrowsMessage<ConfigError>(HasSubstr("in_flight = 3 would hang: a group of 4 samples")));
+      ThrowsMessage<ConfigError>(AllOf(HasSubstr("in_flight = 3"), HasSubstr("4 samples"))));
 }
 
 TEST(Engine, NeverHasMoreInFlightThanTickets) {

@@ -51,7 +51,7 @@ TEST(Filter, ThatLetsNothingThroughEndsInAnError) {
   const auto nothing = [](std::int64_t) { return false; };
   EXPECT_THAT(testing::message_of(
                   [&] { drain(*from(Numbers{10}).filter(nothing).group(4).start({.epochs = 0})); }),
-              HasSubstr("nothing has come through for two epochs"));
+              HasSubstr("for two epochs"));
 }
 
 TEST(Filter, MayLetThroughOneInAnEpochHoweverLargeTheBatch) {
@@ -134,7 +134,7 @@ TEST(Stages, ThatMakeWhatFollowsNeedsCannotEnd) {
   auto plan = tenfold("");
   plan.stages[1].until = 1;
   EXPECT_THAT(testing::message_of([&] { start_flow<Blend>(std::move(plan), {}); }),
-              HasSubstr("'blend' cannot end at epoch 1 (until): what follows needs what it makes"));
+              HasSubstr("'blend' cannot end at epoch 1 (until)"));
 }
 
 TEST(Mix, TakesAnotherPartnerWhereOneCannotBeUsed) {
@@ -204,9 +204,9 @@ TEST(Cache, RefusesToKeepWhatWasDrawnAndASecondOne) {
   const auto dice = [](std::int64_t n, Rng&) { return n; };
   EXPECT_THAT(
       testing::message_of([&] { from(Numbers{3}).map("dice", dice).cache(store).start({}); }),
-      HasSubstr("would keep what 'dice' has drawn at random"));
+      HasSubstr("random draws of 'dice'"));
   EXPECT_THAT(testing::message_of([&] { from(Numbers{3}).cache(store).cache(store).start({}); }),
-              HasSubstr("a flow has one cache"));
+              HasSubstr("one cache"));
 }
 
 TEST(Repeats, AreRefusedWhereTheyMakeNoSense) {
@@ -215,9 +215,9 @@ TEST(Repeats, AreRefusedWhereTheyMakeNoSense) {
     plan.repeats = std::move(repeats);
     return testing::message_of([&] { start_flow<std::int64_t>(std::move(plan), {}); });
   };
-  EXPECT_THAT(start({1, 2}), HasSubstr("3 samples is given 2 repeats"));
-  EXPECT_THAT(start({1, -2, 1}), HasSubstr("sample 1 cannot come -2 times"));
-  EXPECT_THAT(start({0, 0, 0.2}), HasSubstr("leave none for an epoch"));
+  EXPECT_THAT(start({1, 2}), HasSubstr("3 samples has 2 repeats"));
+  EXPECT_THAT(start({1, -2, 1}), HasSubstr("sample 1 cannot occur -2 times"));
+  EXPECT_THAT(start({0, 0, 0.2}), HasSubstr("less than one"));
 }
 
 /// A message that counts as 1000 bytes; `alive` counts the existing ones.
