@@ -309,10 +309,9 @@ TEST(CacheStage, SaysWhatCannotWork) {
     return message_of<ConfigError>([&] { remade(scene.data, cached(cache), 1); });
   };
   EXPECT_THAT(complaint("{ type = 'cache', where = 'disk' }, "),
-              AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed by a cache on disk")));
+              AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is required")));
   EXPECT_THAT(complaint("{ type = 'cache', where = 'tape' }, "), HasSubstr("where"));
-  EXPECT_THAT(complaint("{ type = 'flip' }, " + in_memory),
-              HasSubstr("what 'flip' has drawn at random"));
+  EXPECT_THAT(complaint("{ type = 'flip' }, " + in_memory), HasSubstr("random draws of 'flip'"));
 }
 
 }  // namespace

@@ -115,9 +115,9 @@ TEST(SampleCodec, RefusesBytesThatWereCutShortOrGoOn) {
   const auto bytes = encode(full_sample());
   for (std::size_t length = 0; length < bytes.size(); ++length)
     EXPECT_THROW(decode_sample(bytes.substr(0, length), "here"), DataError) << length;
-  EXPECT_THAT(
-      [&] { decode_sample(bytes + "x", "records.mdb record 3"); },
-      ThrowsMessage<DataError>("records.mdb record 3: is no sample: bytes follow the sample"));
+  EXPECT_THAT([&] { decode_sample(bytes + "x", "records.mdb record 3"); },
+              ThrowsMessage<DataError>(
+                  AllOf(StartsWith("records.mdb record 3: "), HasSubstr("bytes follow"))));
 }
 
 TEST(SampleCodec, NeverTrustsDamagedBytes) {
@@ -131,7 +131,7 @@ TEST(SampleCodec, NeverTrustsDamagedBytes) {
       const auto sample = decode_sample(damaged, "here");
       encode(sample);  // everything that decodes can be used
     } catch (const DataError& error) {
-      ASSERT_THAT(error.what(), HasSubstr("here: is no sample"));
+      ASSERT_THAT(error.what(), HasSubstr("here: is not a valid sample"));
     }
   }
   refuse_noise([](const std::string& noise) { decode_sample(noise, "here"); });
@@ -149,10 +149,10 @@ TEST(SampleCodec, SaysWhatMakesNoSense) {
   const std::pair<const char*, void (*)(Sample&)> cases[] = {
       {"different numbers", [](Sample& s) { s.objects.classes.pop_back(); }},
       {"different numbers", [](Sample& s) { s.objects.segmentations.pop_back(); }},
-      {"class is negative", [](Sample& s) { s.objects.classes[1] = -1; }},
+      {"negative class", [](Sample& s) { s.objects.classes[1] = -1; }},
       {"crowd flag", [](Sample& s) { s.objects.crowd[1] = 2; }},
-      {"ends before it begins", [](Sample& s) { s.objects.boxes[0].x2 = -1; }},
-      {"four finite numbers", [](Sample& s) { s.objects.boxes[0].x1 = NAN; }},
+      {"ends before", [](Sample& s) { s.objects.boxes[0].x2 = -1; }},
+      {"four finite", [](Sample& s) { s.objects.boxes[0].x1 = NAN; }},
       {"scale", [](Sample& s) { s.scale_y = 0; }},
       {"size", [](Sample& s) { s.width = -1; }},
       {"size", [](Sample& s) { s.height = 0; }},
@@ -172,7 +172,7 @@ TEST(SampleCodec, SaysWhatMakesNoSense) {
   auto bytes = encode(full_sample());
   bytes.replace(bytes.find("schema") + 6, 1, "\x02");
   EXPECT_THAT([&] { decode_sample(bytes, "here"); },
-              ThrowsMessage<DataError>(HasSubstr("of schema 2, but this program reads 1")));
+              ThrowsMessage<DataError>(HasSubstr("schema 2 ")));
 }
 
 Batch full_batch() {
@@ -238,9 +238,9 @@ TEST(BatchCodec, RefusesEveryOtherHeader) {
   const auto pixels = received(whole);
   for (std::size_t length = 0; length < header.size(); ++length)
     EXPECT_THROW(decode_batch(header.substr(0, length), pixels, "here"), DataError);
-  EXPECT_THAT(
-      [&] { decode_batch(header + "x", pixels, "batch 3 of tcp://node"); },
-      ThrowsMessage<DataError>("batch 3 of tcp://node: is no batch: bytes follow the batch"));
+  EXPECT_THAT([&] { decode_batch(header + "x", pixels, "batch 3 of tcp://node"); },
+              ThrowsMessage<DataError>(
+                  AllOf(StartsWith("batch 3 of tcp://node: "), HasSubstr("bytes follow"))));
   Rng rng{1};
   for (int round = 0; round < 20'000; ++round) {
     auto damaged = header;
@@ -249,7 +249,7 @@ TEST(BatchCodec, RefusesEveryOtherHeader) {
       const auto batch = decode_batch(damaged, pixels, "here");
       ASSERT_EQ(digest(batch), digest(whole)) << "a key's spelling may not matter, values do";
     } catch (const DataError& error) {
-      ASSERT_THAT(error.what(), HasSubstr("here: is no batch"));
+      ASSERT_THAT(error.what(), HasSubstr("here: is not a valid batch"));
     }
   }
   refuse_noise([&](const std::string& noise) { decode_batch(noise, pixels, "here"); });
@@ -263,8 +263,9 @@ TEST(BatchCodec, RefusesOtherPixels) {
     return message_of<DataError>([&] { decode_batch(encode_header(whole), pixels, "here"); });
   };
   EXPECT_EQ(complaint([](auto&) {}), "");
-  EXPECT_THAT(complaint([](auto& f) { f.bytes[17] ^= 1; }), HasSubstr("bytes have changed"));
-  EXPECT_THAT(complaint([](auto& f) { f.size -= 1; }), HasSubstr("119 bytes, 120 fill it"));
+  EXPECT_THAT(complaint([](auto& f) { f.bytes[17] ^= 1; }), HasSubstr("checksum"));
+  EXPECT_THAT(complaint([](auto& f) { f.size -= 1; }),
+              AllOf(HasSubstr("119 bytes"), HasSubstr("120")));
 }
 
 TEST(BatchCodec, SaysWhatMakesNoSense) {
@@ -277,12 +278,12 @@ TEST(BatchCodec, SaysWhatMakesNoSense) {
   EXPECT_THAT(complaint([](Batch& b) { b.images[0].scale_x = NAN; }), HasSubstr("scale"));
   EXPECT_THAT(complaint([](Batch& b) { b.images[1].original_width = -1; }), HasSubstr("original"));
   EXPECT_THAT(complaint([](Batch& b) { b.objects[0].classes[1] = -1; }),
-              HasSubstr("class is negative"));
+              HasSubstr("negative class"));
   const auto whole = full_batch();
   auto header = encode_header(whole);
   header.replace(header.find("schema") + 6, 1, "\x02");
   EXPECT_THAT([&] { decode_batch(header, received(whole), "here"); },
-              ThrowsMessage<DataError>(HasSubstr("of schema 2, but this program reads 1")));
+              ThrowsMessage<DataError>(HasSubstr("schema 2 ")));
 }
 
 }  // namespace

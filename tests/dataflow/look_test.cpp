@@ -112,9 +112,8 @@ TEST(Dump, SaysWhereItCannotWrite) {
     return message_of<ConfigError>(
         [&] { batches(data, "", ", { type = 'dump'" + options + " }"); });
   };
-  EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed")));
-  EXPECT_THAT(complaint(", folder = '/proc/seen'"),
-              HasSubstr("/proc/seen: this folder cannot be made"));
+  EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is required")));
+  EXPECT_THAT(complaint(", folder = '/proc/seen'"), HasSubstr("/proc/seen: "));
 }
 
 }  // namespace

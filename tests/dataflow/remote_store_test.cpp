@@ -136,10 +136,10 @@ TEST(RemoteStore, EndsTheFlowWhenItStaysAway) {
   for (const std::string kind : {"error", "cut", "away"})
     EXPECT_THAT(message_with(kind + " 999 3 99"),
                 AllOf(HasSubstr(store.url + "/records.bin: bytes "),
-                      ContainsRegex(" attempts? in "), HasSubstr("then resume")));
+                      ContainsRegex(" attempts? in "), HasSubstr("resume")));
   EXPECT_THAT(message_with("denied 999 3 99"),
               AllOf(HasSubstr("records.bin: bytes "), HasSubstr("HTTP 403"), HasSubstr("not you")));
-  EXPECT_THAT(message_with("whole 999 3 99"), HasSubstr("it knows no ranges"));
+  EXPECT_THAT(message_with("whole 999 3 99"), HasSubstr("range requests"));
   store.fail("error 999 0 99");
   EXPECT_THAT(message_of([&] { store.open(store.url, short_patience); }),
               AllOf(HasSubstr(store.url + "/header: bytes "), HasSubstr("HTTP 500")));
@@ -161,7 +161,7 @@ TEST(RemoteStore, SaysWhatIsNotThere) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   EXPECT_THAT(message_of([&] { store.open(store.url + "/no"); }),
-              AllOf(HasSubstr(store.url + "/no: no record store"), HasSubstr("trainer pack")));
+              AllOf(HasSubstr(store.url + "/no: "), HasSubstr("trainer pack")));
   fs::resize_file(records_file(store.folder), fs::file_size(records_file(store.folder)) + 1);
   EXPECT_THAT(message_of([&] { store.open(store.url); }), HasSubstr("were packed"));
 }
@@ -384,7 +384,7 @@ TEST(RemoteStore, IsReadFromAnS3StoreThatChecksSignatures) {
   ::setenv("AWS_SECRET_ACCESS_KEY", secret.c_str(), 1);
   EXPECT_EQ(store.batches(store.open("s3://shards/of a")), store.expected);
   EXPECT_THAT(message_of([&] { store.open("s3://shards/elsewhere"); }),
-              HasSubstr("no record store"));
+              HasSubstr("not a record store"));
   ::setenv("AWS_SECRET_ACCESS_KEY", "another", 1);
   EXPECT_THAT(message_of([&] { store.open("s3://shards/of a"); }),
               AllOf(HasSubstr("HTTP 403"), HasSubstr("Signature")));

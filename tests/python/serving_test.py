@@ -145,7 +145,7 @@ def test_keys_open_the_door_and_nothing_else_does(sample: str, tmp_path: Path) -
         stranger = Batches(
             server.endpoint, key=tmp_path / "stranger.key", server_key=theirs, timeout=1
         )
-        with pytest.raises(RuntimeError, match="does not allow our key"):
+        with pytest.raises(RuntimeError, match="does not allow this client's key"):
             stranger.next()
     finally:
         server.stop()

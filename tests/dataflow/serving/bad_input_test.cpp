@@ -119,12 +119,12 @@ TEST_F(ServingBadInput, MessagesThatAreNone) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{encode(Ask{{1}})}, stranger},  // before the hello
       {{encode(Ping{})}, stranger},
-      {{newer}, "another version of the protocol"},
-      {{changed}, "its bytes have changed"},
-      {{"hello"}, "is no message"},
-      {{""}, "is no message"},
-      {{encode(Ping{}), "more", "and more"}, "more than one frame"},
-      {{encode(Pong{})}, "does not say this"}};
+      {{newer}, "version"},
+      {{changed}, "checksum"},
+      {{"hello"}, "not a valid message"},
+      {{""}, "not a valid message"},
+      {{encode(Ping{}), "more", "and more"}, "one frame"},
+      {{encode(Pong{})}, "does not send this"}};
   for (const auto& [frames, why] : cases)
     EXPECT_THAT(answer(server.endpoint(), frames), HasSubstr(why));
   expect_served(server.endpoint());
@@ -207,9 +207,8 @@ TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
   for (const auto& kind : kinds) {
     const Liar liar(kind);
     const auto alone = connect({liar.endpoint()});
-    EXPECT_THAT([&] { alone->next(); },
-                ThrowsMessage<Error>(
-                    AllOf(HasSubstr("sent what cannot be read"), HasSubstr(liar.endpoint()))));
+    EXPECT_THAT([&] { alone->next(); }, ThrowsMessage<Error>(AllOf(HasSubstr("unreadable message"),
+                                                                   HasSubstr(liar.endpoint()))));
     const ThreadServer honest;
     EXPECT_EQ(seen(*connect({liar.endpoint(), honest.endpoint()}), 50), expected_digests({}, 50));
   }
@@ -255,9 +254,9 @@ TEST_F(ServingKeys, LetInWhoIsAllowedAndNobodyElse) {
   const ThreadServer server({}, options());
   const auto allowed = come_as("friend", server.endpoint());
   EXPECT_EQ(seen(*allowed, 10), expected_digests({}, 10));
-  EXPECT_THAT(failure(*come_as("foe", server.endpoint())), HasSubstr("does not allow our key"));
+  EXPECT_THAT(failure(*come_as("foe", server.endpoint())), HasSubstr("does not allow"));
   EXPECT_THAT(failure(*come_as("friend", server.endpoint(), "foe")),
-              HasSubstr("another key than data.source_server_key"));
+              HasSubstr("data.source_server_key"));
   EXPECT_NE(failure(*connect({server.endpoint()}, {}, made_facts(), 2s)), "");
   EXPECT_EQ(seen(*allowed, 10).size(), 10U);
 }

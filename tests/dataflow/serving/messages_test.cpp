@@ -112,10 +112,10 @@ TEST(ServingMessages, AreTakenFromNoOtherBytes) {
   }
   auto older = encode(Ping{});
   older[10] = 1;  // version byte, after the list header and the name
-  EXPECT_THAT(rejection(older), ::testing::HasSubstr("another version of the protocol than 2"));
+  EXPECT_THAT(rejection(older), ::testing::HasSubstr("protocol than 2"));
   // A checksum, and a body that claims 4 GB but is missing, takes no memory.
   EXPECT_THAT(rejection("\x94\xa8millrace\x01\xcf" + std::string(8, 'x') + "\xc6\xff\xff\xff\xff"),
-              ::testing::HasSubstr("cut short"));
+              ::testing::HasSubstr("truncated"));
 }
 
 }  // namespace

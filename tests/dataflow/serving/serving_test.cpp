@@ -176,18 +176,16 @@ TEST(Serving, AConsumerOfOtherDataIsToldWhatDiffers) {
   const auto other = connect({server.endpoint()}, {}, facts);
   EXPECT_THAT([&] { other->next(); },
               ThrowsMessage<Error>(
-                  AllOf(HasSubstr("data.batch_size is 4 for the training and 2 for the server"),
-                        HasSubstr(server.endpoint()))));
+                  AllOf(ContainsRegex("data.batch_size .*4 .*2 "), HasSubstr(server.endpoint()))));
   EXPECT_EQ(seen(*mine, 3).size(), 3U);
 }
 
 TEST(Serving, WithoutAnyServerAnErrorNamesThemAll) {
   const Sockets sockets;
   const auto flow = connect({sockets.endpoint(0), "tcp://127.0.0.1:1"}, {}, made_facts(), 1s);
-  EXPECT_THAT([&] { flow->next(); },
-              ThrowsMessage<Error>(AllOf(HasSubstr(sockets.endpoint(0)),
-                                         HasSubstr("tcp://127.0.0.1:1: cannot be reached"),
-                                         HasSubstr("data.source_timeout"))));
+  EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<Error>(AllOf(HasSubstr(sockets.endpoint(0)),
+                                                                HasSubstr("tcp://127.0.0.1:1: "),
+                                                                HasSubstr("data.source_timeout"))));
   EXPECT_THROW(flow->epoch_size(), Error);
 }
 

@@ -80,7 +80,7 @@ TEST(ServerStatus, RejectsKeysThatAreNotAllowed) {
   EXPECT_EQ(ask(server.endpoint(), LinkKeys{own.public_key, allowed}).kind, Kind::answered);
   const auto refused = ask(server.endpoint(), LinkKeys{own.public_key, others});
   EXPECT_EQ(refused.kind, Kind::refused);
-  EXPECT_EQ(refused.why, "does not allow our key");
+  EXPECT_THAT(refused.why, HasSubstr("key"));
   EXPECT_NE(ask(server.endpoint(), {}, 1s).kind, Kind::answered);
 }
 

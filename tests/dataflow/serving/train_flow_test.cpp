@@ -116,7 +116,7 @@ TEST(ServedTrainFlow, OptionsThatChangeNoByteAreNoFacts) {
   other.flip = 0.25;
   other.short_side = {48};
   const auto differs = difference(batch_facts(other, {}, train), batch_facts(coco, {}, train));
-  EXPECT_THAT(differs, HasSubstr("data.flip is 0.25 for the training and 0.5 for the server"));
+  EXPECT_THAT(differs, ContainsRegex("data.flip .*0.25 .*0.5 "));
   EXPECT_THAT(differs, HasSubstr("data.short_side"));
 }
 
