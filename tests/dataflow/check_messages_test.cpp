@@ -91,7 +91,7 @@ std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::stri
   return digests(*train_flow(data, stages), 6);
 }
 
-TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
+TEST(CheckedStages, ReportStageOfInvalidOutput) {
   const TinyCoco data(9);
   for (const auto& fault : kFaults)
     for (const bool after_resize : {false, true})
@@ -101,13 +101,13 @@ TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
           << fault.how;
 }
 
-TEST(CheckedStages, ChangeNoByteOfWhatIsSound) {
+TEST(CheckedStages, KeepBytesOfValidSamples) {
   const TinyCoco options(9);
   EXPECT_EQ(spoiled_digests(options, "none", /*after_resize=*/true),
             digests(*train_flow(options), 6));
 }
 
-TEST(CheckedStages, LookAtBatchesToo) {
+TEST(CheckedStages, CheckBatchesToo) {
   const TinyCoco options(9);
   const auto flow = train_flow(options, pipeline("", ", { type = 'torn_batch' }"));
   EXPECT_THAT([&] { flow->next(); },

@@ -55,7 +55,7 @@ Sample full_sample() {
   return sample;
 }
 
-TEST(SampleCodec, GivesBackWhatWentIn) {
+TEST(SampleCodec, RoundTrips) {
   const auto before = full_sample();
   const auto after = decode_sample(encode(before), "here");
   EXPECT_EQ(after.image_id, before.image_id);
@@ -81,7 +81,7 @@ TEST(SampleCodec, GivesBackWhatWentIn) {
   EXPECT_EQ(bare.objects.size(), 0U);
 }
 
-TEST(SampleCodec, KeepsHowAnImageIsToBeResized) {
+TEST(SampleCodec, KeepsPendingResize) {
   auto before = full_sample();
   EXPECT_EQ(decode_sample(encode(before), "here").image.resampling(), Resampling::opencv);
   before.image.resize({2, 2}, Resampling::pillow);
@@ -90,7 +90,7 @@ TEST(SampleCodec, KeepsHowAnImageIsToBeResized) {
   EXPECT_EQ(cv::norm(after.image.pixels(), before.image.pixels(), cv::NORM_INF), 0);
 }
 
-TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
+TEST(SampleCodec, WritesPixelsOfViews) {
   Sample sample;
   cv::Mat whole(6, 8, CV_8UC3);
   cv::randu(whole, 0, 256);
@@ -99,7 +99,7 @@ TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
   EXPECT_EQ(cv::norm(after.image.held(), sample.image.held(), cv::NORM_INF), 0);
 }
 
-TEST(SampleCodec, KeepsTheAnnotationsOfRealPhotos) {
+TEST(SampleCodec, KeepsAnnotationsOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto data = coco_mini();
   const DetectionSource source(open_split(data, data.train), /*filter_empty=*/false);
@@ -111,7 +111,7 @@ TEST(SampleCodec, KeepsTheAnnotationsOfRealPhotos) {
   }
 }
 
-TEST(SampleCodec, RefusesBytesThatWereCutShortOrGoOn) {
+TEST(SampleCodec, RejectsTruncatedOrExtraBytes) {
   const auto bytes = encode(full_sample());
   for (std::size_t length = 0; length < bytes.size(); ++length)
     EXPECT_THROW(decode_sample(bytes.substr(0, length), "here"), DataError) << length;
@@ -120,7 +120,7 @@ TEST(SampleCodec, RefusesBytesThatWereCutShortOrGoOn) {
                   AllOf(StartsWith("records.mdb record 3: "), HasSubstr("bytes follow"))));
 }
 
-TEST(SampleCodec, NeverTrustsDamagedBytes) {
+TEST(SampleCodec, RejectsDamagedBytes) {
   const auto bytes = encode(full_sample());
   Rng rng{1};
   for (int round = 0; round < 20'000; ++round) {
@@ -137,7 +137,7 @@ TEST(SampleCodec, NeverTrustsDamagedBytes) {
   refuse_noise([](const std::string& noise) { decode_sample(noise, "here"); });
 }
 
-TEST(SampleCodec, RefusesCountsFarBeyondTheBytes) {
+TEST(SampleCodec, RejectsCountsBeyondBytes) {
   for (const char type :
        {'\xDD', '\xDF', '\xDB', '\xC6', '\xC9'})  // array, map, text, binary, extension
     EXPECT_THROW(decode_sample(std::string{type} + "\xFF\xFF\xFF\xF0", "here"), DataError);
@@ -145,7 +145,7 @@ TEST(SampleCodec, RefusesCountsFarBeyondTheBytes) {
       << "one list in another";
 }
 
-TEST(SampleCodec, SaysWhatMakesNoSense) {
+TEST(SampleCodec, RejectsInvalidMembers) {
   const std::pair<const char*, void (*)(Sample&)> cases[] = {
       {"different numbers", [](Sample& s) { s.objects.classes.pop_back(); }},
       {"different numbers", [](Sample& s) { s.objects.segmentations.pop_back(); }},
@@ -214,7 +214,7 @@ Batch decoded(const Batch& batch) {
   return decode_batch(encode_header(batch), received(batch), "here");
 }
 
-TEST(BatchCodec, GivesBackWhatWentIn) {
+TEST(BatchCodec, RoundTrips) {
   const auto before = full_batch();
   const auto after = decoded(before);
   EXPECT_EQ(after.width, 5);
@@ -232,7 +232,7 @@ TEST(BatchCodec, CopiesNoPixels) {
   EXPECT_EQ(decode_batch(encode_header(batch), pixels, "here").pixels, pixels.bytes);
 }
 
-TEST(BatchCodec, RefusesEveryOtherHeader) {
+TEST(BatchCodec, RejectsInvalidHeaders) {
   const auto whole = full_batch();
   const auto header = encode_header(whole);
   const auto pixels = received(whole);
@@ -255,7 +255,7 @@ TEST(BatchCodec, RefusesEveryOtherHeader) {
   refuse_noise([&](const std::string& noise) { decode_batch(noise, pixels, "here"); });
 }
 
-TEST(BatchCodec, RefusesOtherPixels) {
+TEST(BatchCodec, RejectsOtherPixels) {
   const auto whole = full_batch();
   const auto complaint = [&](auto change) {
     auto pixels = received(whole);
@@ -268,7 +268,7 @@ TEST(BatchCodec, RefusesOtherPixels) {
               AllOf(HasSubstr("119 bytes"), HasSubstr("120")));
 }
 
-TEST(BatchCodec, SaysWhatMakesNoSense) {
+TEST(BatchCodec, RejectsInvalidMembers) {
   const auto complaint = [](auto change) {
     auto batch = full_batch();
     change(batch);

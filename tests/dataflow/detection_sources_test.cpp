@@ -44,7 +44,7 @@ std::string complaint(const std::string& toml, const DataOptions& data = no_disk
   return message_of<ConfigError>([&] { open(data, toml); });
 }
 
-TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {
+TEST(DeclaredSources, DefaultToTrainingSplit) {
   const TinyCoco data(8);
   const auto split = open_split(data, data.train);
   const auto expected = digests(*train_flow(data), 12);
@@ -71,7 +71,7 @@ TEST(DeclaredSources, CombineByName) {
   EXPECT_THAT(std::vector(repeats.begin() + 4, repeats.end()), Each(DoubleEq(30.0 * 3 / 4 / 13)));
 }
 
-TEST(DeclaredSources, GiveEpochsOfAFixedSize) {
+TEST(DeclaredSources, GiveFixedSizeEpochs) {
   const auto train = open(no_disk(), R"(sources = [
       { type = "fake", count = 10 }, { type = "fixed_size", of = "fake", count = 4 } ])");
   EXPECT_THAT(train.source->repeats(), AllOf(SizeIs(10), Each(0.4)));
@@ -99,7 +99,7 @@ TEST(DeclaredSources, NumberClassesByName) {
               AllOf(HasSubstr("horse, cow"), HasSubstr("cat, dog")));
 }
 
-TEST(DeclaredSources, TakeImagesWithoutAnyObjectAsNegatives) {
+TEST(DeclaredSources, UseImagesWithoutObjectsAsNegatives) {
   const TinyCoco data(8), others(4);
   const auto file = std::filesystem::path(others.root) / "annotations/instances_train2017.json";
   const auto complete = nlohmann::json::parse(std::ifstream(file));
@@ -122,7 +122,7 @@ TEST(DeclaredSources, TakeImagesWithoutAnyObjectAsNegatives) {
   }
 }
 
-TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
+TEST(DeclaredSources, ReadFolderWithoutAnnotations) {
   const TinyCoco files(5);
   const auto folder = files.image(0).parent_path();
   std::filesystem::copy(folder / "picture2.jpg", folder / "A.JPG");
@@ -147,7 +147,7 @@ TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
       HasSubstr("test.toml:1:12: source 'folder' has no samples"));
 }
 
-TEST(FakeSource, GivesTheSameBytesForAnyNumberOfThreadsAndFromAnyCursor) {
+TEST(FakeSource, GivesSameBytesForAnyThreads) {
   auto data = no_disk();
   const auto source =
       open(data,
@@ -188,7 +188,7 @@ TEST(ShuffleWindow, KeepsNeighboursTogether) {
   }
 }
 
-TEST(DeclaredSources, SayWhatCannotWork) {
+TEST(DeclaredSources, RejectInvalidTables) {
   const std::string fake = "{ type = 'fake' }";
   const std::pair<std::string, std::vector<const char*>> cases[] = {
       {"{ type = 'fak' }", {"test.toml:1:21: unknown source 'fak'", "did you mean 'fake'"}},
@@ -214,7 +214,7 @@ TEST(DeclaredSources, SayWhatCannotWork) {
       EXPECT_THAT(complaint("sources = [" + sources + "]"), HasSubstr(part)) << sources;
 }
 
-TEST(DeclaredSources, NeedTheNamesOfTheClasses) {
+TEST(DeclaredSources, RequireClassNames) {
   auto data = no_disk();
   data.classes = {};
   EXPECT_THAT(complaint("sources = [{ type = 'fake' }]", data), HasSubstr("data.classes: "));

@@ -68,14 +68,14 @@ std::string error_of(const std::string& toml) {
   return testing::message_of<ConfigError>([&] { words_through(toml); });
 }
 
-TEST(Pipeline, RunsTheStagesOfAListOfTables) {
+TEST(Pipeline, RunsStagesOfTables) {
   const auto flow = words_through(R"(stages = [ { type = "read" }, { type = "repeat", times = 3 },
                                                 { type = "pair" }, { type = "join" } ])");
   EXPECT_THAT(drain(*flow),
               ElementsAre("millmillmillraceracerace", "waterwaterwaterwheelwheelwheel"));
 }
 
-TEST(Pipeline, SaysWhichStagesDoNotFit) {
+TEST(Pipeline, ReportsStagesOfOtherTypes) {
   EXPECT_EQ(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
             "words.toml:1:52: stage 3 'join' takes a group of Words, but 'repeat' yields a Word");
   EXPECT_EQ(error_of(R"(stages = [ { type = "repeat" } ])"),
@@ -85,13 +85,13 @@ TEST(Pipeline, SaysWhichStagesDoNotFit) {
       "words.toml:1:31: the last stage 'repeat' yields a Word; the flow must end in a string");
 }
 
-TEST(Pipeline, RefusesASecondGroupStage) {
+TEST(Pipeline, RejectsSecondGroupStage) {
   auto plan = from(std::vector<int>{1, 2, 3}).group(2).group(2).plan();
   EXPECT_THAT([&] { check(plan); },
               ::testing::ThrowsMessage<ConfigError>(HasSubstr("second stage")));
 }
 
-TEST(Pipeline, RefusesToGroupByWhatTheSourceDoesNotHave) {
+TEST(Pipeline, RejectsGroupingBySomethingUnknown) {
   auto plan = from(std::vector<int>{1, 2, 3}).plan();
   const auto key = [](const Word& word) { return word.text.size() % 2; };
   plan.stages.push_back(group_stage<int, Word>("by_length", key, 2, 4));
@@ -103,12 +103,12 @@ TEST(Pipeline, RefusesToGroupByWhatTheSourceDoesNotHave) {
               ::testing::ThrowsMessage<ConfigError>(HasSubstr("the source does not describe")));
 }
 
-TEST(Pipeline, NamesTheNearestStage) {
+TEST(Pipeline, SuggestsNearestStage) {
   EXPECT_EQ(error_of("stages = [\n  { type = \"repaet\" } ]"),
             "words.toml:2:3: unknown stage 'repaet'; did you mean 'repeat'?");
 }
 
-TEST(Pipeline, ChecksTheOptionsOfAStage) {
+TEST(Pipeline, ChecksStageOptions) {
   EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat", times = 10 } ])"),
               HasSubstr("times"));
   EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat", tmies = 3 } ])"),
@@ -116,7 +116,7 @@ TEST(Pipeline, ChecksTheOptionsOfAStage) {
   EXPECT_THAT(error_of("stages = [ { times = 3 } ]"), HasSubstr("type = "));
 }
 
-TEST(Pipeline, RefusesOneThatReadsNothing) {
+TEST(Pipeline, RejectsPipelineWithoutReader) {
   EXPECT_THROW(check({0, {}}), ConfigError);
   EXPECT_THROW(check({3, {}}), ConfigError);
   EXPECT_THROW(check({3, {group_stage<Index>("group", 2)}}), ConfigError);

@@ -80,7 +80,7 @@ class ServingBadInput : public ::testing::Test {
       30};
 };
 
-TEST_F(ServingBadInput, RandomBytesOnThePort) {
+TEST_F(ServingBadInput, SurvivesRandomBytes) {
   const ThreadServer server;
   Rng rng{1};
   for (int i = 0; i < 50; ++i) {
@@ -98,7 +98,7 @@ TEST_F(ServingBadInput, RandomBytesOnThePort) {
   expect_served(server.endpoint());
 }
 
-TEST_F(ServingBadInput, AFrameOfTwoGigabytes) {
+TEST_F(ServingBadInput, RejectsFrameOfTwoGigabytes) {
   const ThreadServer server;
   const auto fd = connect_plainly(server.endpoint());
   write_all(fd, kGreeting);
@@ -109,7 +109,7 @@ TEST_F(ServingBadInput, AFrameOfTwoGigabytes) {
   expect_served(server.endpoint());
 }
 
-TEST_F(ServingBadInput, MessagesThatAreNone) {
+TEST_F(ServingBadInput, RejectsInvalidMessages) {
   const ThreadServer server;
   auto newer = encode(Ping{});
   newer[10] = 9;
@@ -130,7 +130,7 @@ TEST_F(ServingBadInput, MessagesThatAreNone) {
   expect_served(server.endpoint());
 }
 
-TEST_F(ServingBadInput, AThousandConnections) {
+TEST_F(ServingBadInput, SurvivesThousandConnections) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const auto before = limit;
@@ -191,7 +191,7 @@ class Liar {
   std::thread thread_;
 };
 
-TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
+TEST_F(ServingBadInput, ReportsServerOfDamagedBatches) {
   const auto torn = [](std::int64_t number) -> std::vector<std::string> {
     const auto item = *made_batch({}, number).item;
     const auto header = encode_header(item.value);
@@ -214,7 +214,7 @@ TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
   }
 }
 
-TEST_F(ServingBadInput, AHeadAboveTheMaximumIsNotUnpacked) {
+TEST_F(ServingBadInput, RejectsTooLargeHeads) {
   std::string list("\xdd\x04\x10\0\0", 5);  // a list of 65 Mi elements, each 24 bytes in memory
   list.append(65 << 20, '\xc0');
   const Liar liar([&](std::int64_t) { return std::vector<std::string>{list}; });
@@ -250,7 +250,7 @@ class ServingKeys : public ServingBadInput {
   Sockets sockets_;
 };
 
-TEST_F(ServingKeys, LetInWhoIsAllowedAndNobodyElse) {
+TEST_F(ServingKeys, AdmitOnlyAllowedKeys) {
   const ThreadServer server({}, options());
   const auto allowed = come_as("friend", server.endpoint());
   EXPECT_EQ(seen(*allowed, 10), expected_digests({}, 10));
@@ -261,7 +261,7 @@ TEST_F(ServingKeys, LetInWhoIsAllowedAndNobodyElse) {
   EXPECT_EQ(seen(*allowed, 10).size(), 10U);
 }
 
-TEST_F(ServingKeys, AreFilesThatOnlyTheirOwnerMayRead) {
+TEST_F(ServingKeys, ReadableByOwnerOnly) {
   struct stat state {};
   ASSERT_EQ(::stat(file("server.key").c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600U);
@@ -273,7 +273,7 @@ TEST_F(ServingKeys, AreFilesThatOnlyTheirOwnerMayRead) {
   EXPECT_THROW(read_public_key(file("bad.pub")), ConfigError);
 }
 
-TEST_F(ServingBadInput, EndpointsThatCannotBe) {
+TEST_F(ServingBadInput, RejectsInvalidEndpoints) {
   EXPECT_THROW(ThreadServer({}, {.door = {.bind = "localhost:5555"}}), ConfigError);
   EXPECT_THROW(ThreadServer({}, {.door = {.bind = "tcp://nowhere.invalid:5555"}}), Error);
   const ThreadServer server;
