@@ -63,7 +63,7 @@ TEST_F(Serve, TakesThePlaceOfNoFileAndOfNoServer) {
   {
     const auto first = served();
     ASSERT_TRUE(first->says("serving")) << first->log();
-    expect_error(trainer(command), 2, "another server does");
+    expect_error(trainer(command), 2, "another server");
     EXPECT_EQ(first->end(SIGKILL), -1);
   }
   EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "what a killed server leaves";
@@ -80,13 +80,13 @@ TEST_F(Serve, RefusesToListenToTheWorldWithoutKeys) {
   expect_error(trainer(command), 2, "none.key");
   endpoint_ = "nowhere";
   command = serve();
-  expect_error(trainer(command), 2, "'nowhere' is no endpoint");
+  expect_error(trainer(command), 2, "'nowhere'");
 }
 
 TEST_F(Serve, MakesKeysThatOpenTheDoor) {
   for (const auto* name : {"server", "trainer", "stranger"})
     successful(trainer({"serve", "--keygen", in_folder(name).string()}));
-  expect_error(trainer({"serve", "--keygen", in_folder("server")}), 1, "there already");
+  expect_error(trainer({"serve", "--keygen", in_folder("server")}), 1, "already exists");
   struct stat state {};
   ASSERT_EQ(::stat(in_folder("server.key").c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600U);

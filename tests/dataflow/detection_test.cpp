@@ -228,8 +228,8 @@ TEST(TrainFlow, ReportsStagesOfOtherTypes) {
   const auto stages =
       tables_of(R"(stages = [ { type = "read" }, { type = "decode" }, { type = "pad" } ])");
   EXPECT_THAT([&] { train_flow(options, stages); },
-              ThrowsMessage<ConfigError>("test.toml:1:52: stage 3 'pad' takes a group of samples, "
-                                         "but 'decode' yields a sample"));
+              ThrowsMessage<ConfigError>(ContainsRegex(
+                  "^test.toml:1:52: .*'pad' .*a group of samples.*'decode' .*a sample$")));
 }
 
 TEST(TrainFlow, RejectsTooSmallPadShapes) {

@@ -350,7 +350,7 @@ TEST(Pack, LeavesNoStoreWhenKilled) {
     }));
     ASSERT_TRUE(WIFSIGNALED(status)) << reads;
     EXPECT_FALSE(fs::exists(folder));
-    EXPECT_THAT(read_all(folder.string() + ".part"), HasSubstr(".part is an unfinished pack"));
+    EXPECT_THAT(read_all(folder.string() + ".part"), HasSubstr("unfinished"));
   }
   pack_records(source, {"cat", "dog"}, folder);
   EXPECT_EQ(read_all(folder), "");
@@ -364,7 +364,7 @@ TEST(Pack, ReportsExistingFolder) {
       [&] {
         pack_records(source, {"cat", "dog"}, packed.folder);
       },
-      ThrowsMessage<ConfigError>(HasSubstr("exists already")));
+      ThrowsMessage<ConfigError>(HasSubstr("exists")));
   fs::remove(packed.files.image(3));
   const auto folder = fs::path(packed.data.root) / "again";
   EXPECT_THAT(

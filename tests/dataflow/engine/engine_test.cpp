@@ -224,9 +224,8 @@ TEST(Faults, SkipFailsAboveMaximum) {
   const auto flow =
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.1});
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(flow->next());
-  EXPECT_THAT([&] { flow->next(); },
-              ThrowsMessage<Error>(::testing::ContainsRegex(
-                  "3 samples of epoch 0 cannot be used.*grain 14: is a seven")));
+  EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<Error>(::testing::ContainsRegex(
+                                         "3 samples of epoch 0 .*grain 14: is a seven")));
   EXPECT_FALSE(flow->next());
 }
 

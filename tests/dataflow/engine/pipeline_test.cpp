@@ -11,6 +11,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::ContainsRegex;
 using testing::drain;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -76,13 +77,12 @@ TEST(Pipeline, RunsStagesOfTables) {
 }
 
 TEST(Pipeline, ReportsStagesOfOtherTypes) {
-  EXPECT_EQ(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
-            "words.toml:1:52: stage 3 'join' takes a group of Words, but 'repeat' yields a Word");
-  EXPECT_EQ(error_of(R"(stages = [ { type = "repeat" } ])"),
-            "words.toml:1:12: stage 1 'repeat' takes a Word, but the source yields an Index");
-  EXPECT_EQ(
-      error_of(R"(stages = [ { type = "read" }, { type = "repeat" } ])"),
-      "words.toml:1:31: the last stage 'repeat' yields a Word; the flow must end in a string");
+  EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
+              ContainsRegex("^words.toml:1:52: .*'join' .*a group of Words.*'repeat' .*a Word$"));
+  EXPECT_THAT(error_of(R"(stages = [ { type = "repeat" } ])"),
+              ContainsRegex("^words.toml:1:12: .*'repeat' .*a Word.*source .*an Index$"));
+  EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat" } ])"),
+              ContainsRegex("^words.toml:1:31: .*'repeat' .*a Word.*a string$"));
 }
 
 TEST(Pipeline, RejectsSecondGroupStage) {
@@ -95,17 +95,16 @@ TEST(Pipeline, RejectsGroupingBySomethingUnknown) {
   auto plan = from(std::vector<int>{1, 2, 3}).plan();
   const auto key = [](const Word& word) { return word.text.size() % 2; };
   plan.stages.push_back(group_stage<int, Word>("by_length", key, 2, 4));
-  EXPECT_THAT([&] { check(plan); },
-              ::testing::ThrowsMessage<ConfigError>(
-                  "stage 2 'by_length' groups by a Word, the source has an int"));
+  EXPECT_THAT([&] { check(plan); }, ::testing::ThrowsMessage<ConfigError>(
+                                        ContainsRegex("'by_length' .*a Word.*source .*an int$")));
   plan.about.reset();
   EXPECT_THAT([&] { check(plan); },
-              ::testing::ThrowsMessage<ConfigError>(HasSubstr("the source does not describe")));
+              ::testing::ThrowsMessage<ConfigError>(HasSubstr("does not describe")));
 }
 
 TEST(Pipeline, SuggestsNearestStage) {
-  EXPECT_EQ(error_of("stages = [\n  { type = \"repaet\" } ]"),
-            "words.toml:2:3: unknown stage 'repaet'; did you mean 'repeat'?");
+  EXPECT_THAT(error_of("stages = [\n  { type = \"repaet\" } ]"),
+              ContainsRegex("^words.toml:2:3: .*'repaet'.*'repeat'"));
 }
 
 TEST(Pipeline, ChecksStageOptions) {
