@@ -72,14 +72,14 @@ struct Faults {
   /// warns.
   void tell(const std::string& file, std::size_t kept, double most) const {
     if (count == 0) return;
-    const auto text = fmt::format(
-        "{} cannot be used: {}{}", counted(static_cast<long long>(count), noun),
-        joined(examples, "; "), count > kExamples ? "; `trainer doctor` lists all" : "");
+    const auto text = fmt::format("{}: {}{}", counted(static_cast<long long>(count), noun),
+                                  joined(examples, "; "),
+                                  count > kExamples ? "; `trainer doctor` lists all" : "");
     const auto all = count + kept;
     if (static_cast<double>(count) > std::ceil(most * static_cast<double>(all)))
-      throw Error(fmt::format("{}: of {}, more are unusable than data.max_skipped = {} allows: {}",
-                              file, counted(static_cast<long long>(all), noun), most, text));
-    log_warning("{}: skipped: {}", file, text);
+      throw Error(fmt::format("{}: too many of {} are unusable (data.max_skipped = {}): {}", file,
+                              counted(static_cast<long long>(all), noun), most, text));
+    log_warning("{}: skipped {}", file, text);
   }
 };
 
