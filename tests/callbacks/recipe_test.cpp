@@ -157,7 +157,7 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
         nothing("aspect_grouping") + "with shape"},
        {"[data]\nflip = 0.1\nstages = [{ type = 'read' }, { type = 'decode' }, { type = "
         "'group_by_aspect_ratio' }, { type = 'pad' }]\n",
-        nothing("a.toml:4:8: flip") + "since no stage of [[data.stages]] leaves that to it"}});
+        nothing("a.toml:4:8: flip") + "because no stage of [[data.stages]] uses it"}});
 }
 
 TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {

@@ -38,7 +38,7 @@ TEST_F(FirstUse, RunMakesTheSetThatItsFileNames) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("info next: "), Not(HasSubstr("trainer predict"))))
       << "no model was saved";
   EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("training data: 8 images, "), HasSubstr("objects of each class:\n")));
+              AllOf(HasSubstr("training data: 8 images, "), HasSubstr("objects per class:\n")));
   EXPECT_EQ(read_json(root_ / "annotations/instances_train2017.json")["images"].size(), 8U);
 }
 

@@ -170,8 +170,7 @@ TEST_F(Inspect, DoesWithoutMasks) {
 
 TEST_F(Inspect, OfAnEmptyDataSetIsAnErrorThatSaysSo) {
   edit(annotations_, [](Json& json) { json["annotations"] = Json::array(); });
-  expect_error(inspect(in_folder("out")), 2,
-               "no image with an object of the classes to detect; see data.classes");
+  expect_error(inspect(in_folder("out")), 2, "data.classes and data.filter_empty");
   EXPECT_FALSE(fs::exists(in_folder("out")));
   const auto json = inspected({"data.filter_empty=false"});
   EXPECT_THAT(remarks(json), ElementsAre("no-objects"));

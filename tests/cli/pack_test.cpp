@@ -43,7 +43,7 @@ TEST_F(Pack, GivesTheBatchesOfTheFilesInShardsAndOfShardsThatAreThere) {
   EXPECT_EQ(digests(data, {allowed}), digests(data, {}));
   expect_error(
       trainer({"index", data / "annotations/instances_train2017.json", "--out", in_folder("none")}),
-      1, "no TFRecord");
+      1, "not a TFRecord");
 }
 
 TEST_F(Pack, MakesImagesSmallerAndSaysSo) {

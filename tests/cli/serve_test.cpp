@@ -30,7 +30,7 @@ TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
   const auto server = served();
   const auto served = successful(trainer(bench({source()})));
   EXPECT_EQ(served.json()["digests"], here.json()["digests"]);
-  EXPECT_THAT(served.err, HasSubstr("batches come through shared memory"));
+  EXPECT_THAT(served.err, HasSubstr("through shared memory"));
   EXPECT_THAT(server->log(), HasSubstr("to this machine alone"));
   EXPECT_THAT(served.json()["verdict"].get<std::string>(),
               HasSubstr("of the time for the data servers"));
@@ -39,7 +39,7 @@ TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
   auto without = bench({source(), "data.classes=[\"star\"]"});
   const auto refused = trainer(without);
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("no data server serves this"));
+  EXPECT_THAT(refused.err, HasSubstr("all data servers refused"));
   EXPECT_THAT(refused.err, HasSubstr("classes is star for the training"));
 }
 
@@ -57,13 +57,13 @@ TEST_F(Serve, EndsAtASignalWithNothingAmiss) {
 TEST_F(Serve, TakesThePlaceOfNoFileAndOfNoServer) {
   const auto command = serve();
   write_text(in_folder("socket"), "mine");
-  expect_error(trainer(command), 2, "is there already and is no socket");
+  expect_error(trainer(command), 2, "already exists");
   EXPECT_EQ(read_text(in_folder("socket")), "mine");
   fs::remove(in_folder("socket"));
   {
     const auto first = served();
     ASSERT_TRUE(first->says("serving")) << first->log();
-    expect_error(trainer(command), 2, "another server does");
+    expect_error(trainer(command), 2, "another server");
     EXPECT_EQ(first->end(SIGKILL), -1);
   }
   EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "what a killed server leaves";
@@ -80,13 +80,13 @@ TEST_F(Serve, RefusesToListenToTheWorldWithoutKeys) {
   expect_error(trainer(command), 2, "none.key");
   endpoint_ = "nowhere";
   command = serve();
-  expect_error(trainer(command), 2, "'nowhere' is no endpoint");
+  expect_error(trainer(command), 2, "'nowhere'");
 }
 
 TEST_F(Serve, MakesKeysThatOpenTheDoor) {
   for (const auto* name : {"server", "trainer", "stranger"})
     successful(trainer({"serve", "--keygen", in_folder(name).string()}));
-  expect_error(trainer({"serve", "--keygen", in_folder("server")}), 1, "there already");
+  expect_error(trainer({"serve", "--keygen", in_folder("server")}), 1, "already exists");
   struct stat state {};
   ASSERT_EQ(::stat(in_folder("server.key").c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600U);
@@ -101,9 +101,10 @@ TEST_F(Serve, MakesKeysThatOpenTheDoor) {
   const auto allowed = successful(as("trainer"));
   const auto refused = as("stranger");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("does not allow our key"));
-  EXPECT_THAT(server->log(), HasSubstr("with a key that is not allowed"));
-  expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2, "go together");
+  EXPECT_THAT(refused.err, HasSubstr("key"));
+  EXPECT_THAT(server->log(), HasSubstr("key not allowed"));
+  expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2,
+               "data.source_server_key");
 }
 
 TEST_F(Serve, PythonReadsTheSameBatches) {

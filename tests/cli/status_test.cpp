@@ -191,7 +191,7 @@ TEST_F(Status, TellsOfTheDataServers) {
   ASSERT_EQ(::kill(process, SIGCONT), 0);
   server.end(SIGKILL);
   EXPECT_TRUE(comes_to_be([](const Json& status) {
-    return status["servers"][0]["why"] == "nobody listens there";
+    return status["servers"][0]["why"] == "no process listens there";
   })) << last_;
 }
 

@@ -60,7 +60,7 @@ class Html(unittest.TestCase):
 
     def test_every_component_is_in_the_reference(self) -> None:
         stages = (self.html / "docs/reference/stages.html").read_text()
-        for word in ("copy_paste", "min_visible", "objects with a smaller share left of them go"):
+        for word in ("copy_paste", "min_visible", "smaller fraction is left"):
             self.assertIn(word, stages)
 
     def test_nothing_is_fetched(self) -> None:

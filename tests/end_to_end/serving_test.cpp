@@ -51,7 +51,7 @@ TEST_F(ServedTraining, HasTheWeightsOfOneWithoutServersThoughTheyAreKilled) {
       break;
   }
   const auto served = successful(finish(child));
-  EXPECT_THAT(served.err, HasSubstr(": here, batches come"));
+  EXPECT_THAT(served.err, HasSubstr(": connected, batches"));
   EXPECT_TRUE(last_weights(in_folder("served")) == last_weights(in_folder("here")))
       << kills << " kills";
 }

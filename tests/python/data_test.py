@@ -168,7 +168,7 @@ def test_a_state_of_another_flow_is_refused(sample: str, tmp_path: Path) -> None
         with pytest.raises(ValueError, match=why):
             flow.load_state_dict(bad)
     flow.load_state_dict({**state, "next": 3, "pending": [9, 1]})
-    with pytest.raises(ValueError, match="no flow has given such a cursor"):
+    with pytest.raises(ValueError, match="cursor"):
         flow.next()
     flow.load_state_dict(state)
     assert flow.next().number == 0

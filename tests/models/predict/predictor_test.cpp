@@ -203,7 +203,7 @@ TEST_F(OnePredictor, ImagesThatCannotBeUsedAreNamed) {
   EXPECT_THAT(pixels(10, 2, SIZE_MAX), HasSubstr("take more than the 300 bytes given"));
   EXPECT_THAT(pixels(0, 10), HasSubstr("0 x 10"));
   EXPECT_THAT(pixels(10, -1), HasSubstr("10 x -1"));
-  EXPECT_THAT(pixels(INT32_MAX, INT32_MAX), HasSubstr("an image has at most"));
+  EXPECT_THAT(pixels(INT32_MAX, INT32_MAX), HasSubstr("the maximum is"));
 }
 
 TEST_F(OnePredictor, ModelsThatCannotBeUsedSayWhy) {

@@ -77,9 +77,7 @@ TEST_F(ImageChecks, AnImageOfAnotherSizeIsTold) {
 TEST_F(ImageChecks, AFileThatIsNoImageIsTold) {
   write(files_.image(1), "<html>not found</html>");
   write(files_.image(3), "");
-  EXPECT_THAT(check(),
-              ElementsAre("image-unreadable 2: image 101 (picture1.jpg): not an image that can be "
-                          "decoded"));
+  EXPECT_THAT(check(), ElementsAre(StartsWith("image-unreadable 2: image 101 (picture1.jpg): ")));
 }
 
 TEST_F(ImageChecks, ATruncatedImageIsToldWhereItIsDecoded) {
