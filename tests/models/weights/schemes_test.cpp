@@ -57,7 +57,7 @@ NamedTensors mask_rcnn() {
   return tensors;
 }
 
-TEST(Schemes, KeepsNamesAndValuesInRoundTrip) {
+TEST(Schemes, KeepsTensorsInRoundTrip) {
   const auto model = mask_rcnn();
   for (const auto* name :
        {"torchvision", "torchvision-2019", "detectron2", "mmdetection", "tensorpack"}) {
@@ -129,7 +129,7 @@ NamedTensors mask_rcnn_on_c4() {
   return tensors;
 }
 
-TEST(Schemes, MapsC4LastStageToDetectron2Res5) {
+TEST(Schemes, MapsLastStageOfC4ToRes5) {
   const auto model = mask_rcnn_on_c4();
   std::vector<std::string> unknown;
   const auto theirs = in_names_of(scheme_named("detectron2-c4"), model, unknown);

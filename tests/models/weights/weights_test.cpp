@@ -58,7 +58,7 @@ TEST_F(LoadWeights, ReportsMissingUnusedAndMismatchedTensors) {
   EXPECT_TRUE(model.find("a.weight")->trainable());
 }
 
-TEST_F(LoadWeights, ConvertsPrecisionAndIgnoresCountersAndWrappers) {
+TEST_F(LoadWeights, ConvertsPrecisionAndIgnoresCounters) {
   write_safetensors(file, {{"model.a", at::full({2}, 1.5, at::kHalf)},
                            {"b", at::full({2}, 2.5, at::kBFloat16)},
                            {"bn1.num_batches_tracked", at::zeros({}, at::kLong)}});
@@ -216,7 +216,7 @@ TEST_F(LoadWeights, ReportsClassesMissingInFile) {
   EXPECT_EQ(none.loaded, 1U) << "without class names, rows are loaded in file order";
 }
 
-TEST_F(LoadWeights, RejectsFrozenParametersThatKeepInitialValues) {
+TEST_F(LoadWeights, RejectsFrozenParametersWithInitialValues) {
   auto stored = heads(3, Background::first);
   stored.emplace_back("a", at::full({2}, 1.5));
   write_weights(file, stored, card({"cat", "dog", "owl"}));
@@ -233,7 +233,7 @@ TEST_F(LoadWeights, RejectsFrozenParametersThatKeepInitialValues) {
   check_frozen_loaded(whole, {kScores, kBoxes, kMasks}, file, {});
 }
 
-TEST_F(LoadWeights, MatchesRowsOfEachAnchorByName) {
+TEST_F(LoadWeights, MatchesRowsOfAnchorsByName) {
   // Two anchors per cell, three classes.
   write_weights(file, {{"logits.bias", at::arange(6, at::kFloat)}}, card({"cat", "dog", "owl"}));
   auto model = model_of({{"logits.bias", {6}}});
