@@ -107,17 +107,16 @@ TEST_F(Convert, RejectsNamesOfNoScheme) {
 }
 
 TEST_F(Convert, WrongUseIsNamedAndLeavesNoFile) {
-  expect_error(convert(kFixtures + "zip.pth", "a.onnx"), 2, "are written as .safetensors, .pth");
+  expect_error(convert(kFixtures + "zip.pth", "a.onnx"), 2, ".safetensors, .pth or .npz");
   expect_error(convert(kFixtures + "zip.pth", "a.pth", "detectron"), 2,
                "did you mean 'detectron2'?");
-  expect_error(convert("nosuch.pth", "a.pth"), 1, "nosuch.pth: there is no such file");
+  expect_error(convert("nosuch.pth", "a.pth"), 1, "nosuch.pth");
   expect_error(convert(kFixtures + "zip.pth", "nosuch/a.pth"), 1, "nosuch/a.pth");
-  expect_error(convert(kFixtures + "bf16.safetensors", "a.npz"), 1,
-               "tensors of type BFloat16 cannot be stored");
+  expect_error(convert(kFixtures + "bf16.safetensors", "a.npz"), 1, "BFloat16");
   write_text(in_folder("evil.pth"),
              "\x80\x02"
              "cposix\nsystem\nX\x02\0\0\0ls\x85R.");
-  expect_error(convert(in_folder("evil.pth"), "a.pth"), 1, "it asks for 'posix.system'");
+  expect_error(convert(in_folder("evil.pth"), "a.pth"), 1, "'posix.system'");
   EXPECT_FALSE(fs::exists(in_folder("a.pth")));
   EXPECT_FALSE(fs::exists(in_folder("a.npz")));
 }

@@ -150,7 +150,7 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
     }
   const auto forced =
       successful(eval(folder, {"--set", "model.pixel_std=[58, 57, 57]", "--force-weights"}));
-  EXPECT_THAT(forced.err, HasSubstr("used all the same (--force-weights)"));
+  EXPECT_THAT(forced.err, HasSubstr("(--force-weights)"));
   // Options of detection may change.
   successful(eval(
       folder, {"--set", "model.test.score_thresh=0.2", "--set", "model.test.detections_per_img=7",
@@ -168,7 +168,7 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   const auto heads =
       successful(from({"model.mask.num_convs=1", "data.classes=[\"star\", \"cross\"]"}));
   EXPECT_THAT(heads.err, HasSubstr("model.mask.num_convs: trained with 2, here 1"));
-  EXPECT_THAT(heads.err, HasSubstr("rows of heads were taken by the names of their classes"));
+  EXPECT_THAT(heads.err, HasSubstr("by class name"));
 }
 
 TEST_F(Weights, RejectsFrozenPartsThatTheyLack) {
@@ -225,7 +225,7 @@ TEST_F(Weights, OfWhichAByteHasChangedAreRefused) {
   write_text(file, bytes);
   write_text(alone, bytes);
   for (const auto& weights : {folder, file, alone}) {
-    expect_error(eval(weights), 1, "its bytes have changed since it was written");
+    expect_error(eval(weights), 1, "digest");
     expect_error(eval(weights, {"--force-weights"}), 1, weights.string());
   }
   expect_error(predict(alone, {data_ / "val2017"}), 1, alone.string());

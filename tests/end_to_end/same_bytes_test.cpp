@@ -68,7 +68,7 @@ TEST_F(SameBytes, AreRefusedWhereTheyCannotBe) {
   refusal(1, {"train.threads=0"}, "needs train.threads");
   refusal(1, {"data.test_batch_size=2"}, "must be 1 with train.micro_batch");
   refusal(1, {"train.gradient_type='bf16'"}, "needs train.gradient_type = \"fp32\"");
-  refusal(1, {"model.backbone.norm='bn'"}, "would normalise by each micro-batch alone");
+  refusal(1, {"model.backbone.norm='bn'"}, "\"sync_bn\"");
 
   const auto drawing =
       trainer(with_settings({"config", "configs/coco/rtdetr_r18vd.toml"},

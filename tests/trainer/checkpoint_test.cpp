@@ -159,10 +159,10 @@ TEST(Checkpoint, SaysInWordsHowItsStateIsDamaged) {
   auto wrong = nlohmann::json::parse(whole).at("state");
   wrong["step"] = "ten";
   for (const auto& [text, why] : std::map<std::string, std::string>{
-           {"", "state.json is not what was written: it is cut off, or overwritten"},
-           {whole.substr(0, whole.size() / 2), "it is cut off, or overwritten"},
-           {"[1, 2]", "it is cut off, or overwritten"},
-           {std::string("\xff\xfe\0", 3), "it is cut off, or overwritten"},
+           {"", "state.json is truncated"},
+           {whole.substr(0, whole.size() / 2), "state.json is truncated"},
+           {"[1, 2]", "state.json is truncated"},
+           {std::string("\xff\xfe\0", 3), "state.json is truncated"},
            {"{\"digest\": 3, \"state\": {}}", "the bytes of state.json have changed"},
            {sealed(lacking), "state.json: key 'cursor' not found"},
            {sealed(wrong), "state.json: type must be number, but is string"}}) {

