@@ -40,7 +40,7 @@ class CudaTools final : public DeviceTools {
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cannot query the GPU's memory");
     return {{"GPU", properties.name},
-            {"visible GPUs", fmt::format("{}", c10::cuda::device_count())},
+            {"GPUs that this process sees", fmt::format("{}", c10::cuda::device_count())},
             {"compute capability", fmt::format("{}.{}", properties.major, properties.minor)},
             {"multiprocessors", fmt::format("{}", properties.multiProcessorCount)},
             {"memory",
@@ -49,7 +49,7 @@ class CudaTools final : public DeviceTools {
             {"level-2 cache",
              fmt::format("{:.0f} MiB", static_cast<double>(properties.l2CacheSize) / (1 << 20))},
             {"driver", version.empty() ? "unknown" : version},
-            {"CUDA supported by the driver", cuda::version_text(driver)},
+            {"CUDA that the driver supports", cuda::version_text(driver)},
             {"CUDA runtime", cuda::version_text(runtime)},
             {"cuDNN", fmt::format("{}", at::detail::getCUDAHooks().versionCuDNN())},
             {"NCCL", cuda::nccl_version()}};
