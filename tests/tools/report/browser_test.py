@@ -157,7 +157,7 @@ def test_shows_an_evaluation(chromium: browser.Browser, pages: dict[str, pathlib
 def test_comparison_has_a_verdict_and_galleries(chromium: browser.Browser,
                                                 pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["both"], height=8000)
-    assert "two-1, boxes against one-1." in texts(chromium, "#comparison .verdict b")[0]
+    assert "two-1, boxes versus one-1." in texts(chromium, "#comparison .verdict b")[0]
     assert count(chromium, "#comparison tbody tr") >= 2
     # A class of a run opens its images, also where they are folded.
     chromium.evaluate("document.querySelector('#run-2 button.link').click()")
