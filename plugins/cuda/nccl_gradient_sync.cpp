@@ -242,7 +242,7 @@ class NcclGradientSync final : public GradientSync {
 };
 
 MILLRACE_REGISTER(gradient_syncs().add<NoOptions>(
-    "cuda", "all-reduce with NCCL on a separate stream, overlapping the backward pass",
+    "cuda", "sums with NCCL on a separate stream, overlapping the backward pass",
     [](const Config&, const Cluster& cluster, SumOrder order) -> std::unique_ptr<GradientSync> {
       return std::make_unique<NcclGradientSync>(cluster, order);
     }));
