@@ -110,7 +110,7 @@ TEST(Report, ReportsMissingData) {
   fs::remove(folders.data() / "val2017" / "000000000002.jpg");
   EXPECT_THAT(run_of(run)["scores"]["pictures"]["problem"], HasSubstr("000000000002.jpg"));
   fs::remove(folders.data() / "annotations" / "instances_val2017.json");
-  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot be scored"));
+  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot score"));
   fs::remove_all(folders.data());
   EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("folder"));
 }
@@ -119,7 +119,7 @@ TEST(Report, ReportsDamagedDetections) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   RunFolders::write(run / "detections" / "step-000040.json", "[{\"image_id\": 2,");
-  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot be scored"));
+  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot score"));
 }
 
 TEST(Report, ReportsContradictingScores) {
