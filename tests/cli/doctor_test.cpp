@@ -77,9 +77,7 @@ TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
   edit(annotations_, [](Json& json) { json["annotations"][0]["bbox"][2] = 0; });
   const auto outcome = doctor();
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out,
-              HasSubstr("error    box-unusable, 1 in train2017: boxes without an area inside "
-                        "their image\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("error    box-unusable, 1 in train2017: "));
   EXPECT_THAT(outcome.out, HasSubstr("training would be wrong: 1 error, "));
   EXPECT_THAT(errors(), Contains("box-unusable in train2017: 1"));
 }

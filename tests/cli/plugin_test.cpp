@@ -131,27 +131,26 @@ TEST_F(Plugin, InTwoFilesIsRefusedNamingBoth) {
 }
 
 TEST_F(Plugin, ThatIsNotThereIsNamed) {
-  expect_error(config_with({"nosuch.so"}), 2,
-               "cannot load the plug-in 'nosuch.so': there is neither");
-  expect_error(config_with({"folder/nosuch.so"}), 2, "there is no " + fs::current_path().string());
+  expect_error(config_with({"nosuch.so"}), 2, "plugins/nosuch.so");
+  expect_error(config_with({"folder/nosuch.so"}), 2,
+               "folder/nosuch.so': " + fs::current_path().string());
 }
 
 TEST_F(Plugin, ThatIsNoneIsRefused) {
   const auto text = in_folder("text.so");
   write_text(text, "not an object");
-  expect_error(config_with({text}), 2, "it is no shared object");
+  expect_error(config_with({text}), 2, "not a shared object");
   write_text(text, "");
-  expect_error(config_with({text}), 2, "cannot load the plug-in");
-  expect_error(config_with({in_folder("")}), 2, "cannot load the plug-in");
-  expect_error(config_with({OTHER_OBJECT}), 2,
-               "it is no Millrace plug-in: build it with millrace_add_plugin");
+  expect_error(config_with({text}), 2, text.string() + "': ");
+  expect_error(config_with({in_folder("")}), 2, in_folder("").string() + "': ");
+  expect_error(config_with({OTHER_OBJECT}), 2, "millrace_add_plugin");
 }
 
 TEST_F(Plugin, CutShortAnywhereIsRefused) {
   const auto size = fs::file_size(HELLO_PLUGIN);
   for (const auto length : {std::uintmax_t{5}, std::uintmax_t{63}, size / 2, size - 1})
     expect_error(config_with({changed([&](std::string& bytes) { bytes.resize(length); })}), 2,
-                 "cannot load the plug-in");
+                 "cannot load");
 }
 
 TEST_F(Plugin, ForAnotherMachineIsRefused) {
@@ -159,7 +158,7 @@ TEST_F(Plugin, ForAnotherMachineIsRefused) {
     bytes[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
     bytes[offsetof(Elf64_Ehdr, e_machine) + 1] = 0;
   });
-  expect_error(config_with({foreign}), 2, "it is built for ELF machine 243, this machine is");
+  expect_error(config_with({foreign}), 2, "ELF machine 243");
 }
 
 TEST_F(Plugin, OfAnotherBuildIsRefusedSayingWhatDiffers) {
@@ -171,22 +170,19 @@ TEST_F(Plugin, OfAnotherBuildIsRefusedSayingWhatDiffers) {
     });
   };
   const auto headers = config_with({replaced(MILLRACE_PUBLIC_HEADERS, "0123456789abcdef")});
-  expect_error(headers, 2,
-               "it was built with public headers 0123456789abcdef, this trainer with public "
-               "headers " MILLRACE_PUBLIC_HEADERS ": build it again");
+  expect_error(headers, 2, "headers " MILLRACE_PUBLIC_HEADERS ": ");
+  EXPECT_THAT(headers.err, HasSubstr("public headers 0123456789abcdef"));
   const auto torch = config_with({replaced("libtorch " TORCH_VERSION, "libtorch 1")});
-  EXPECT_THAT(torch.err, AllOf(HasSubstr("built with libtorch 1"),
-                               HasSubstr("this trainer with libtorch " TORCH_VERSION ":")));
+  EXPECT_THAT(torch.err,
+              AllOf(HasSubstr("built with libtorch 1"), HasSubstr("libtorch " TORCH_VERSION ":")));
 }
 
 TEST_F(Plugin, ThatLacksSomethingOrThrowsWhileItIsLoadedSaysWhat) {
-  expect_error(config_with({UNDEFINED_PLUGIN}), 2,
-               "it uses millrace::nobody_has_this(double), which");
+  expect_error(config_with({UNDEFINED_PLUGIN}), 2, "millrace::nobody_has_this(double)");
   expect_error(config_with({NEEDS_PLUGIN}), 2,
-               "it needs an oracle of Delphi, and there is none: libnobody_has_this.so: ");
-  expect_error(config_with({THROWS_PLUGIN}), 2,
-               "cannot load the plug-in '" THROWS_PLUGIN "': the licence has expired");
-  expect_error(config_with({THROWS_INT_PLUGIN}), 2, "no std::exception");
+               "an oracle of Delphi, not found: libnobody_has_this.so: ");
+  expect_error(config_with({THROWS_PLUGIN}), 2, THROWS_PLUGIN "': the licence has expired");
+  expect_error(config_with({THROWS_INT_PLUGIN}), 2, "std::exception");
 }
 
 TEST_F(Plugin, WithAThrowingCallbackEndsTrainingByItsName) {

@@ -277,8 +277,8 @@ TEST_F(Predict, VideosThatCannotBeUsedDoNotStopOthers) {
                              in_folder("good.mp4"), "--out", out});
   EXPECT_EQ(done.exit_code, 1);
   EXPECT_THAT(done.err,
-              AllOf(HasSubstr("none.mp4: is no video that can be read"),
-                    HasSubstr("empty.avi: is empty"), HasSubstr("2 of 3 videos failed: ")));
+              AllOf(HasSubstr("none.mp4: not a readable video"), HasSubstr("empty.avi: is empty"),
+                    HasSubstr("2 of 3 videos failed: ")));
   EXPECT_EQ(all_in(out).size(), 3U) << "good.mp4, good.jsonl and the page: none of the others";
   EXPECT_TRUE(fs::exists(out / "good.jsonl"));
   expect_error(trainer({"predict", weights, in_folder("good.mp4"), "--out", in_folder("")}), 1,

@@ -291,8 +291,8 @@ TEST_F(StatusElsewhere, ShowsNoRanksOfEarlierStarts) {
 }
 
 TEST_F(Status, IsOfRunsAlone) {
-  expect_error(trainer({"status", data_}), 1, "is no run: it has neither config.toml");
-  expect_error(trainer({"status", in_folder("none")}), 1, "is no folder");
+  expect_error(trainer({"status", data_}), 1, "not a run");
+  expect_error(trainer({"status", in_folder("none")}), 1, "not a folder");
   expect_error(trainer({"status"}), 2, "run is required");
 }
 
