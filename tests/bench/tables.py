@@ -3,9 +3,9 @@
 
     tests/bench/tables.py FOLDER [PAGE]
 
-FOLDER has a NAME.md for each table that was measured (comparison.show). In PAGE, docs/benchmarks.md
-if it is left out, what stands between `<!-- table NAME -->` and the next `<!-- end -->` is replaced
-by NAME.md; what was not measured stays as it is. A table without a place in the page is an error.
+FOLDER contains a NAME.md for each measured table (comparison.show). In PAGE (default:
+docs/benchmarks.md), the text between `<!-- table NAME -->` and the next `<!-- end -->` is replaced
+by NAME.md; other tables are kept. A table without a place in the page is an error.
 """
 import datetime
 import os
