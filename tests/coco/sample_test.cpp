@@ -94,7 +94,7 @@ TEST(Sample, LeavesAloneWhatExists) {
   std::ofstream(ground / "file") << "not a folder";
   for (const auto* name : {"mine", "mine/"})
     EXPECT_THAT([&] { make_sample(ground / name, {.train = 1, .val = 1}); },
-                ThrowsMessage<ConfigError>(HasSubstr("mine: exists already")));
+                ThrowsMessage<ConfigError>(HasSubstr("mine: already exists")));
   EXPECT_THAT([&] { make_sample(ground / "file" / "sample", {.train = 1, .val = 1}); },
               ThrowsMessage<Error>(HasSubstr((ground / "file").string())));
   EXPECT_TRUE(fs::is_empty(ground / "mine"));

@@ -113,8 +113,7 @@ TEST(Dump, SaysWhereItCannotWrite) {
         [&] { batches(data, "", ", { type = 'dump'" + options + " }"); });
   };
   EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed")));
-  EXPECT_THAT(complaint(", folder = '/proc/seen'"),
-              HasSubstr("/proc/seen: this folder cannot be made"));
+  EXPECT_THAT(complaint(", folder = '/proc/seen'"), HasSubstr("/proc/seen: "));
 }
 
 }  // namespace

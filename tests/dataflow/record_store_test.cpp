@@ -367,7 +367,7 @@ TEST(Pack, SaysWhatIsInItsWay) {
       [&] {
         pack_records(source, {"cat", "dog"}, packed.folder);
       },
-      ThrowsMessage<ConfigError>(HasSubstr("exists already")));
+      ThrowsMessage<ConfigError>(HasSubstr("already exists")));
   fs::remove(packed.files.image(3));
   const auto folder = fs::path(packed.data.root) / "again";
   EXPECT_THAT(

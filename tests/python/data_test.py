@@ -327,7 +327,7 @@ def test_every_option_is_described() -> None:
 
 
 def test_a_sample_is_made_once(sample: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match="already exists"):
         millrace.data.make_sample(sample)
     with pytest.raises(ValueError, match="train = 0 is out of range"):
         millrace.data.make_sample(tmp_path / "none", train=0)

@@ -33,10 +33,9 @@ TEST_F(DeviceFault, OnTheCpu) {
 
 TEST_F(DeviceFault, OnAGpu) {
   if (!fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "no GPU";
-  expect_one_sentence(
-      train({"train.device='cuda'"},
-            "plugins=['" MILLRACE_CUDA_PLUGIN "', '" MILLRACE_FAULT_PLUGIN "']"),
-      "CUDA error: device-side assert triggered (of this operation or one before it");
+  expect_one_sentence(train({"train.device='cuda'"},
+                            "plugins=['" MILLRACE_CUDA_PLUGIN "', '" MILLRACE_FAULT_PLUGIN "']"),
+                      "CUDA error: device-side assert triggered (");
 }
 
 }  // namespace

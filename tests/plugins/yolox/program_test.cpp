@@ -91,9 +91,7 @@ TEST_F(YoloxRun, OfTwoRanksIsThatOfOneUpToRounding) {
 
 TEST_F(YoloxRun, WithoutItsPluginIsToldWhichToName) {
   write_text(in_folder("forgotten.toml"), "[model]\ntype = 'yolox'\n");
-  expect_error(trainer({"config", in_folder("forgotten.toml")}), 2,
-               "unknown detector 'yolox'; the plug-in of this name brings it: plugins = "
-               "[\"yolox.so\"]");
+  expect_error(trainer({"config", in_folder("forgotten.toml")}), 2, "plugins = [\"yolox.so\"]");
 }
 
 TEST_F(YoloxRun, EvaluatedWithoutItsPluginIsToldTheOptionToAdd) {
