@@ -54,10 +54,9 @@ TEST_F(DataFaults, AnObjectThatBreaksTheRulesIsLeftOutAndCounted) {
     json["annotations"][1]["segmentation"] = {{1, 2, 3, 4}};
   });
   const auto outcome = successful(flow());
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr(annotations_.string()),
-                    HasSubstr("1 annotation cannot be used: annotation 4711, byte "),
-                    HasSubstr("polygon 0 has 4 numbers; three or more points as x y are needed")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(annotations_.string()),
+                                 HasSubstr("1 annotation cannot be used: annotation 4711, byte "),
+                                 HasSubstr("polygon 0 has 4 numbers")));
   expect_error(flow({"data.on_error=\"fail\""}), 1, "polygon 0 has 4 numbers");
 }
 

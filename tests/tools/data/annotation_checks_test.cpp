@@ -213,17 +213,17 @@ TEST_F(Checks, AnIdThatIsThereTwiceIsTold) {
 TEST_F(Checks, AnnotationsOfNothingAreTold) {
   object(0)["image_id"] = 99;
   object(1)["category_id"] = 77;
-  EXPECT_THAT(check(), ElementsAre("error category-unknown 1: annotation 11, image 1: there is no "
-                                   "category with id 77",
-                                   "error image-unknown 1: annotation 10, image 99: there is no "
-                                   "image with id 99",
+  EXPECT_THAT(check(), ElementsAre("error category-unknown 1: annotation 11, image 1: no category "
+                                   "has id 77",
+                                   "error image-unknown 1: annotation 10, image 99: no image has "
+                                   "id 99",
                                    "note image-empty 1: image 1 (1.jpg)"));
 }
 
 TEST_F(Checks, AMaskOfAnotherSizeThanItsImageIsTold) {
   expect_found({{"segmentation",
                  R"({"size": [100, 80], "counts": [10, 100, 7890]})",
-                 {"error mask-size 1: annotation 10, image 1: its mask is 100 x 80, its image "
+                 {"error mask-size 1: annotation 10, image 1: the mask is 100 x 80, the image "
                   "80 x 100 (height x width)"}}});
 }
 
