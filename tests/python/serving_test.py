@@ -157,7 +157,7 @@ def test_keys_open_the_door_and_nothing_else_does(sample: str, tmp_path: Path) -
 def test_what_goes_wrong_is_told(sample: str, tmp_path: Path) -> None:
     wrong: list[tuple[Any, str]] = [
         ("nowhere", "which is no address"),
-        ([], "names no data server"),
+        ([], "source "),
         ({"servers": "tcp://127.0.0.1:1", "rank": 3, "world_size": 2}, "rank 3 of 2"),
         ({"servers": "tcp://127.0.0.1:1", "seed": -1}, "seed = -1"),
     ]
