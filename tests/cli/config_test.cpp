@@ -91,7 +91,7 @@ TEST_F(WrongConfig, AWrongPipelineIsPlaced) {
         ":6:31: ", "did you mean 'probability'?");
   wrong(front + "{ type = 'flip', probability = 2 },\n" + back, ":6:32: ", "out of range (0 .. 1)");
   wrong(front + "{ type = 'resize_shortest_edge', short_side = [] },\n" + back,
-        ":6:47: ", "short_side takes 1 value at least");
+        ":6:47: ", "short_side needs at least");
   wrong(front + "{ type = 'resize_shortest_edge', short_side = [8, 4], range = true },\n" + back,
         ":6:1: ", "resize_shortest_edge: short_side");
   wrong(front + "{ type = 'affine', min_scale = 3 },\n" + back, ":6:1: ", "min_scale = 3");
@@ -121,7 +121,7 @@ TEST_F(WrongConfig, WrongSourcesArePlaced) {
 }
 
 TEST_F(WrongConfig, AWrongSizeShapeOrAddressIsPlaced) {
-  expect_wrong("[data]\nshort_side = []\n", ":3:14: ", "1 value at least, such as [800]");
+  expect_wrong("[data]\nshort_side = []\n", ":3:14: ", "[800]");
   for (const auto* sides : {"800", "[800, 640]", "[1, 2, 3]"})
     expect_wrong(std::string("[data]\nshort_side_range = true\nshort_side = ") + sides + "\n",
                  ":4:14: ", "[lowest, highest]");

@@ -90,7 +90,7 @@ TEST_F(Pack, TakesAllDeclaredSources) {
 TEST_F(Pack, SaysWhatIsInItsWay) {
   const auto data = make_data();
   successful(pack(data, in_folder("packed")));
-  expect_error(pack(data, in_folder("packed")), 2, "exists already");
+  expect_error(pack(data, in_folder("packed")), 2, "already exists");
   for (const auto& image : fs::directory_iterator(data / "train2017")) fs::remove(image.path());
   expect_error(pack(data, in_folder("again")), 1, "cannot be opened");
   EXPECT_FALSE(fs::exists(in_folder("again.part")));

@@ -41,7 +41,7 @@ void expect_number(const std::string& text) {
       << text;
 }
 
-TEST(Json, NumbersHaveTheBitsOfTheCLibrary) {
+TEST(Json, ReadsNumbersLikeStrtod) {
   for (const char* text : {"0",
                            "-0",
                            "0.0",
@@ -80,14 +80,14 @@ TEST(Json, NumbersHaveTheBitsOfTheCLibrary) {
   }
 }
 
-TEST(Json, TakesNoNumberThatIsNone) {
+TEST(Json, RejectsInvalidNumbers) {
   for (const char* text :
        {"",   "-",    ".5",  "1.",  "01",    "-01.5", "00.25", "1e",  "1e+",   "1.e3",
         "+1", "0x10", "nan", "inf", "1e999", "1.2.3", "1,5",   "--1", "1e5.5", "1 2"})
     EXPECT_FALSE(number_of(text)) << text;
 }
 
-TEST(Json, IntegersAreThoseOfSixtyFourBits) {
+TEST(Json, Reads64BitIntegers) {
   const auto integer = [](const std::string& text) {
     return read_whole(text, [](JsonReader& reader) { return reader.integer(); });
   };
@@ -101,7 +101,7 @@ TEST(Json, IntegersAreThoseOfSixtyFourBits) {
     EXPECT_FALSE(integer(text)) << text;
 }
 
-TEST(Json, TextsAreUnescaped) {
+TEST(Json, UnescapesStrings) {
   for (const bool as_counts : {false, true}) {
     const auto text_of = [&](const std::string& text) {
       return read_whole(text, [&](JsonReader& reader) {
@@ -118,7 +118,7 @@ TEST(Json, TextsAreUnescaped) {
   }
 }
 
-TEST(Json, TextIsUtf8) {
+TEST(Json, RequiresUtf8) {
   const auto is_text = [](const std::string& text) {
     return read_whole('"' + text + '"',
                       [](JsonReader& reader) { return std::string(reader.text()); });
@@ -159,7 +159,7 @@ std::optional<Annotation> annotation(const std::string& text) {
   });
 }
 
-TEST(Json, AnnotationsMayHaveOtherFields) {
+TEST(Json, AcceptsUnknownFields) {
   const auto one = annotation(
       "{\"license\": 3, \"note\": \"x\", \"id\" : 5,\n\t\"image_id\":7,\"category_id\":2,"
       "\"bbox\":[1,2,3,4.5],\"iscrowd\":false, \"segmentation\": [] }");
@@ -169,7 +169,7 @@ TEST(Json, AnnotationsMayHaveOtherFields) {
   EXPECT_EQ(one->shape.kind, ShapeKind::none);
 }
 
-TEST(Json, AnnotationsThatAreNotSoundAreRefused) {
+TEST(Json, RejectsMalformedAnnotations) {
   const std::string sound =
       R"({"id":5,"image_id":7,"category_id":2,"bbox":[1,2,3,4],"segmentation":[[1,2,3,4,5,6]]})";
   ASSERT_TRUE(annotation(sound));

@@ -144,10 +144,10 @@ TEST(StepBoundary, NamesTheCallbackThatFailsInAnyHook) {
       f.callbacks.add("bad", std::make_unique<Thrower>(hook, exception),
                       When(Every(parse_period("1 steps"))));
       f.add("sound").on_after_train = [&](const TrainState&) { ++ended; };
-      EXPECT_EQ(
-          f.failure(),
-          fmt::format("callback 'bad' failed in {}: {}", hook,
-                      exception ? "no good" : "it threw something that is no std::exception"));
+      EXPECT_THAT(f.failure(),
+                  ::testing::AllOf(
+                      ::testing::StartsWith(fmt::format("callback 'bad' failed in {}: ", hook)),
+                      ::testing::HasSubstr(exception ? "no good" : "std::exception")));
       EXPECT_EQ(ended, 1) << hook;
     }
 }
