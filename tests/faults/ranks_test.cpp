@@ -14,7 +14,7 @@ constexpr int kRanks = 3;
 
 /// The recorded reason of a rank that waits for a dead one: mpirun ends it, or the rank times out
 /// first.
-const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("was given up after"));
+const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("gave up waiting in "));
 
 class Faults : public Mpirun {
  protected:
@@ -85,8 +85,7 @@ TEST_F(Faults, DataThatThrowEndAllAndSayWhose) {
 
 TEST_F(Faults, ARankThatIsKilledEndsAllAndOthersSayWhereTheyWait) {
   expect_end("kill", ContainsRegex("rank [01] \\(" + host() +
-                                   "\\): SIGTERM while it waits for the other ranks, in "
-                                   "'agreement on the step' of step 6"));
+                                   "\\): .*SIGTERM.*'agreement on the step' of step 6"));
   for (const int rank : {0, 1}) {
     EXPECT_THAT(why("faulty", rank), is_of_one_that_waits);
     EXPECT_THAT(went_on("faulty", rank), Contains("agreement on the step"));
@@ -108,11 +107,11 @@ TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
   for (const std::string fault : {"stall", "late"}) {
     const auto end = train(fault, fault);
     EXPECT_NE(end.exit_code, 0);
-    EXPECT_THAT(end.err,
-                AllOf(HasSubstr(rank(0) + ": 'agreement on the step' of step 6 was given"),
-                      HasSubstr("not heard of: " + rank(2)), HasSubstr("train.rank_timeout")));
+    EXPECT_THAT(end.err, AllOf(HasSubstr(rank(0) + ": gave up"),
+                               HasSubstr("'agreement on the step' of step 6"),
+                               HasSubstr(": " + rank(2)), HasSubstr("train.rank_timeout")));
     EXPECT_THAT(what_is_left(fault), ::testing::IsEmpty());
-    EXPECT_THAT(why(fault, 0), HasSubstr("'agreement on the step' of step 6 was given up after"));
+    EXPECT_THAT(why(fault, 0), HasSubstr("'agreement on the step' of step 6 after "));
     EXPECT_EQ(why(fault, 2), "SIGTERM");  // mpirun resumes a stopped process to end it
     if (fault == "late") {
       EXPECT_THAT(went_on(fault, 2), Contains("data"));
