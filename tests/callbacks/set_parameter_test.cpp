@@ -76,16 +76,16 @@ TEST(SetParameter, LeavesWhatAnotherHasSetUntilItsNextPoint) {
 
 TEST(SetParameter, RefusesWhatCannotWork) {
   const auto make = [](const std::string& toml) { return [toml] { values("lr_factor", toml); }; };
-  EXPECT_THAT(make(""), ThrowsMessage<ConfigError>(HasSubstr("at needs a point")));
+  EXPECT_THAT(make(""), ThrowsMessage<ConfigError>(HasSubstr("at requires ")));
   EXPECT_THAT(make("at = [0, 1]\nvalues = [1]"),
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("test.toml:2"), HasSubstr("`at` has 2"))));
   EXPECT_THAT(make("at = [2, 1]\nvalues = [1, 2]"),
-              ThrowsMessage<ConfigError>(HasSubstr("at must ascend")));
+              ThrowsMessage<ConfigError>(HasSubstr("ascending")));
   EXPECT_THAT(make("at = [-1]\nvalues = [1]"), ThrowsMessage<ConfigError>(HasSubstr("at")));
   EXPECT_THAT(make("parameter = 'lr_facto'\nat = [1]\nvalues = [1]"),
               ThrowsMessage<ConfigError>(HasSubstr("did you mean 'lr_factor'")));
   EXPECT_THAT(make("at = [1, 2]\nvalues = [1, -1]"),
-              ThrowsMessage<ConfigError>(HasSubstr("lr_factor = -1 is out of range")));
+              ThrowsMessage<ConfigError>(HasSubstr("lr_factor = -1 ")));
 }
 
 TEST(SetParameter, ShowsChangedValuesInTheMetrics) {

@@ -109,7 +109,7 @@ TEST(ReduceOnPlateau, TakesTheStateOfOlderCheckpoints) {
 
 TEST(ReduceOnPlateau, RefusesAParameterThatThereIsNot) {
   EXPECT_THAT([] { factors("[1]", "parameter = 'lr'"); },
-              ThrowsMessage<ConfigError>(HasSubstr("parameter = \"lr\" is not one of lr_factor")));
+              ThrowsMessage<ConfigError>(HasSubstr("parameter = \"lr\" ")));
 }
 
 TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
@@ -118,14 +118,15 @@ TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
         [&] {
           made({{watcher, "metric = 'bbox/AB'"}, {"evaluate", ""}});
         },
-        ThrowsMessage<ConfigError>(AllOf(HasSubstr(std::string("callbacks.") + watcher +
-                                                   ": no callback of this run publishes 'bbox/AB'"),
-                                         HasSubstr("did you mean 'bbox/AP'"))));
+        ThrowsMessage<ConfigError>(
+            AllOf(HasSubstr(std::string("callbacks.") + watcher + ": no callback "),
+                  HasSubstr("'bbox/AB'"), HasSubstr("'bbox/AP'"))));
   EXPECT_THAT(
       [] {
         made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
       },
-      ThrowsMessage<ConfigError>(HasSubstr("callbacks.checkpoint: no callback of this run")));
+      ThrowsMessage<ConfigError>(
+          AllOf(HasSubstr("callbacks.checkpoint: no callback "), HasSubstr("'bbox/AR10'"))));
   for (const auto* metric : {"loss", "loss_rpn_box_reg"})  // metrics of every step
     EXPECT_THAT(
         [&] {
@@ -146,9 +147,9 @@ TEST(Metrics, ThatNeverCameAreToldAtTheEnd) {
                         {"checkpoint", "only_if = 'segm/AP50 > 0.1'"},
                         {"stop_early", "metric = 'bbox/AP'"}}}();
   const auto text = log.take();
-  EXPECT_THAT(text, HasSubstr("callbacks.keep_best waited for 'segm/AP'"));
-  EXPECT_THAT(text, HasSubstr("callbacks.checkpoint waited for 'segm/AP50'"));
-  EXPECT_THAT(text, Not(HasSubstr("callbacks.stop_early waited")));
+  EXPECT_THAT(text, HasSubstr("callbacks.keep_best did nothing: 'segm/AP'"));
+  EXPECT_THAT(text, HasSubstr("callbacks.checkpoint did nothing: 'segm/AP50'"));
+  EXPECT_THAT(text, Not(HasSubstr("callbacks.stop_early")));
 }
 
 }  // namespace

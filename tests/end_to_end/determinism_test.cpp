@@ -65,7 +65,7 @@ TEST_F(Determinism, ReachedTargetsEndARunWithACheckpointAndExitCode0) {
          "callbacks.evaluate.every=\"2 steps\"", "callbacks.evaluate.targets={" + targets + "}"}));
   };
   const auto run = successful(with("\"bbox/AP\" = 0.0, \"segm/AP\" = 0.0"));
-  EXPECT_THAT(run.err, HasSubstr("stopped by the targets that it reached (bbox/AP 0."));
+  EXPECT_THAT(run.err, HasSubstr("targets (bbox/AP 0."));
   EXPECT_EQ(last_checkpoint(in_folder("runs")).filename(), "step-000002");
   expect_error(with("\"bbox/AQ\" = 0.1"), 2, "did you mean 'bbox/AP'?");
 }

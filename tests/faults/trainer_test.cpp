@@ -41,7 +41,7 @@ class TrainerRanks : public Mpirun {
                      run("runs", {"train.max_steps=40", "train.rank_timeout='10 seconds'",
                                   "callbacks.watchdog.after=\"3 seconds\""}));
     EXPECT_EQ(end.exit_code, 1);
-    EXPECT_THAT(end.err, AllOf(HasSubstr("training has stood still for"),
+    EXPECT_THAT(end.err, AllOf(HasSubstr("training has stalled"),
                                HasSubstr("has worked on " + data_.string())));
     return end;
   }
