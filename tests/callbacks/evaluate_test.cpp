@@ -135,11 +135,11 @@ TEST(EvaluationLimit, IsLoggedBeforeTraining) {
             1);
 }
 
-TEST(EvaluationLimit, BelowCocosIsRejected) {
+TEST(EvaluationLimit, RejectsLimitBelowCoco) {
   EXPECT_THROW(made({{"evaluate", "max_detections = 50"}}), ConfigError);
 }
 
-TEST(EvaluationModes, ScoreProposalsWhereAskedTo) {
+TEST(EvaluationModes, ScoreProposalsOnRequest) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
     auto run = training(scratch / mode, mode, "proposals = true");
@@ -154,7 +154,7 @@ TEST(EvaluationModes, ScoreProposalsWhereAskedTo) {
               HasSubstr("callbacks.evaluate.proposals: "));
 }
 
-TEST(EvaluationModes, GiveTheSameWeightsScoresDetectionsAndBestCheckpoint) {
+TEST(EvaluationModes, GiveSameResults) {
   const Scratch scratch;
   for (const auto& mode : kModes) training(scratch / mode, mode)();
   const auto usual = scratch / "inline";
@@ -169,7 +169,7 @@ TEST(EvaluationModes, GiveTheSameWeightsScoresDetectionsAndBestCheckpoint) {
   }
 }
 
-TEST(EvaluationModes, TakeScoresWhenTheNextEvaluationIsDueOrTrainingEnds) {
+TEST(EvaluationModes, PublishScoresBeforeNextEvaluation) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
     // step of arrival, step of the evaluation
@@ -188,7 +188,7 @@ TEST(EvaluationModes, TakeScoresWhenTheNextEvaluationIsDueOrTrainingEnds) {
   }
 }
 
-TEST(EvaluationModes, LeaveOneLineOrderHoweverLongAnEvaluationTakes) {
+TEST(EvaluationModes, KeepOrderOfLines) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
     training(scratch / (mode + "-slow"), mode)();
@@ -199,7 +199,7 @@ TEST(EvaluationModes, LeaveOneLineOrderHoweverLongAnEvaluationTakes) {
   }
 }
 
-TEST(EvaluationModes, RunAtMostOneAtATimeBesideTheTraining) {
+TEST(EvaluationModes, RunOneEvaluationAtATime) {
   const Scratch scratch;
   static std::atomic<int> running, most, on_training_thread;
   static const auto training_thread = std::this_thread::get_id();
@@ -222,7 +222,7 @@ TEST(EvaluationModes, RunAtMostOneAtATimeBesideTheTraining) {
   EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
 }
 
-TEST(EvaluationModes, EqualAnUninterruptedRunWhereverTheyWereKilled) {
+TEST(EvaluationModes, ResumeAfterKill) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
     const auto whole = scratch / mode;
@@ -237,7 +237,7 @@ TEST(EvaluationModes, EqualAnUninterruptedRunWhereverTheyWereKilled) {
   }
 }
 
-TEST(EvaluationModes, LoseAndDoubleNothingWhereASignalEndsTheRun) {
+TEST(EvaluationModes, ResumeAfterSignal) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
     const auto whole = scratch / mode;
@@ -261,7 +261,7 @@ TEST(EvaluationModes, LoseAndDoubleNothingWhereASignalEndsTheRun) {
   }
 }
 
-TEST(EvaluationModes, GoOnWhereTheCheckpointToEvaluateAgainIsGone) {
+TEST(EvaluationModes, SkipEvaluationOfMissingCheckpoint) {
   const Scratch scratch;
   auto run = training(scratch / "run", "background");
   run.make_model = [] {
@@ -281,7 +281,7 @@ TEST(EvaluationModes, GoOnWhereTheCheckpointToEvaluateAgainIsGone) {
   EXPECT_TRUE(curves(scratch / "run").contains({"bbox/AP", 10}));
 }
 
-TEST(EvaluationModes, NameTheEvaluationThatFailed) {
+TEST(EvaluationModes, ReportFailedEvaluation) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
     auto run = training(scratch / mode, mode);
@@ -295,7 +295,7 @@ TEST(EvaluationModes, NameTheEvaluationThatFailed) {
   }
 }
 
-TEST(EvaluationModes, TakeTheLastScoresWhereAnotherCallbackFails) {
+TEST(EvaluationModes, PublishLastScoresAfterFailure) {
   const Scratch scratch;
   auto run = training(scratch / "run", "background");
   run.before_step = [](const TrainState& s) {
@@ -308,7 +308,7 @@ TEST(EvaluationModes, TakeTheLastScoresWhereAnotherCallbackFails) {
   EXPECT_TRUE(curves(scratch / "run").contains({"bbox/AP", 5}));
 }
 
-TEST(EvaluationTargets, EndTrainingWithTheCheckpointThatReachedThem) {
+TEST(EvaluationTargets, EndTrainingWithCheckpoint) {
   const Scratch scratch;
   training(scratch / "whole", "inline")();
   const auto aps = curves(scratch / "whole");
@@ -329,7 +329,7 @@ TEST(EvaluationTargets, EndTrainingWithTheCheckpointThatReachedThem) {
   EXPECT_EQ(training(scratch / "one", "inline", one_of_two)().stop_reason, "");
 }
 
-TEST(EvaluationTargets, MustBeScoresThatThereAre) {
+TEST(EvaluationTargets, RejectUnknownScores) {
   const Scratch scratch;
   EXPECT_THAT(failure_of(training(scratch / "a", "inline", "targets = { 'bbox/AP60' = 0.5 }")),
               AllOf(HasSubstr("test.toml:3"), HasSubstr("targets"), HasSubstr("'bbox/AP60'"),
@@ -343,7 +343,7 @@ struct BoxesAlone final : LearningDetector {
   bool gives_masks() const override { return false; }
 };
 
-TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
+TEST(EvaluateCallback, RejectsUnavailableScoresBeforeTraining) {
   const Scratch scratch;
   const auto of_boxes = [&](Training run) {
     run.make_model = [] { return std::make_unique<BoxesAlone>(); };
@@ -371,7 +371,7 @@ struct BlindToBoxes final : LearningDetector {
   }
 };
 
-TEST(EvaluateCallback, ScoresNoMasksOfADetectorWithoutWhereItFindsNothing) {
+TEST(EvaluateCallback, ScoresNoMasksWithoutMaskHead) {
   const Scratch scratch;
   auto run = training(scratch / "run", "inline");
   run.make_model = [] { return std::make_unique<BlindToBoxes>(); };
@@ -380,7 +380,7 @@ TEST(EvaluateCallback, ScoresNoMasksOfADetectorWithoutWhereItFindsNothing) {
   EXPECT_FALSE(evaluate_detector(model, fake_validation())->masks);
 }
 
-TEST(EvaluateCallback, SaysWhoseScoresItTellsOfAtTheEnd) {
+TEST(EvaluateCallback, LogsWhichWeightsWereScored) {
   const Scratch scratch;
   Log log;
   Training{.folder = scratch / "run",
@@ -396,14 +396,14 @@ TEST(EvaluateCallback, SaysWhoseScoresItTellsOfAtTheEnd) {
   EXPECT_THAT(text, HasSubstr("info best box AP of average_weights 0."));
 }
 
-TEST(EvaluateCallback, SaysThatABackgroundNeedsASecondModel) {
+TEST(EvaluateCallback, RejectsBackgroundWithoutSecondModel) {
   const Scratch scratch;
   auto run = training(scratch / "run", "background");
   run.adjust = [](TrainPlan& plan) { plan.make_model = nullptr; };
   EXPECT_THAT(failure_of(run), HasSubstr("make_model"));
 }
 
-TEST(EvaluateCallback, ScoresAndKeepsDetections) {
+TEST(EvaluateCallback, ScoresAndWritesDetections) {
   const Scratch scratch;
   Training{.folder = scratch / "run", .declared = {{"evaluate", ""}, {"log", ""}}}();
   const auto detections =

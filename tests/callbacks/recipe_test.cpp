@@ -25,7 +25,7 @@ std::string complaint(const std::string& toml) {
   return message_of<ConfigError>([&] { resolve(parse_config(toml, "a.toml")); });
 }
 
-TEST(Recipe, IsCompleteFromAModelsNameAlone) {
+TEST(Recipe, IsCompleteFromModelType) {
   const auto recipe = resolve(parse_config(kModel, "a.toml"));
   EXPECT_EQ(recipe.model_type, "line");
   EXPECT_EQ(recipe.train.epochs, 12);
@@ -39,7 +39,7 @@ TEST(Recipe, IsCompleteFromAModelsNameAlone) {
   EXPECT_THAT(text, HasSubstr("[callbacks.checkpoint]"));
 }
 
-TEST(Recipe, ResolvesItsOwnOutputToTheSame) {
+TEST(Recipe, ResolvesItsOutputUnchanged) {
   const auto once = to_toml(resolve(parse_config(kModel, "a.toml")).tree);
   EXPECT_EQ(to_toml(resolve(parse_config(once, "b.toml")).tree), once);
 }
@@ -55,7 +55,7 @@ void expect_complaints(const Complaints& complaints) {
   }
 }
 
-TEST(Recipe, SaysWhereALengthOrAConditionIsNone) {
+TEST(Recipe, ReportsInvalidLengthsAndConditions) {
   expect_complaints(
       {{"[callbacks.checkpoint]\nkeep_every = 'often'\n", "a.toml:4:14: keep_every"},
        {"[callbacks.tensorboard]\nhistograms = '2 parsecs'\n", "a.toml:4:14: histograms"},
@@ -75,7 +75,7 @@ TEST(Recipe, SaysWhereALengthOrAConditionIsNone) {
                         "a.toml:4:9: callbacks.evaluate.every: \"" + period}});
 }
 
-TEST(Recipe, NamesTheNearestKeyEverywhere) {
+TEST(Recipe, SuggestsNearestKey) {
   expect_complaints({{"[trian]\n", "did you mean 'train'"},
                      {"[train]\nepoch = 1\n", "did you mean 'epochs'"},
                      {"slop = 2\n", "did you mean 'slope'"},
@@ -85,7 +85,7 @@ TEST(Recipe, NamesTheNearestKeyEverywhere) {
   EXPECT_THAT(complaint("[model]\ntype = 'lime'\n"), HasSubstr("did you mean 'line'"));
 }
 
-TEST(Recipe, SaysWhereAValueIsWrong) {
+TEST(Recipe, ReportsInvalidValues) {
   expect_complaints(
       {{"slope = -1\n", "a.toml:3:9"},
        {"[callbacks.log]\nevery = '20'\n", "a.toml:4:9: callbacks.log.every"},
@@ -102,7 +102,7 @@ const std::string kGroups =
     "[[optimizer.groups]]\nmatch = '*.bias'\nfrozen = true\n"
     "[[optimizer.groups]]\nmatch = 'line.*'\nlr_factor = 0.5\n";
 
-TEST(Recipe, HasTheRulesForParametersInTheirOrder) {
+TEST(Recipe, KeepsOrderOfParameterRules) {
   const auto recipe = resolve(parse_config(kModel + kGroups, "a.toml"));
   const auto& groups = recipe.optimizer.groups;
   ASSERT_EQ(groups.size(), 2U);
@@ -114,7 +114,7 @@ TEST(Recipe, HasTheRulesForParametersInTheirOrder) {
   EXPECT_EQ(to_toml(resolve(parse_config(text, "b.toml")).tree), text);
 }
 
-TEST(Recipe, RefusesOptionsThatMakeNoSenseTogether) {
+TEST(Recipe, RejectsIncompatibleOptions) {
   const std::string adamw = "[optimizer]\ntype = 'adamw'\n";
   expect_complaints(
       {{"[[optimizer.groups]]\nlr_factor = 2\n", "match is required"},
@@ -133,7 +133,7 @@ TEST(Recipe, RefusesOptionsThatMakeNoSenseTogether) {
        {"[schedule]\nmilestones = [8, 12]\n", "a.toml:4:14: milestones contains 12, "}});
 }
 
-TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
+TEST(Recipe, RejectsOptionsWithoutEffect) {
   const std::string cosine = "[schedule]\ntype = 'cosine'\n", optimizer = "[optimizer]\n";
   const auto nothing = [](const std::string& key) { return key + " changes nothing "; };
   expect_complaints(
@@ -158,7 +158,7 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
         nothing("a.toml:4:8: flip") + "since no stage of [[data.stages]] leaves that to it"}});
 }
 
-TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {
+TEST(Recipe, SupportsNamedAndDisabledCallbacks) {
   const auto recipe =
       resolve(parse_config(kModel + "[callbacks.best_masks]\ntype = 'keep_best'\n"
                                     "metric = 'segm/AP'\n[callbacks.pictures]\nenabled = false\n",

@@ -25,7 +25,7 @@ void expect_no_children() {
   EXPECT_EQ(errno, ECHILD);
 }
 
-TEST(RunCommand, IsToldWhereTheTrainingStands) {
+TEST(RunCommand, PassesStateInEnvironment) {
   const Scratch scratch;
   Log log;
   commanding_training(
@@ -39,7 +39,7 @@ TEST(RunCommand, IsToldWhereTheTrainingStands) {
   expect_no_children();
 }
 
-TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
+TEST(RunCommand, CountsFailuresOrEndsTraining) {
   const Scratch scratch;
   {
     Log log;
@@ -57,7 +57,7 @@ TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
   expect_no_children();
 }
 
-TEST(RunCommand, SavesBeforeItEndsTraining) {
+TEST(RunCommand, SavesBeforeEndingTraining) {
   for (const std::string wait : {"true", "false"}) {
     const Scratch scratch;
     auto run = commanding_training(
@@ -74,7 +74,7 @@ TEST(RunCommand, SavesBeforeItEndsTraining) {
   }
 }
 
-TEST(RunCommand, EndsWhatTakesTooLong) {
+TEST(RunCommand, KillsSlowCommand) {
   const Scratch scratch;
   Log log;
   commanding_training(
@@ -85,7 +85,7 @@ TEST(RunCommand, EndsWhatTakesTooLong) {
   expect_no_children();
 }
 
-TEST(RunCommand, LetsTrainingGoOnMeanwhile) {
+TEST(RunCommand, RunsBesideTraining) {
   const Scratch scratch;
   Log log;
   // The command waits for a file that a later step writes.
@@ -101,7 +101,7 @@ TEST(RunCommand, LetsTrainingGoOnMeanwhile) {
   expect_no_children();
 }
 
-TEST(RunCommand, EndsWithTheTraining) {
+TEST(RunCommand, EndsWithTraining) {
   for (const bool by_signal : {true, false}) {
     const Scratch scratch;
     auto run = commanding_training(scratch / "run", "wait = false\ncommand = 'sleep 100'");
