@@ -39,7 +39,7 @@ class Divergence : public Trainer {
 
 TEST_F(Divergence, ReturnsAtHalfTheRateAndToTheSameBytesThroughAKill) {
   const auto whole = successful(trainer(command("whole", {})));
-  EXPECT_THAT(whole.err, AllOf(HasSubstr("and goes on at 0.5 of the learning rate (return 1 of"),
+  EXPECT_THAT(whole.err, AllOf(HasSubstr("0.5 times the learning rate (return 1 of"),
                                HasSubstr("info done after step 40")));
   const auto run = in_folder("whole/maskrcnn-1");
   const auto record = read_json(run / "record.json");

@@ -133,7 +133,7 @@ TEST_F(Terminal, AQuietRunShowsItsResultAndKeepsItsLog) {
     }
     EXPECT_TRUE(
         std::regex_match(shown, std::regex("evaluation after step 3\n +AP .*\n  box .*\n  mask .*\n"
-                                           "done after step 3, .*; everything lies in .*\n")))
+                                           "done after step 3, .*; results are in .*\n")))
         << shown;
   }
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")),

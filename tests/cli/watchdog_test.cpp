@@ -22,7 +22,7 @@ TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
                                     "callbacks.watchdog.on_stall='abort'",
                                     "callbacks.checkpoint.every='1 steps'"}));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("training has stood still for "));
+  EXPECT_THAT(outcome.err, HasSubstr("training has stalled"));
   EXPECT_THAT(outcome.err, HasSubstr("rank 0: waits for data, for "));
   EXPECT_THAT(outcome.err, HasSubstr("stage 'decode' has worked on " + victim.string() + " for "));
   EXPECT_THAT(outcome.err, ContainsRegex("waiting: [0-9]+ for 'read', .* [0-9]+ batches ready"));

@@ -102,7 +102,7 @@ TEST_F(Weights, ForOtherClassesAreRefused) {
   const Words sun = {"--set", "data.classes=[\"sun\", \"ring\"]"};
   expect_error(eval(weights, sun), 2, "data.classes: the weights have no class 'sun'");
   const auto without = successful(eval(weights));
-  EXPECT_THAT(without.err, HasSubstr("an annotated category that the weights do not know"));
+  EXPECT_THAT(without.err, HasSubstr("without a class in the weights"));
   for (auto& category : annotations.at("categories"))
     category["name"] = "my " + category.at("name").get<std::string>();
   write_json(val_annotations_, annotations);
@@ -321,7 +321,7 @@ TEST_F(Weights, WithoutACardOrOutOfPlaceSayWhatToGive) {
   expect_error(trainer({"eval", weights, "--data", data_, "--weights", pth}), 2,
                "leave out --weights");
   expect_error(trainer({"eval", "configs/maskrcnn.toml"}), 2, "--weights");
-  expect_error(trainer({"eval", data_, "--data", data_}), 1, "is no model");
+  expect_error(trainer({"eval", data_, "--data", data_}), 1, "not a model");
   expect_error(trainer({"eval", in_folder("nosuch.safetensors"), "--data", data_}), 2,
                "nosuch.safetensors");
 }

@@ -135,7 +135,7 @@ TEST_F(Record, OfAnEarlierVersionIsReadAndGoneOnWith) {
   former["starts"][0]["ended"]["peak_memory_mib"] = 123;
   fs::remove(run(1) / "record.json");
   write_json(run(1) / "run.json", former);
-  EXPECT_THAT(train({}, {"--resume"}).err, HasSubstr("maskrcnn-1 is done, after step 4"));
+  EXPECT_THAT(train({}, {"--resume"}).err, HasSubstr("maskrcnn-1 is already done"));
   EXPECT_THAT(successful(trainer({"status", run(1)})).out, HasSubstr("done after step 4"));
 
   train({"train.max_steps=6"}, {"--resume"});
