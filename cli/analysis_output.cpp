@@ -41,8 +41,8 @@ void put_errors(std::string& out, const ErrorCosts& errors) {
     put(out, "  {:<12}{:+6.1f}{:10} {}\n", kErrorNames[e], 100 * errors.cost[e], errors.count[e],
         static_cast<coco::ErrorKind>(e) == coco::ErrorKind::missed ? "objects" : "detections");
   }
-  put(out, "  {:<12}{:+6.1f}\n  {:<12}{:+6.1f}\n", "all FP", 100 * errors.false_positives, "all FN",
-      100 * errors.false_negatives);
+  put(out, "  {:<12}{:+6.1f}\n  {:<12}{:+6.1f}\n", "all wrong", 100 * errors.false_positives,
+      "all unfound", 100 * errors.false_negatives);
 }
 
 void put_classes(std::string& out, const Analysis& analysis) {

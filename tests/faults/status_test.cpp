@@ -41,7 +41,7 @@ class RanksStatus : public Mpirun {
 TEST_F(RanksStatus, NamesTheRankThatIsStoppedAndWhatTheOthersWaitIn) {
   const pid_t mpirun = train();
   const auto trains = [&] {
-    return last_["state"] == "training" && verdict_.starts_with("training goes on") &&
+    return last_["state"] == "training" && verdict_.starts_with("training: step ") &&
            last_["ranks"][1]["status"]["step"] >= 2;
   };
   ASSERT_TRUE(comes_to_be(trains)) << last_ << read_text(in_folder("log"));
