@@ -115,7 +115,7 @@ StepRecord read_step_record(const fs::path& folder) {
     throw Error(fmt::format("{} is not a record of a step: {}: {}", folder.string(), kRecord,
                             problem.what()));
   } catch (const Error& problem) {
-    throw Error(fmt::format("{} is no record of a step: {}", folder.string(), problem.what()));
+    throw Error(fmt::format("{} is not a record of a step: {}", folder.string(), problem.what()));
   }
   record.config = read_file(folder / kConfig);
   record.model = read_safetensors(folder / kModelFile);
