@@ -70,7 +70,7 @@ def take_turns(measures, rounds, once=()):
 def show(name, title, header, rows, note=""):
     """Prints a table of text as Markdown that is aligned for a terminal, `note` below it. In the
     folder that `make bench` names, MILLRACE_BENCH_TABLES, it goes into NAME.md, for
-    docs/benchmarks.md (tables.py).
+    docs/benchmarks.md, and NAME.json, for docs/benchmarks.json (tables.py).
     """
     widths = [max(3, *(len(row[i]) for row in [header, *rows])) for i in range(len(header))]
 
@@ -84,6 +84,8 @@ def show(name, title, header, rows, note=""):
     if folder := os.environ.get("MILLRACE_BENCH_TABLES"):
         with open(os.path.join(folder, f"{name}.md"), "w") as out:
             out.write(f"**{title}**\n\n{text}\n")
+        with open(os.path.join(folder, f"{name}.json"), "w") as out:
+            json.dump({"title": title, "header": header, "rows": rows}, out)
 
 
 def ratio(others, own):

@@ -52,13 +52,14 @@ def main():
     a = arguments.parse_args()
     os.makedirs(OUT, exist_ok=True)
     for table in os.listdir(OUT):
-        if table.endswith(".md"):
+        if table.endswith((".md", ".json")):
             os.remove(os.path.join(OUT, table))
     environment = {**os.environ, "MILLRACE_BENCH_TABLES": os.path.abspath(OUT)}
     folder = os.path.abspath(a.bin)
     good = [measure(name, [word.format(folder) for word in words], environment)
             for name, words in BENCHMARKS.items() if not a.only or name in a.only]
     filled = subprocess.run([sys.executable, os.path.join(HERE, "tables.py"), OUT])
+    subprocess.run([sys.executable, os.path.join(HERE, "chart.py")])
     subprocess.run([sys.executable, os.path.join(HERE, "changes.py")])
     sys.exit(0 if all(good) and filled.returncode == 0 else 1)
 
