@@ -136,7 +136,7 @@ TEST_F(Doctor, ReportsPhotoInBothSplits) {
   EXPECT_THAT(errors(), Contains("photo-in-both-splits in all splits: 1"));
 }
 
-TEST_F(Doctor, TheClassesAreThoseOfTheConfiguration) {
+TEST_F(Doctor, UsesClassesOfConfiguration) {
   const auto json = doctor({"--json"}, {"data.classes=[\"star\"]"}).json();
   ASSERT_EQ(json["classes"].size(), 1U);
   EXPECT_EQ(json["classes"][0]["name"], "star");

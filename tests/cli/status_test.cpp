@@ -187,8 +187,8 @@ TEST_F(Status, ReportsDataServers) {
   ASSERT_EQ(::kill(process, SIGCONT), 0);
   server.end(SIGKILL);
   EXPECT_TRUE(comes_to_be([&](const Json& status) {  // a dead server differs from a silent one
-    const auto& server = status["servers"][0];
-    return server["answers"] == false && server["why"] != stopped["servers"][0]["why"];
+    const auto& one = status["servers"][0];
+    return one["answers"] == false && one["why"] != stopped["servers"][0]["why"];
   })) << last_;
 }
 
