@@ -253,7 +253,7 @@ def box_loss(ours: str) -> Rule:
         kind = t.read(at + "type")
         if not kind:
             return
-        t.expect(at + "loss_weight", 1.0, "losses are added without weights")
+        t.expect(at + "loss_weight", 1.0, "losses have no weights here")
         beta = t.read(at + "beta")
         name = kind.text()
         if name == "L1Loss":
