@@ -105,8 +105,8 @@ def main() -> int:
     add("--seeds", type=positive, metavar="N",
         help="number of trainings per variant, with train.seed = 1 .. N")  # fmt: skip
     add("--vary", action="append", default=[], metavar="K=A,B",
-        help="values of a key to compare; if repeated, every combination is a variant. The first is "
-        "the reference")  # fmt: skip
+        help="values of a key to compare; if repeated, every combination is a variant. The first "
+        "is the reference")  # fmt: skip
     add("--set", action="append", default=[], metavar="K=V", dest="settings",
         help="value of a configuration key in all runs; may be repeated")  # fmt: skip
     add("--out", metavar="DIR",
