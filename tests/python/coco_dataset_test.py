@@ -164,7 +164,7 @@ def test_results_get_fields_of_loadres(data: Any, kind: str) -> None:
     given = results(data, 5, kind)
     before = copy.deepcopy(given)
     res = coco.loadRes(given)
-    assert given == before  # until somebody looks
+    assert given == before  # until accessed
     anns = res.dataset["annotations"]
     assert anns is given and [one["id"] for one in anns] == list(range(1, len(given) + 1))
     assert res.dataset["images"] == data["images"]

@@ -48,7 +48,7 @@ class Found:
     RecipeError naming place and key if it has another type."""
 
     path: str
-    value: Value | None = None  # None if not found, or Python's None
+    value: Value | None = None  # Python's None is stored as None
     place: Place = NOWHERE  # also of Python's None
 
     def __bool__(self) -> bool:
