@@ -81,7 +81,7 @@ std::string value_name(E value) {
   return value_names(value).at(static_cast<std::size_t>(value));
 }
 
-/// Returns the value with this name; nullopt if there is none.
+/// Returns the value with this name; nullopt if not found.
 template <NamedEnum E>
 std::optional<E> named_value(std::string_view name) {
   const auto names = value_names(E{});

@@ -143,7 +143,7 @@ struct OptionsOfClass<C> {
 template <class C>
 using OptionsOf = typename OptionsOfClass<C>::type;
 
-/// Creates a component of class `C` with C(options, context...), or C() if there is no such
+/// Creates a component of class `C` with C(options, context...), or C() if it lacks such a
 /// constructor.
 template <class C, class O, class... Context>
 std::unique_ptr<C> make_component(O options, const Context&... context) {

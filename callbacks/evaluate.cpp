@@ -296,7 +296,7 @@ class EvaluateDetector final : public Callback,
       {run_of(), options_.mode, are_trained() ? "" : options_.weights, options_.results}};
   ScoreHistory history_;
   bool gives_masks_ = true;
-  // Whether the validation split is federated; nullopt = not known yet.
+  // True if the validation split is federated; nullopt = not known yet.
   std::optional<bool> federated_;
   // Evaluations without scores, rarely two; the first is the one in runner_.
   std::vector<Owed> owed_;

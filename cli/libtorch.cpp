@@ -60,7 +60,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// Returns the folder of the torch package that `python3` would import; empty if there is none.
+/// Returns the folder of the torch package that `python3` would import; empty if not found.
 /// Does not import it, which would take seconds.
 std::string folder_of_pythons_torch() {
   constexpr auto kAsk =

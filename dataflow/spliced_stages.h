@@ -11,11 +11,11 @@
 namespace millrace {
 
 /// Returns the tables in execution order, without `after` and `before`. Tables that have neither
-/// form the initial list; if there are none, it is `standard`, by type. Each other table, in order,
-/// is then inserted directly behind the stage whose type `after` names, or in front of the one that
-/// `before` names; several behind one stage keep their order. An inserted stage may be named too.
-/// Throws ConfigError with file and line if a name matches no stage or more than one, or if a table
-/// has both keys.
+/// form the initial list; without such tables it is `standard`, by type. Each other table, in
+/// order, is then inserted directly behind the stage whose type `after` names, or in front of the
+/// one that `before` names; several behind one stage keep their order. An inserted stage may be
+/// named too. Throws ConfigError with file and line if a name matches no stage or more than one, or
+/// if a table has both keys.
 std::vector<Config> spliced_stages(std::span<const Config> tables,
                                    std::span<const std::string_view> standard);
 

@@ -59,7 +59,7 @@ class AppendedFile {
  private:
   std::filesystem::path file_;
   std::optional<Mark> loaded_;
-  /// Size without the provisional bytes; nullopt if there are none.
+  /// Size without the provisional bytes; nullopt without these.
   std::optional<std::uintmax_t> lasting_;
 };
 

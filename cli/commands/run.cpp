@@ -134,7 +134,7 @@ void add_run(CLI::App& app, Action& action) {
   command
       .add_flag("--resume", arguments.resume,
                 "resume the newest run of CONFIG in the output folder from its newest checkpoint; "
-                "if there is none, fail, or start a new run with --resume=auto")
+                "if not found, fail, or start a new run with --resume=auto")
       ->check(CLI::Validator(
           [](const std::string& word) {
             return word == kFlag || word == kAuto

@@ -17,7 +17,7 @@ advice::Machine this_machine();
 std::string text_of(const advice::Machine& machine);
 
 /// Returns the file in data/weights or weights, relative to the current folder, that suits the
-/// machine best; empty if there is none.
+/// machine best; empty if not found.
 std::string find_weights(const advice::Machine& machine);
 
 /// Reads a weight file. Throws Error if it cannot be read; ConfigError if it has no ResNet.

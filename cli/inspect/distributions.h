@@ -36,8 +36,8 @@ struct Distribution {
 /// image_size, anchor_iou.
 std::vector<Distribution> distributions(const SplitView& split);
 
-/// A distribution's bins with both edges of each: values below the first edge (there are none) are
-/// left out, and the maximum closes the last bin.
+/// A distribution's bins with both edges of each: values below the first edge (which cannot occur)
+/// are left out, and the maximum closes the last bin.
 struct ClosedBins {
   std::vector<double> edges;
   std::vector<std::int64_t> counts;  // one fewer than edges

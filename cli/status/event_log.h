@@ -27,7 +27,7 @@ struct EventLog {
   std::int64_t rank = 0;
   std::string name;  // "rank 1 (node-b)"
   std::string from;  // "on request", or a file; empty = no log
-  std::string why;   // why it was written, or why there is none
+  std::string why;   // why it was written, or why it is missing
   double written_s = 0;
   std::vector<SeenEvent> events = {};  // by start time
 };

@@ -35,7 +35,7 @@ struct MemberStatus {
   bool answers = false;      // for a rank: it writes its status
   std::string why = {};      // why it does not answer; empty if it has ended or was not asked
   double heard_s = -1;       // age of `status`, seconds; negative = never received
-  Json status = {};          // the latest; null if there is none
+  Json status = {};          // the latest; null if not found
 
   /// Returns "rank 2 (b)"; only for a rank.
   std::string with_host() const { return name + " (" + host + ")"; }
@@ -62,7 +62,7 @@ struct NamedRun {
 /// contains no run.
 NamedRun find_named_run(const std::filesystem::path& folder);
 
-/// Returns the status files of the ranks of a run's latest start; empty if there are none. Throws
+/// Returns the status files of the ranks of a run's latest start; empty if not found. Throws
 /// Error if the folder is not a run.
 std::vector<Json> newest_status_files(const std::filesystem::path& run);
 

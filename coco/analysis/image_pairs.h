@@ -38,7 +38,7 @@ struct ImagePairs {
 
 /// Returns the object that a detection takes: the one with the largest IoU >= kForeground that is
 /// neither a crowd nor taken. At equal IoU, prefers an object of the detection's category, and then
-/// the last one, like pycocotools. Returns objects.size() if there is none.
+/// the last one, like pycocotools. Returns objects.size() if not found.
 std::size_t best_free(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,
                       bool own_category_only);
 

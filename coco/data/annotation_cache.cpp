@@ -241,7 +241,7 @@ struct Cache {
   std::optional<FileStamp> json = {};  // stamp of a large file, taken before its key
   fs::path file = folder.path / key.name();
 
-  /// Returns the cached data set. Returns nullptr if there is none, or with a warning if it is
+  /// Returns the cached data set. Returns nullptr if not found, or with a warning if it is
   /// unusable.
   std::shared_ptr<const Dataset> load(const std::string& source, bool known = false) const {
     std::error_code unknown;  // reported by `can_store`

@@ -43,7 +43,7 @@ inline constexpr std::uint64_t kLeastSpilled = std::uint64_t{512} << 20;
 bool is_worth_pieces(const std::filesystem::path& file);
 
 /// Throws the Error of the first unreadable record, like reading in order, for a file of any size.
-/// Does nothing if there is none, or if the file as a whole cannot be read.
+/// Does nothing if all are readable, or if the file as a whole cannot be read.
 void tell_first_fault(const InputFile& file, const std::string& source,
                       const std::optional<Spill>& spill = {});
 

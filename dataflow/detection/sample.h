@@ -80,7 +80,7 @@ struct Batch {
   std::int32_t divisor = 0;        // padding of a single image: to multiples of it; 0 = unknown
   std::vector<ImageInfo> images;   // N
   std::vector<Instances> objects;  // N (orig_gt_counts are their sizes)
-  /// The same pixels on the model's device; nullptr = not copied yet.
+  /// Copy of the pixels on the model's device; nullptr = not copied yet.
   std::shared_ptr<const DevicePixels> on_device;
 
   std::size_t size() const { return images.size(); }

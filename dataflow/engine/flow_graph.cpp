@@ -311,7 +311,7 @@ void FlowGraph::run_stage(std::size_t k, Item& item, std::span<const Place> samp
 }
 
 /// Returns the group that the sample closes, or nullptr. `k` is the index of the group stage, or
-/// the number of stages if there is none.
+/// the number of stages if not found.
 GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
   const bool declared = k < plan_.stages.size();
   const auto start = Clock::now();

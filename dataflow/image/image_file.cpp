@@ -176,7 +176,7 @@ cv::Size reduced(cv::Size whole, cv::Size enough) {
 }
 
 /// Returns the orientation that gives an image of size `own` its annotated size. Throws DataError
-/// if there is none.
+/// if not annotated.
 int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation,
                 const std::string& file) {
   if (!annotated) return orientation;

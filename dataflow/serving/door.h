@@ -67,8 +67,8 @@ class Door {
   /// Receives a message with the routing id of its sender and the descriptor of its connection.
   using Hear =
       std::function<void(const std::string& from, std::int32_t connection, const Message& message)>;
-  /// Receives one message; returns false if there is none. Rejects a message that is invalid or for
-  /// which `hear` throws DataError.
+  /// Receives one message; returns false if none is waiting. Rejects a message that is invalid or
+  /// for which `hear` throws DataError.
   bool receive(const Hear& hear);
   /// Sends a message; returns false if the peer is no longer connected.
   bool send(const std::string& to, Message message, zmq::send_flags flags = zmq::send_flags::none);

@@ -35,7 +35,7 @@ class SocketEvents {
     int what = 0;            // one ZMQ_EVENT_... flag
     std::int32_t value = 0;  // a descriptor or an error number, depending on the event
   };
-  /// Returns the next event; nullopt if there is none.
+  /// Returns the next event; nullopt if none is pending.
   std::optional<Event> take();
 
   /// Socket to poll.

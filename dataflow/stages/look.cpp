@@ -27,7 +27,7 @@ struct PrintOptions {
   }
 };
 
-/// Returns classes[number], or the number as text if there is no such name.
+/// Returns classes[number], or the number as text if the name is not found.
 std::string class_name(std::span<const std::string> classes, std::int32_t number) {
   const auto k = static_cast<std::size_t>(number);
   return k < classes.size() ? classes[k] : std::to_string(number);

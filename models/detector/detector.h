@@ -164,7 +164,7 @@ class Detector {
   /// "detector 'NAME'", for messages.
   const std::string& title() const { return title_; }
 
-  /// The device of the parameters; the CPU if there are none.
+  /// The device of the parameters; the CPU without parameters.
   at::Device device() const;
 
   /// Every tensor that is trained or saved, on the context's device. Callers may overwrite values

@@ -6,7 +6,7 @@
 namespace millrace {
 
 struct Matches {
-  at::Tensor truth;  // (N) int64: index of the best ground truth; 0 if there is none
+  at::Tensor truth;  // (N) int64: index of the best ground truth; 0 if not matched
   at::Tensor label;  // (N) int8: 1 foreground, 0 background, -1 between the thresholds (ignored)
 };
 

@@ -9,15 +9,15 @@ namespace millrace {
 
 /// Returns the weight file that --weights, model.weights or a predictor refers to: in a
 /// checkpoint's folder its model.safetensors, in a run's folder that of its latest checkpoint.
-/// Throws Error if there is none.
+/// Throws Error if not found.
 std::filesystem::path weight_file(const std::filesystem::path& weights);
 
 /// Returns true if files of this extension are weights: one of those of read_weights.
 bool is_weight_file(const std::filesystem::path& file);
 
 /// Reads the tensors of .safetensors, .pth (.pt, .bin), .pkl, .npz or of a checkpoint folder, under
-/// the file's names. Throws Error naming the file if it is none of these, or damaged: digests are
-/// checked if the file, its archive or its checkpoint has any.
+/// the file's names. Throws Error naming the file if it has another format or is damaged: digests
+/// are checked if the file, its archive or its checkpoint has any.
 NamedTensors read_weights(const std::filesystem::path& weights);
 
 /// Throws ConfigError if files of this extension cannot be written.

@@ -60,7 +60,7 @@ struct TranslatedTensors {
 };
 
 /// Removes one wrapper from the start of a name: "module." (DistributedDataParallel), "_orig_mod."
-/// (torch.compile) or "model.". Returns false if there is none.
+/// (torch.compile) or "model.". Returns false if not found.
 bool strip_wrapper(std::string_view& name);
 
 /// Detects the scheme of the names and translates them. Drops all wrappers and all

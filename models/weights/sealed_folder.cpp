@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr auto kState = "state.json";
 
-/// Returns the state of the checkpoint that contains a file; nullopt if there is none.
+/// Returns the state of the checkpoint that contains a file; nullopt if not found.
 std::optional<SealedState> state_around(const fs::path& file) {
   std::error_code problem;
   if (!fs::exists(file.parent_path() / kState, problem)) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<SealedState> state_around(const fs::path& file) {
   return state;
 }
 
-/// Returns the newest intact checkpoint beside another one; empty if there is none.
+/// Returns the newest intact checkpoint beside another one; empty if not found.
 fs::path whole_beside(const fs::path& checkpoint) {
   std::vector<fs::path> others;
   std::error_code problem;

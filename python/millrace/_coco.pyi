@@ -1,4 +1,4 @@
-"""COCO data sets, masks and evaluation in C++: what millrace.coco is made of."""
+"""COCO data sets, masks and evaluation in C++."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ _Floats = npt.NDArray[np.float64]
 _Dict = dict[str, Any]
 
 class Unusual(ValueError):
-    """What pycocotools takes and flat arrays cannot hold."""
+    """Input that pycocotools accepts and flat arrays cannot hold."""
 
 def encode(bitmaps: _Bytes) -> list[_Dict]: ...
 def decode(masks: Any) -> _Bytes: ...
@@ -26,7 +26,7 @@ def from_polygons(polygons: Any, height: int, width: int) -> list[_Dict]: ...
 def from_uncompressed(masks: Any) -> list[_Dict]: ...
 
 class Truth:
-    """A data set to evaluate against. Immutable."""
+    """The ground truth of an evaluation. Immutable."""
 
     @property
     def image_ids(self) -> _Ids: ...
@@ -79,7 +79,7 @@ def index(
 ) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any], dict[Any, Any], dict[Any, Any]]: ...
 
 class Options:
-    """The parameters of an evaluation. `areas`: low, high of each range in turn."""
+    """The parameters of an evaluation. `areas`: low and high of each range, flattened."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Options:
     ) -> None: ...
 
 class Run:
-    """Detections and the data set that they are held against."""
+    """Detections and their ground truth."""
 
     def __init__(
         self, truth: Truth, found: Found, options: Options, image_ids: _Ids
@@ -114,7 +114,7 @@ def match_cell(
 ) -> tuple[_Floats, _Floats, _Bytes]: ...
 
 class Evaluator:
-    """Takes detections image by image. Any thread may call anything."""
+    """Evaluates detections added per image. Thread-safe."""
 
     def __init__(self, truth: Truth, options: Options) -> None: ...
     def add(

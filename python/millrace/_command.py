@@ -1,4 +1,4 @@
-"""What the commands of `trainer` that are written in Python share: messages, errors, exit codes."""
+"""Messages, errors and exit codes of the commands of `trainer` that are written in Python."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ log = logging.getLogger("millrace")
 
 
 class Failure(Exception):
-    """Ends a command: what was wrong, where, and what to do."""
+    """Ends a command; the message is what is wrong, where, and what to do."""
 
     exit_code = FAILED
 
 
 class WrongUse(Failure):
-    """A wrong command line or configuration: nothing has run."""
+    """An invalid command line or configuration; nothing was run."""
 
     exit_code = WRONG_USE
 
 
 class Arguments(argparse.ArgumentParser):
-    """The arguments of `trainer NAME`, with those that every command has."""
+    """The arguments of `trainer NAME`, including those of every command."""
 
     def __init__(self, name: str, doc: str) -> None:
         super().__init__(prog=f"trainer {name}", description=doc, allow_abbrev=False)
         volume = self.add_mutually_exclusive_group()
-        volume.add_argument("-v", "--verbose", action="store_true", help="log more details")
+        volume.add_argument("-v", "--verbose", action="store_true", help="log more detail")
         volume.add_argument("-q", "--quiet", action="store_true",
                             help="show only warnings, errors and the result")  # fmt: skip
 
@@ -47,9 +47,9 @@ class Arguments(argparse.ArgumentParser):
         raise WrongUse(message)
 
     def read(self, words: list[str] | None = None) -> argparse.Namespace:
-        """What the command line says. Starts the log."""
+        """Parses the command line and starts the log."""
         words = sys.argv[1:] if words is None else words
-        # Options may stand between the words of a list, too; not behind "--".
+        # Options may also occur between the words of a list, but not after "--".
         given = self.parse_args(words) if "--" in words else self.parse_intermixed_args(words)
         for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
             logging.addLevelName(level, logging.getLevelName(level).lower())
@@ -60,19 +60,19 @@ class Arguments(argparse.ArgumentParser):
 
 
 def positive(text: str) -> int:
-    """A type of arguments."""
+    """An argument type: an integer above 0."""
     if not re.fullmatch(r"\+?0*[1-9][0-9]*", text):
-        raise argparse.ArgumentTypeError(f"takes whole numbers above 0, not '{text}'")
+        raise argparse.ArgumentTypeError(f"invalid value '{text}'; expected an integer above 0")
     return int(text)
 
 
 def trainer() -> str:
-    """The program that started this one, else the one of the search path."""
+    """The program that started this one, otherwise the one on the search path."""
     found = os.environ.get("MILLRACE_TRAINER") or shutil.which("trainer")
     if not found:
         raise Failure(
-            "the program trainer is needed and was not found: add its folder to PATH, or set "
-            "MILLRACE_TRAINER to it"
+            "program trainer not found; add its folder to PATH, or set "
+            "MILLRACE_TRAINER to its path"
         )
     return found
 
@@ -83,12 +83,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One object in one line; what is not finite becomes null."""
+    """Prints an object on one line; non-finite numbers become null."""
     print(json.dumps(finite(value), ensure_ascii=False, separators=(",", ":")))
 
 
 def finite(value: Any) -> Any:
-    """A value of JSON: what is not finite becomes null."""
+    """Returns a JSON value with non-finite numbers replaced by None."""
     if isinstance(value, dict):
         return {key: finite(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -98,7 +98,7 @@ def finite(value: Any) -> Any:
 
 
 def print_text(text: str, indent: str = "    ") -> None:
-    """Lines, on a terminal broken between words where they are longer than it is wide."""
+    """Prints lines; on a terminal, wraps those wider than it."""
     for line in text.splitlines():
         if sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
@@ -108,16 +108,16 @@ def print_text(text: str, indent: str = "    ") -> None:
 
 
 def suggest_next(text: str) -> None:
-    """What to do next, for people: not where output goes into a file, nor where it is quiet."""
+    """Prints what to do next, unless output is not a terminal or --quiet is set."""
     if sys.stdout.isatty() and log.isEnabledFor(logging.INFO):
         sys.stdout.flush()
         print(f"next: {text}", file=sys.stderr)
 
 
 def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoReturn:
-    """Ends the process with the exit code of `command`, or with the message of what it raises.
+    """Ends the process with the exit code of `command`, or with the message of its exception.
 
-    Signals end it as they end any program, unless it handles them.
+    Signals end it by default, unless the command handles them.
     """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if not handles_signals:
@@ -131,21 +131,21 @@ def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoRetur
         except Failure as problem:
             code = _complain(str(problem), problem.exit_code)
         sys.stdout.flush()
-    except OSError as problem:  # a file has a name
+    except OSError as problem:  # of a file if it has a name
         where = problem.filename or "cannot write to standard output"
         code = _complain(f"{where}: {problem.strerror}", max(code, FAILED))
     sys.stderr.flush()
-    os._exit(code)  # what could not be written is not tried again
+    os._exit(code)  # without flushing again what could not be written
 
 
 def release_signals() -> None:
-    """From now on the stop signals end this process, also those that `trainer` has held back."""
+    """Lets the stop signals end this process, including those that `trainer` blocked."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 def _complain(text: str, code: int) -> int:
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda c: f"\\x{ord(c[0]):02x}", text)
-    with contextlib.suppress(OSError):  # nobody reads it
+    with contextlib.suppress(OSError):  # stderr may be closed
         print(f"trainer: error: {text}", file=sys.stderr)
     return code

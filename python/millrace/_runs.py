@@ -1,4 +1,4 @@
-"""What a run's folder says of it: of a finished run, one that trains, or one that crashed."""
+"""Reads the folder of a run, which may be finished, running or crashed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ else:
 
 Config = dict[str, Any]  # a table of TOML
 read_toml = tomllib.loads
-RECORDS = ("record.json", "run.json")  # the second one of earlier versions
+RECORDS = ("record.json", "run.json")  # the second is that of earlier versions
 
 
 class Value(NamedTuple):
     """A metric at a step."""
 
     step: int
-    time: float  # seconds since 1970; 0: not recorded
-    value: float  # NaN: not finite
+    time: float  # seconds since 1970; 0 = not recorded
+    value: float  # NaN if not finite
 
 
 @dataclass
@@ -39,8 +39,8 @@ class Metrics:
     """metrics.jsonl."""
 
     by_name: dict[str, list[Value]] = field(default_factory=dict)  # by ascending step
-    broken_lines: list[int] = field(default_factory=list)  # numbers, from 1
-    is_cut: bool = False  # the last line is written in part
+    broken_lines: list[int] = field(default_factory=list)  # line numbers, from 1
+    is_cut: bool = False  # the last line is incomplete
     last_step: int = 0
     last_epoch: float = 0
     last_time: float = 0
@@ -52,9 +52,9 @@ class Metrics:
 @dataclass
 class Run:
     folder: Path
-    name: str  # of the folder, unless others have the same
-    config: Config = field(default_factory=dict)  # empty: none
-    record: Any = None  # of record.json; None: none
+    name: str  # of the folder; longer if other runs have the same
+    config: Config = field(default_factory=dict)  # empty if not found
+    record: Any = None  # of record.json; None if not found
     metrics: Metrics = field(default_factory=Metrics)
     standing: str = ""  # "done after step 40"
     remarks: list[str] = field(default_factory=list)  # what is missing or cannot be read
@@ -64,16 +64,16 @@ class Run:
         return [one for one in starts or [] if isinstance(one, dict)]
 
     def last_start(self) -> dict[str, Any]:
-        """Empty: none."""
+        """Empty if none is recorded."""
         return (self.starts() or [{}])[-1]
 
     def ended(self) -> dict[str, Any] | None:
-        """How the last start ended; None: it trains, or ended unexpectedly."""
+        """How the last start ended; None if the run is training or ended unexpectedly."""
         ended = self.last_start().get("ended")
         return ended if isinstance(ended, dict) else None
 
     def newest_detections(self) -> Path | None:
-        """Of the trained weights; else of others, such as averaged ones."""
+        """Detections of the trained weights, otherwise of others such as averaged ones."""
         folder = self.folder / "detections"
         for files in (folder.glob("step-*.json"), sorted(folder.glob("*/step-*.json"))):
             numbered = [file for file in files if file.stem[5:].isdecimal()]
@@ -82,7 +82,7 @@ class Run:
         return None
 
     def trained_seconds(self) -> float:
-        """Until the last metric, without the time between the starts; 0: not recorded."""
+        """Training time up to the last metric, without pauses; 0 if not recorded."""
         starts, last = self.starts(), self.metrics.last_time
         began = [seconds_of(one.get("time")) for one in starts] + [0.0]
         before = seconds = 0.0
@@ -101,14 +101,14 @@ class Run:
 
 
 def at(tree: Any, *path: str) -> Any:
-    """The member at a path; None: there is none."""
+    """The member at a path; None if not found."""
     for key in path:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def number_at(tree: Any, *path: str) -> float:
-    """NaN: there is none."""
+    """The number at a path; NaN if not found."""
     value = at(tree, *path)
     return float(value) if is_number(value) else math.nan
 
@@ -118,7 +118,7 @@ def is_number(value: Any) -> bool:
 
 
 def seconds_of(text: Any) -> float:
-    """Seconds since 1970 of 2026-01-31T23:59:59Z; 0: it is not a time."""
+    """Seconds since 1970 of a time such as 2026-01-31T23:59:59Z; 0 if it is invalid."""
     try:
         return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
     except (TypeError, ValueError):
@@ -135,7 +135,7 @@ def leaves(config: Config, above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def parse_json(text: str) -> Any:
-    """As JSON is defined: without NaN. Raises ValueError."""
+    """Parses strict JSON, without NaN. Raises ValueError."""
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not JSON")
@@ -144,7 +144,7 @@ def parse_json(text: str) -> Any:
 
 
 def read_metrics(text: str) -> Metrics:
-    """An object per line; other lines are counted."""
+    """Reads one object per line; records invalid lines."""
     metrics = Metrics()
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
@@ -153,7 +153,7 @@ def read_metrics(text: str) -> Metrics:
                 metrics.broken_lines.append(number)
             else:
                 metrics.is_cut = True
-    for values in metrics.by_name.values():  # those of evaluations in the background come late
+    for values in metrics.by_name.values():  # background evaluations log late
         values.sort(key=lambda one: one.step)
     return metrics
 
@@ -179,17 +179,17 @@ def _add_line(text: str, metrics: Metrics) -> bool:
 
 
 def read_run(folder: str | Path) -> Run:
-    """Raises Failure for a folder that is not a run's. All else that is wrong becomes a remark."""
+    """Raises Failure if the folder is not a run. Other problems become remarks."""
     folder = Path(folder)
     run = Run(folder, os.path.basename(os.path.abspath(folder)))
-    advice = "name the folder of a run, such as runs/maskrcnn-1"
+    advice = "expected the folder of a run, such as runs/maskrcnn-1"
     if not folder.is_dir():
-        raise Failure(f"{folder} is no folder: {advice}")
+        raise Failure(f"{folder} is not a folder; {advice}")
     record = next((folder / name for name in RECORDS if (folder / name).exists()), None)
     config, metrics = folder / "config.toml", folder / "metrics.jsonl"
     if not record and not config.exists() and not metrics.exists():
         raise Failure(
-            f"{folder} is no run: it has neither config.toml nor record.json nor metrics.jsonl; "
+            f"{folder} is not a run: config.toml, record.json and metrics.jsonl not found; "
             f"{advice}"
         )
 
@@ -201,22 +201,22 @@ def read_run(folder: str | Path) -> Run:
             return otherwise
 
     if config.exists():
-        run.config = read(config, read_toml, "the configuration is left out", {})
+        run.config = read(config, read_toml, "configuration omitted", {})
     else:
-        run.remarks.append("There is no config.toml: the configuration is left out")
+        run.remarks.append("config.toml not found: configuration omitted")
     if record:
-        run.record = read(record, parse_json, "the environment is left out", None)
+        run.record = read(record, parse_json, "environment omitted", None)
     if metrics.exists():
-        run.metrics = read(metrics, read_metrics, "the curves are left out", Metrics())
+        run.metrics = read(metrics, read_metrics, "metrics omitted", Metrics())
     else:
         run.remarks.append(
-            "There is no metrics.jsonl yet: it comes with the first lines of [callbacks.log]"
+            "metrics.jsonl not found; [callbacks.log] writes it with its first line"
         )
     if run.metrics.is_cut:
-        run.remarks.append("The last line of metrics.jsonl is written in part and left out")
+        run.remarks.append("the last line of metrics.jsonl is incomplete; omitted")
     if broken := run.metrics.broken_lines:
         run.remarks.append(
-            f"{counted(len(broken), 'line')} of metrics.jsonl cannot be read and left out, first "
+            f"{counted(len(broken), 'line')} of metrics.jsonl invalid and omitted, first "
             f"line {broken[0]}"
         )
     run.standing = _standing(run)
@@ -224,7 +224,7 @@ def read_run(folder: str | Path) -> Run:
 
 
 def read_runs(folders: Sequence[str | Path]) -> list[Run]:
-    """Runs whose folders have the same name are named by more of their paths."""
+    """Reads runs; folders of the same name get more of their paths as names."""
     runs = [read_run(folder) for folder in folders]
     above = [Path(os.path.abspath(folder)).parent for folder in folders]
     for _ in range(8):
@@ -245,12 +245,12 @@ def _standing(run: Run) -> str:
     if is_locked(run.folder / "lock"):
         return f"training; {reached} so far"
     if run.record is None:
-        return f"ended or training: it has no record.json; {reached}"
+        return f"ended or training (record.json not found); {reached}"
     return f"ended unexpectedly after {reached}"
 
 
 def is_locked(file: Path) -> bool:
-    """Whether a process holds the lock of a run's folder."""
+    """Returns whether a process holds the lock of a run's folder."""
     try:
         with file.open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Values and keys as TOML writes them."""
+"""Formats values and keys as TOML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def value_text(value: Any) -> str:
-    """A value in one line."""
+    """Formats a value on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -22,5 +22,5 @@ def value_text(value: Any) -> str:
 
 
 def key_text(key: str) -> str:
-    """A key, bare if possible."""
+    """Formats a key, bare if possible."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else value_text(key)

@@ -1,4 +1,4 @@
-"""`trainer diff`: what two runs were made with and what came of it, beside each other.
+"""`trainer diff`: compares the inputs and results of two runs.
 
 python -m millrace.diff RUN RUN [--json]
 """
@@ -20,13 +20,13 @@ from ._runs import Metrics, Run, at, is_number, leaves, number_at, read_runs
 from ._toml import value_text
 
 Difference = dict[str, str]  # "what" differs; its value in "a" and in "b"
-Decides = Callable[[str, dict[str, Any]], bool]  # whether a key of a configuration decides results
+Decides = Callable[[str, dict[str, Any]], bool]  # True if a configuration key decides results
 
 MATHS = ("ONEDNN_", "DNNL_", "MKL_", "OPENBLAS_", "ATEN_", "TORCH_", "NVIDIA_", "CUBLAS_", "NCCL_")
 
 
 class DecidingKeys:
-    """Which keys of a configuration decide what is computed, by `trainer list --json`."""
+    """Tells which configuration keys decide results, by `trainer list --json`."""
 
     def __init__(self, listed: dict[str, Any]) -> None:
         self._keys = {
@@ -37,14 +37,14 @@ class DecidingKeys:
         self._callbacks = {one["name"]: one for one in listed["callbacks"]}
 
     def __call__(self, key: str, config: dict[str, Any]) -> bool:
-        """True for what no option describes."""
+        """Returns True for keys without an option."""
         if not key.startswith("callbacks."):
             return bool(self._keys.get(key, True))
         _, name, *option = key.split(".", 2)
         callback = self._callbacks.get(at(config, "callbacks", name, "type") or name)
         if callback is None or not option:
             return True
-        if f"callbacks.NAME.{option[0]}" in self._keys:  # whether there is a callback at all
+        if f"callbacks.NAME.{option[0]}" in self._keys:  # a key of every callback
             return bool(callback["decides_results"])
         first = option[0].split(".")[0]
         return any(o["decides_results"] for o in callback["options"] if o["name"] == first)
@@ -60,7 +60,7 @@ def deciding_keys() -> DecidingKeys:
 
 @dataclass
 class Facts:
-    """What two runs were made with, where it differs. All starts of a run count."""
+    """The inputs in which two runs differ, over all starts of each run."""
 
     a: Run
     b: Run
@@ -72,12 +72,12 @@ class Facts:
             (self.deciding if decides else self.others).append({"what": what, "a": a, "b": b})
 
     def each(self, what: str, decides: bool, find: Callable[[Run], Iterable[str]]) -> None:
-        """Of what `find` finds in each run."""
+        """Compares what `find` returns for each run."""
         a, b = (", ".join(sorted(set(find(run)))) or "not recorded" for run in (self.a, self.b))
         self.add(what, decides, a, b)
 
     def members(self, table: str, decides: Callable[[str], bool]) -> None:
-        """Of the members of a table that every start has."""
+        """Compares the members of a table of each start."""
         runs = (self.a, self.b)
         names = {name for run in runs for start in run.starts() for name in start.get(table) or {}}
         for name in sorted(names):
@@ -87,7 +87,7 @@ class Facts:
     def configuration(self, decides: Decides) -> None:
         both = [{key: value_text(value) for key, value in leaves(run.config)}
                 for run in (self.a, self.b)]  # fmt: skip
-        # Compared by what they name, where the records have its digest
+        # Paths decide nothing if the records have digests of their contents
         knows_data = all(list(data_of("train")(run)) for run in (self.a, self.b))
         knows_weights = all(
             run.starts() and all("weights" in start for start in run.starts())
@@ -156,7 +156,7 @@ def facts_diff(a: Run, b: Run, decides: Decides) -> Facts:
     facts.each("bytes of model.weights", True, of_starts("weights", "digest"))
     facts.each("program", True, of_starts("program"))
     facts.members("versions", lambda name: name not in ("mpi", "system", "onetbb"))
-    # With train.micro_batch any number of ranks computes the same
+    # With train.micro_batch results do not depend on the number of ranks
     any_ranks = all(number_at(run.config, "train", "micro_batch") > 0 for run in (a, b))
     facts.each("ranks", not any_ranks, lambda run: (
         str(len(start["ranks"])) for start in run.starts() if isinstance(start.get("ranks"), list)
@@ -187,15 +187,15 @@ class Parted(NamedTuple):
 
 @dataclass
 class MetricsDiff:
-    """Where the metrics of two runs part, those of time left out."""
+    """The first difference of the metrics of two runs, except those of time."""
 
-    compared: int = 0  # values that both have, over the same steps
-    same_to: int = 0  # the last step up to which all are the same
+    compared: int = 0  # number of values of the same steps in both
+    same_to: int = 0  # the last step up to which all are equal
     first: Parted | None = None
 
 
 def by_window(metrics: Metrics, name: str) -> dict[tuple[int, int], float]:
-    """Values by the steps that they are of: the one before, their own."""
+    """Values by the steps that they cover: after the previous one, up to their own."""
     windows, before = {}, 0
     for step, _, value in metrics.of(name):
         windows[before, step] = value
@@ -204,7 +204,7 @@ def by_window(metrics: Metrics, name: str) -> dict[tuple[int, int], float]:
 
 
 def metrics_diff(a: Metrics, b: Metrics) -> MetricsDiff:
-    """Values are compared where both are of the same steps, to the last bit."""
+    """Compares values that cover the same steps in both, bit for bit."""
     diff, same, different = MetricsDiff(), set(), []
     for name in sorted(a.by_name):
         if name.startswith("time/"):
@@ -228,7 +228,7 @@ def metrics_diff(a: Metrics, b: Metrics) -> MetricsDiff:
 
 
 def weights_diff(a: Run, b: Run) -> dict[str, Any] | None:
-    """SHA-256 of the newest checkpoint of one step that both runs have; None: there is none."""
+    """SHA-256 of the newest checkpoint of a step that both runs have; None if not found."""
 
     def checkpoints(run: Run) -> dict[int, Path]:
         found = run.folder.glob("checkpoints/step-*/model.safetensors")
@@ -289,31 +289,31 @@ def last_of(run: Run, metric: str) -> float:
 
 
 def images_per_s(run: Run) -> float:
-    """The mean over the windows of the log but the first, which warms up."""
+    """The mean over the log's windows except the first, which is warm-up."""
     values = [one.value for one in run.metrics.of("time/images_per_s")]
     values = values[1:] or values
     return sum(values) / len(values) if values else math.nan
 
 
 def peak_memory_mib(run: Run) -> float:
-    """The most that any rank has used."""
+    """The maximum over all ranks."""
     of_ranks = at(run.record, "used", "peak_memory_mib")
-    if of_ranks is None:  # an earlier version
+    if of_ranks is None:  # written by an earlier version
         of_ranks = [(run.ended() or {}).get("peak_memory_mib")]
     known = [float(one) for one in of_ranks if is_number(one) and one > 0]
     return max(known, default=math.nan)
 
 
 def excuse(runs: Iterable[Run]) -> str:
-    """Why equal settings need not give equal bytes; empty: they do."""
+    """Why equal inputs may give different bytes; empty if they may not."""
     for run in runs:
         deterministic = at(run.config, "train", "deterministic")
         if not isinstance(deterministic, bool):
-            return f"{run.name} has no configuration that says what it was made with"
+            return f"the configuration of {run.name} does not contain train.deterministic"
         if not deterministic:
             return "train.deterministic = false"
         if at(run.config, "callbacks", "live_edit") is not None:
-            return "[callbacks.live_edit] lets a training be changed while it runs"
+            return "[callbacks.live_edit] allows changes during training"
     return ""
 
 
@@ -333,17 +333,17 @@ class RunsDiff:
     def verdict(self) -> str:
         if deciding := self.facts.deciding:
             names = ", ".join(one["what"] for one in deciding)
-            return f"they differ in what decides results: {names}"
-        same = "all that decides results is the same"
+            return f"the runs differ in inputs that decide results: {names}"
+        same = "all inputs that decide results are equal"
         if not self.parted:
             if self.metrics.compared == 0 and not self.weights:
-                return f"{same}; there are no results to compare yet"
-            return f"{same}, and so are the results"
+                return f"{same}; no results to compare yet"
+            return f"{same}, and the results are equal"
         if why := excuse(self.runs):
-            return f"{same}, the results are not: {why}"
+            return f"{same}, but the results differ, as expected: {why}"
         return (
-            f"{same}, yet the results differ: this is a bug of Millrace; report it with this "
-            "output, both record.json and config.toml"
+            f"{same}, but the results differ: this is a bug in Millrace; please report it with "
+            "this output, both record.json and config.toml"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -368,8 +368,8 @@ class RunsDiff:
         for run in self.runs:
             for remark in run.remarks:
                 print(f"{run.name}: {remark}")
-        for title, all_differences in (("what decides results", self.facts.deciding),
-                                       ("what does not", self.facts.others)):  # fmt: skip
+        for title, all_differences in (("decides results", self.facts.deciding),
+                                       ("does not decide results", self.facts.others)):  # fmt: skip
             print_text(title + ("" if all_differences else ": no difference"))
             for one in all_differences:
                 print_text(f"  {one['what']}: {one['a']} | {one['b']}", "      ")
@@ -388,29 +388,29 @@ def number_text(value: float) -> str:
 
 def metrics_text(metrics: MetricsDiff) -> str:
     if metrics.compared == 0:
-        return "metrics: none of the same steps yet"
+        return "metrics: no values of the same steps yet"
     if metrics.first is None:
         values = counted(metrics.compared, "value")
-        return f"metrics: the same to step {metrics.same_to}, all {values}"
+        return f"metrics: all {values} equal up to step {metrics.same_to}"
     step, name, a, b = metrics.first
-    before = f"the same to step {metrics.same_to}, then" if metrics.same_to else "from the first on"
+    before = f"equal up to step {metrics.same_to}; " if metrics.same_to else ""
     values = f"{number_text(a)} | {number_text(b)}"
-    return f"metrics: {before} {name} differs at step {step} by {abs(a - b):.3g}: {values}"
+    return f"metrics: {before}{name} differs at step {step} by {abs(a - b):.3g}: {values}"
 
 
 def weights_text(weights: dict[str, Any] | None) -> str:
     if not weights:
         return "weights: no checkpoint of the same step"
     if weights["a"] != weights["b"]:
-        return f"weights: others after step {weights['step']}"
-    return f"weights: the same bytes after step {weights['step']} (SHA-256 {weights['a']})"
+        return f"weights: different after step {weights['step']}"
+    return f"weights: equal after step {weights['step']} (SHA-256 {weights['a']})"
 
 
 def main() -> int:
-    doc = "Show how two runs differ, and whether that affects results"
+    doc = "Compare the configuration, environment and results of two runs"
     arguments = _command.Arguments("diff", doc)
     add = arguments.add_argument
-    add("run", nargs=2, metavar="RUN", help="run folder, also of a running or killed run")
+    add("run", nargs=2, metavar="RUN", help="run folder; the run may still be running")
     add("--json", action="store_true", help="print only one JSON object, on one line")
     given = arguments.read()
     a, b = read_runs(given.run)

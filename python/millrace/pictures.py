@@ -1,10 +1,10 @@
-"""Pictures of objects, for notebooks and quick looks; needs Pillow: `pip install
+"""Draws objects on images, for notebooks; needs Pillow: `pip install
 "millrace[pictures]"`.
 
     truth = COCO("sample/annotations/instances_val2017.json")
     grid([annotated(truth, "sample/val2017", image) for image in truth.getImgIds()[:8]])
 
-A class has one colour, the same in every picture."""
+A class has the same colour in every picture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["annotated", "colour", "draw", "found", "grid"]
 
 
 def colour(label: int) -> tuple[int, int, int]:
-    """The colour of a class; neighbours differ."""
+    """The colour of a class; consecutive classes differ."""
     red, green, blue = colorsys.hsv_to_rgb(label * 0.381966 % 1, 0.85, 1)
     return round(red * 255), round(green * 255), round(blue * 255)
 
@@ -35,13 +35,13 @@ def draw(
     masks: ArrayLike | Sequence[NDArray[np.bool_]] | None = None,
     texts: Sequence[str] | None = None,
 ) -> Image.Image:
-    """A copy of an image with objects on it.
+    """Returns a copy of an image with objects drawn on it.
 
     `image`: (H, W, 3) uint8, RGB, or a picture of Pillow's. `boxes`: (objects, 4), x1 y1 x2 y2 in
     its pixels. `labels`: (objects,) integers, which choose colours. `masks`: (objects, H, W) bool,
     filled with half their colour. `texts`: a line for each object, above its box.
 
-    ValueError where the shapes do not fit."""
+    Raises ValueError if the shapes do not match."""
     picture = image if isinstance(image, Image.Image) else Image.fromarray(_pixels(image))
     corners = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
     classes = np.asarray(labels, dtype=np.int64).reshape(-1)
@@ -50,11 +50,11 @@ def draw(
     lines = [] if texts is None else list(texts)
     for name, number in (("labels", len(classes)), ("masks", len(shapes)), ("texts", len(lines))):
         if number != count and (number > 0 or name == "labels"):
-            raise ValueError(f"{name}: {number} for {count} boxes")
+            raise ValueError(f"{name} has {number} entries for {count} boxes")
     pixels = np.array(picture.convert("RGB"))
     for shape, label in zip(shapes, classes):
         if shape.shape != pixels.shape[:2]:
-            raise ValueError(f"a mask of {shape.shape} on an image of {pixels.shape[:2]}")
+            raise ValueError(f"mask of shape {shape.shape} for an image of {pixels.shape[:2]}")
         pixels[shape] = pixels[shape] // 2 + np.array(colour(int(label)), np.uint8) // 2
     picture = Image.fromarray(pixels)
     canvas = ImageDraw.Draw(picture)
@@ -64,16 +64,16 @@ def draw(
 
 
 def annotated(coco: Any, folder: str | os.PathLike[str], image_id: int) -> Image.Image:
-    """An image of a `millrace.coco.COCO` with its objects: boxes, names, masks where there are any.
+    """Returns an image of a `millrace.coco.COCO` with its objects: boxes, names and masks, if any.
 
-    `folder`: where the images are. OSError for a file that is not there."""
+    `folder`: folder of the images. Raises OSError if the file is not found."""
     return _with_objects(coco, folder, image_id, coco.loadAnns(coco.getAnnIds(imgIds=[image_id])))
 
 
 def found(
     coco: Any, results: Any, folder: str | os.PathLike[str], image_id: int, score: float = 0.5
 ) -> Image.Image:
-    """The same with what a detector found: `results` of `coco.loadRes`, from `score` on."""
+    """Returns an image with detections: `results` of `coco.loadRes` with at least `score`."""
     objects = results.loadAnns(results.getAnnIds(imgIds=[image_id]))
     return _with_objects(coco, folder, image_id, [one for one in objects if one["score"] >= score])
 
@@ -85,9 +85,9 @@ def grid(
     width: int = 240,
     captions: Sequence[str] | None = None,
 ) -> Image.Image:
-    """Pictures in rows, each `width` pixels wide at most and as high, with a line below it.
+    """Arranges pictures in rows, each up to `width` pixels wide and high, with a caption below.
 
-    ValueError for no pictures."""
+    Raises ValueError without pictures."""
     if not pictures:
         raise ValueError("no pictures")
     line = 16 if captions else 0
@@ -129,7 +129,7 @@ def _with_objects(
 def _pixels(image: ArrayLike) -> NDArray[np.uint8]:
     pixels = np.asarray(image)
     if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8:
-        raise ValueError(f"an image is (H, W, 3) uint8, not {pixels.shape} {pixels.dtype}")
+        raise ValueError(f"expected an image (H, W, 3) uint8, not {pixels.shape} {pixels.dtype}")
     return pixels
 
 

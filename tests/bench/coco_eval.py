@@ -76,7 +76,7 @@ print(json.dumps({{"seconds": time.perf_counter() - began, "stats": stats}}))
 
 
 def run_on(threads, command):
-    """`run` on the first so many cores; what the process took is in the answer."""
+    """Runs `run` on the first `threads` cores; the answer contains the resources used."""
     cores = ",".join(map(str, range(threads)))
     answer, used = run(["taskset", "-c", cores] + command,
                        environment={"RAYON_NUM_THREADS": str(threads),

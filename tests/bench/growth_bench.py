@@ -89,7 +89,7 @@ class Bench:
         return result
 
     def ranks(self, data, count):
-        """A training step of so many ranks, 2 images of each."""
+        """A training step of `count` ranks, 2 images of each."""
         settings = {"data.root": f'"{data}"', "data.batch_size": IMAGES, "train.threads": 1}
         numbers = ",".join(str(n) for n in sorted({1, count}))
         result, _ = self.json(f"{CONFIGS}/maskrcnn.toml", "--weak", "--ranks", numbers, "--steps",
@@ -97,7 +97,7 @@ class Bench:
         return {"training step, CPU ms of all ranks": 1e3 * result["runs"][-1]["cpu_s"]}
 
     def serving(self, data, consumers, batches):
-        """A data server for consumers that take so many batches each."""
+        """A data server for consumers that read a given number of batches each."""
         endpoint = f"ipc://{self.folder}/server{consumers}"
         words = [f"{CONFIGS}/maskrcnn.toml", "--set", f'data.root="{data}"', "--set",
                  f"data.batch_size={IMAGES}"]

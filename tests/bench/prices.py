@@ -79,7 +79,7 @@ def prices(a, folder):
 
 
 def train(a, case, folder, settings, steps):
-    """What a training of so many steps took; ends the program if it fails."""
+    """Returns the resources of a training; ends the program if it fails."""
     words = [a.trainer, "run", case.config or a.config, "--out", os.path.join(folder, "runs")]
     if case.ranks > 1:
         words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(case.ranks), *words]

@@ -20,7 +20,7 @@ def now():
 
 
 class Peak(threading.Thread):
-    """The most of it, looked at every so many seconds from here on."""
+    """The maximum, sampled every `every` seconds from now on."""
 
     def __init__(self, every):
         super().__init__(daemon=True)

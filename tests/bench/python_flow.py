@@ -190,7 +190,7 @@ os._exit(0)
     return (None, why) if again is None else (result | {"resume_s": again["resume_s"]}, None)
 
 
-NO_STATE = "gAROLg=="  # None, pickled
+NO_STATE = "gAROLg=="  # pickled None
 
 
 def main():

@@ -77,7 +77,7 @@ body = "backbone.body."
 arrays = {body + "a": np.arange(6, dtype="f4").reshape(2, 3), body + "b": np.float64(3), body + "c": np.arange(3, dtype="i8") - 1}
 for protocol in range(2, 6):
     with open(f"{sys.argv[1]}/{protocol}.pkl", "wb") as file:
-        pickle.dump({"model": arrays, "__author__": "somebody"}, file, protocol)
+        pickle.dump({"model": arrays, "__author__": "an author"}, file, protocol)
 )");
   ASSERT_EQ(run_python(in_folder("make.py").string() + " " + in_folder("").string()), 0);
   for (const std::string protocol : {"2", "3", "4", "5"}) {

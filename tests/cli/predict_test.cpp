@@ -77,7 +77,7 @@ TEST_F(Predict, ResumesToSameBytesAfterKill) {
   EXPECT_THAT(end.err, HasSubstr("resuming"));
   EXPECT_THAT(end.err, HasSubstr("3 of 24 images")) << "those of before, too";
   EXPECT_EQ(all_in(out), expected);
-  // Nothing is left to resume.
+  // A finished prediction leaves no part to resume.
   EXPECT_THAT(trainer(into(out)).err, Not(HasSubstr("resuming")));
   EXPECT_EQ(all_in(out), expected);
 }

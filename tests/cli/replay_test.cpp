@@ -73,7 +73,7 @@ TEST_P(Replay, NamesLayerWithLargeWeights) {
   EXPECT_THAT(replay.out, AllOf(Not(HasSubstr("not reproduced")), HasSubstr("finite inputs"),
                                 Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
 
-  // The same step with initial weights, except for one layer whose weights are finite but whose
+  // A step with initial weights, except for one layer whose weights are finite but whose
   // sums of products overflow.
   const auto healthy = train(data, "healthy", {"train.max_steps=1"});
   const auto model = record / "model.safetensors";

@@ -34,7 +34,7 @@ def make(folder):
     state = model().state_dict()
     for name, value in state.items():
         if "bbox_pred" in name and "roi_heads" in name:
-            value[:4] = 0  # of the background: read by nobody, and not in files that have it last
+            value[:4] = 0  # of the background: never read, and missing in files that have it last
         elif "mask_fcn_logits" in name:
             value[:1] = 0
         elif value.is_floating_point() and value.dim() < 2:

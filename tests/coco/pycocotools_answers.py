@@ -13,7 +13,7 @@ from pycocotools.cocoeval import COCOeval
 
 
 def boundary(rle):
-    """boundary-iou-api's: what a mask loses when it is eroded so often by 3 x 3 pixels."""
+    """As boundary-iou-api: the part of a mask lost by repeated erosion by 3 x 3 pixels."""
     pixels = mask.decode(rle)
     left = np.pad(pixels, 1)
     for _ in range(max(int(round(0.02 * np.sqrt(sum(side**2 for side in pixels.shape)))), 1)):

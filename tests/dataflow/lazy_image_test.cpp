@@ -212,7 +212,7 @@ TEST(LazyImage, MirrorsAndResizes) {
   expect_equal(image, mirrored(slope(40, 30)));
   image.resize({70, 55});
   expect_equal(image, resized(mirrored(slope(40, 30)), {70, 55}));
-  EXPECT_EQ(image.bytes(), 40U * 30 * 3) << "nobody has looked at it";
+  EXPECT_EQ(image.bytes(), 40U * 30 * 3) << "pixels not accessed yet";
   image.mirror();
   expect_equal(image, resized(slope(40, 30), {70, 55}));
 }

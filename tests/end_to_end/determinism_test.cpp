@@ -1,4 +1,4 @@
-// The same configuration gives the same bytes for any number of data threads.
+// Checks that a configuration gives the same bytes for any number of data threads.
 #include <map>
 
 #include "tests/end_to_end/training.h"

@@ -12,7 +12,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns the last value of a metric; NaN if there is none.
+/// Returns the last value of a metric; NaN if not found.
 double last_of(const std::vector<Json>& lines, const std::string& metric) {
   double value = std::nan("");
   for (const auto& line : lines)

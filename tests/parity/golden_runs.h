@@ -65,8 +65,8 @@ class GoldenRun {
                                   const std::string& name);
 
 /// Calls `work` with every recording of the folder that has a tensor of this name: "in.batch" for
-/// inference, "loss.sum" for training, "losses" for traces. Skips the test with a message if there
-/// are none.
+/// inference, "loss.sum" for training, "losses" for traces. Skips the test with a message if
+/// not found.
 void each_golden(const std::string& tensor, const std::function<void(const GoldenRun&)>& work);
 
 }  // namespace millrace::testing

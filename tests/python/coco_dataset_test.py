@@ -41,7 +41,7 @@ def path(data: Any, tmp_path: Path) -> Path:
     return file
 
 
-def test_a_file_gives_all_its_fields_when_looked_at(data: Any, path: Path) -> None:
+def test_gives_all_fields_on_access(data: Any, path: Path) -> None:
     coco = COCO(path)
     assert coco.native_truth is not None
     assert coco.dataset == data
@@ -53,7 +53,7 @@ def test_a_file_gives_all_its_fields_when_looked_at(data: Any, path: Path) -> No
     assert one["image_id"] in coco.catToImgs[one["category_id"]]
 
 
-def test_what_is_printed(path: Path, capsys: Any) -> None:
+def test_prints_as_pycocotools(path: Path, capsys: Any) -> None:
     COCO(path).loadRes([])
     words = [line.split(" (t=")[0] for line in capsys.readouterr().out.splitlines()]
     assert words == [
@@ -68,7 +68,7 @@ def test_what_is_printed(path: Path, capsys: Any) -> None:
     ]
 
 
-def test_a_removed_file_is_still_there_and_a_rewritten_one_is_told_of(
+def test_reads_removed_and_reports_rewritten_file(
     data: Any, path: Path
 ) -> None:
     coco = COCO(path)
@@ -81,12 +81,12 @@ def test_a_removed_file_is_still_there_and_a_rewritten_one_is_told_of(
         coco.getAnnIds()
 
 
-def test_copies_and_pickles_hold_the_dicts(data: Any, path: Path) -> None:
+def test_copies_and_pickles_contain_dicts(data: Any, path: Path) -> None:
     for made in (copy.deepcopy(COCO(path)), pickle.loads(pickle.dumps(COCO(path)))):
         assert made.dataset == data and made.getImgIds() == COCO(path).getImgIds()
 
 
-def test_a_pipe_is_read_once(data: Any, tmp_path: Path) -> None:
+def test_reads_pipe_once(data: Any, tmp_path: Path) -> None:
     import threading
 
     pipe = tmp_path / "pipe"
@@ -97,13 +97,13 @@ def test_a_pipe_is_read_once(data: Any, tmp_path: Path) -> None:
     thread.join()
 
 
-def test_a_device_is_refused_at_once() -> None:
+def test_rejects_device() -> None:
     for read in (COCO, COCO().loadRes):
         with pytest.raises(OSError, match="/dev/zero"):
             read("/dev/zero")
 
 
-def test_a_pipe_of_nonsense_is_refused(tmp_path: Path) -> None:
+def test_rejects_pipe_without_json(tmp_path: Path) -> None:
     import threading
 
     pipe = tmp_path / "pipe"
@@ -119,7 +119,7 @@ def test_a_pipe_of_nonsense_is_refused(tmp_path: Path) -> None:
         COCO(pipe)
 
 
-def test_filters(data: Any, path: Path) -> None:
+def test_filters_ids(data: Any, path: Path) -> None:
     coco, all_anns = COCO(path), data["annotations"]
     images = [data["images"][0]["id"], data["images"][3]["id"]]
 
@@ -146,7 +146,7 @@ def test_filters(data: Any, path: Path) -> None:
         coco.loadAnns([10**9])
 
 
-def test_masks_of_annotations(data: Any, path: Path) -> None:
+def test_converts_annotations_to_masks(data: Any, path: Path) -> None:
     coco = COCO(path)
     for ann in coco.dataset["annotations"]:
         pixels = coco.annToMask(ann)
@@ -157,14 +157,14 @@ def test_masks_of_annotations(data: Any, path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bbox", "segm", "both", "keypoints"])
-def test_results_get_what_loadres_adds(data: Any, kind: str) -> None:
+def test_results_get_fields_of_loadres(data: Any, kind: str) -> None:
     coco = COCO()
     coco.dataset = data
     coco.createIndex()
     given = results(data, 5, kind)
     before = copy.deepcopy(given)
     res = coco.loadRes(given)
-    assert given == before  # until somebody looks
+    assert given == before  # until accessed
     anns = res.dataset["annotations"]
     assert anns is given and [one["id"] for one in anns] == list(range(1, len(given) + 1))
     assert res.dataset["images"] == data["images"]
@@ -181,7 +181,7 @@ def test_results_get_what_loadres_adds(data: Any, kind: str) -> None:
         assert len(one["bbox"]) == 4
 
 
-def test_results_of_rows() -> None:
+def test_reads_results_of_rows() -> None:
     coco = COCO()
     coco.dataset = data_set(3)
     coco.createIndex()
@@ -193,7 +193,7 @@ def test_results_of_rows() -> None:
     assert coco.loadNumpyAnnotations(rows)[0]["score"] == 0.5
 
 
-def test_captions(capsys: Any) -> None:
+def test_shows_captions(capsys: Any) -> None:
     coco = COCO()
     coco.dataset = {"images": [{"id": 1}, {"id": 2}], "annotations": []}
     coco.createIndex()
@@ -212,20 +212,20 @@ def test_captions(capsys: Any) -> None:
         ('{"annotations": [{"id": 1}], "images": []}', KeyError),
     ],
 )
-def test_broken_files(tmp_path: Path, text: str, error: type[Exception]) -> None:
+def test_rejects_broken_files(tmp_path: Path, text: str, error: type[Exception]) -> None:
     (tmp_path / "data.json").write_text(text)
     with pytest.raises(error):
         COCO(tmp_path / "data.json")
 
 
-def test_wrong_results_are_named(path: Path, data: Any) -> None:
+def test_reports_invalid_results(path: Path, data: Any) -> None:
     coco, image = COCO(path), data["images"][0]["id"]
     good = {"image_id": image, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}
     with pytest.raises(FileNotFoundError):
         COCO("/no/such/file.json")
     with pytest.raises(FileNotFoundError):
         coco.loadRes("/no/such/file.json")
-    with pytest.raises(AssertionError, match="do not correspond"):
+    with pytest.raises(AssertionError, match="correspond"):
         coco.loadRes([good, good | {"image_id": -1}])
     with pytest.raises(KeyError, match=r"detections\[1\]: 'bbox' is missing"):
         coco.loadRes([good, {k: v for k, v in good.items() if k != "bbox"}])
@@ -233,13 +233,13 @@ def test_wrong_results_are_named(path: Path, data: Any) -> None:
         coco.loadRes([{"bbox": [1, 2, 3, 4]}])
     with pytest.raises(TypeError, match=r"detections\[0\]"):
         coco.loadRes([3])
-    with pytest.raises(AssertionError, match="not an array of objects"):
+    with pytest.raises(AssertionError, match="array of objects"):
         coco.loadRes({})
     with pytest.raises(AssertionError, match=r"\(N, 7\)"):
         coco.loadRes(np.zeros((2, 6)))
 
 
-def test_messages_have_no_control_characters(tmp_path: Path) -> None:
+def test_messages_contain_no_control_characters(tmp_path: Path) -> None:
     file = tmp_path / "a\x1b[2J.json"
     file.write_text("no JSON")
     with pytest.raises(ValueError, match=r"a\\x1b\[2J\.json") as raised:

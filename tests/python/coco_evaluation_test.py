@@ -45,7 +45,7 @@ FOUND = results(DATA, 7, "both")
 
 
 @pytest.mark.parametrize("iou", ["bbox", "segm"])
-def test_all_ways_in_give_the_same(iou: str) -> None:
+def test_all_inputs_give_same_result(iou: str) -> None:
     gt = ground_truth(DATA)
     usual = evaluated(gt, copy.deepcopy(FOUND), iou)
     touched = gt.loadRes(copy.deepcopy(FOUND))
@@ -63,7 +63,7 @@ def test_all_ways_in_give_the_same(iou: str) -> None:
             assert a is None or all(np.array_equal(a[name], b[name]) for name in a)
 
 
-def test_a_subclass_decides_about_overlaps() -> None:
+def test_uses_overlaps_of_subclass() -> None:
     class Blind(COCOeval):
         def computeIoU(self, imgId: Any, catId: Any) -> Any:
             ious = super().computeIoU(imgId, catId)
@@ -74,7 +74,7 @@ def test_a_subclass_decides_about_overlaps() -> None:
     assert evaluated(gt, copy.deepcopy(FOUND)).stats[0] > 0
 
 
-def test_merged_shards_are_the_whole() -> None:
+def test_merged_shards_equal_whole() -> None:
     gt = ground_truth(DATA)
     whole = evaluated(gt, copy.deepcopy(FOUND))
     parts, ids = [], []
@@ -97,7 +97,7 @@ def test_merged_shards_are_the_whole() -> None:
     assert np.array_equal(merged.stats, whole.stats)
 
 
-def test_accumulate_takes_part_of_what_was_evaluated() -> None:
+def test_accumulates_part_of_evaluation() -> None:
     gt = ground_truth(DATA)
     run = evaluated(gt, copy.deepcopy(FOUND))
     whole = run.eval["precision"]
@@ -118,7 +118,7 @@ def test_accumulate_takes_part_of_what_was_evaluated() -> None:
     assert np.array_equal(run.eval["precision"], whole[:, ::10])
 
 
-def test_changed_dicts_count() -> None:
+def test_uses_changed_dicts() -> None:
     gt = ground_truth(DATA)
     before = evaluated(gt, copy.deepcopy(FOUND)).stats
     for ann in gt.dataset["annotations"]:
@@ -133,7 +133,7 @@ def test_changed_dicts_count() -> None:
     assert evaluated(gt, dt).stats[0] == 0
 
 
-def test_ids_that_are_words() -> None:
+def test_accepts_string_ids() -> None:
     data, found = copy.deepcopy(DATA), copy.deepcopy(FOUND)
     for image in data["images"]:
         image["id"] = f"{image['id']:06}"
@@ -143,19 +143,19 @@ def test_ids_that_are_words() -> None:
     assert np.array_equal(evaluated(ground_truth(data), found).stats, plain)
 
 
-def test_joined_categories_and_deprecated_segm() -> None:
+def test_supports_merged_categories_and_use_segm() -> None:
     gt = ground_truth(DATA)
     run = evaluated(gt, copy.deepcopy(FOUND), useCats=0)
     assert run.eval["counts"][2] == 1
     assert evaluated(gt, copy.deepcopy(FOUND), "segm", useSegm=0).params.iouType == "bbox"
 
 
-def test_fewer_limits_than_three_take_the_last() -> None:
+def test_fewer_limits_repeat_last() -> None:
     run = evaluated(ground_truth(DATA), copy.deepcopy(FOUND), maxDets=[1, 10])
     assert "maxDets= 10" in str(run) and run.stats[0] > 0 and run.stats[7] == run.stats[8]
 
 
-def test_defaults() -> None:
+def test_default_parameters() -> None:
     p = Params("bbox")
     assert p.iouThrs.tolist()[8] == 0.8999999999999999 and len(p.recThrs) == 101
     assert p.maxDets == [1, 10, 100] and p.areaRngLbl == ["all", "small", "medium", "large"]
@@ -190,11 +190,11 @@ ODD = [[1, 2, 3, 4, 5]]
         ({"segmentation": SMALL}, "segm", ValueError, r"\[3\].*5 x 5, .*120 x 120"),
         ({"segmentation": {"size": [120, 120], "counts": b"1"}}, "segm", ValueError, "add up"),
         ({"segmentation": {"size": [120, 120]}}, "segm", KeyError, "counts"),
-        ({"segmentation": ODD}, "segm", ValueError, r"\[3\]: a polygon has 5 numbers"),
+        ({"segmentation": ODD}, "segm", ValueError, r"\[3\].* 5 numbers"),
     ],
 )
 @pytest.mark.parametrize("touched", [False, True])
-def test_wrong_detections_are_named(
+def test_reports_invalid_detections(
     fields: Any, iou: str, error: type[Exception], words: str, touched: bool
 ) -> None:
     gt = ground_truth(DATA)
@@ -214,13 +214,13 @@ def test_wrong_detections_are_named(
     [
         ({"bbox": None}, "bbox", KeyError, "'bbox' is missing"),
         ({"segmentation": None}, "segm", KeyError, "'segmentation' is missing"),
-        ({"segmentation": ODD}, "segm", ValueError, "a polygon has 5 numbers"),
+        ({"segmentation": ODD}, "segm", ValueError, "polygon.* 5 numbers"),
         ({"keypoints": [1, 2]}, "keypoints", ValueError, "'keypoints' has 2 numbers"),
         ({"keypoints": [1, 2, 2]}, "keypoints", ValueError, "1 keypoints, .*17 sigmas"),
         ({"num_keypoints": None}, "keypoints", KeyError, "'num_keypoints' is missing"),
     ],
 )
-def test_wrong_objects_are_named(
+def test_reports_invalid_objects(
     fields: Any, iou: str, error: type[Exception], words: str
 ) -> None:
     data = copy.deepcopy(DATA)
@@ -236,7 +236,7 @@ def test_wrong_objects_are_named(
         evaluated(gt, found, iou)
 
 
-def test_masks_of_another_size_than_their_image_are_held_against_each_other() -> None:
+def test_compares_masks_of_other_size() -> None:
     data = copy.deepcopy(DATA)
     for ann in data["annotations"]:
         ann["segmentation"] = SMALL
@@ -249,7 +249,7 @@ def test_masks_of_another_size_than_their_image_are_held_against_each_other() ->
     assert run.stats[6] > 0.5
 
 
-def test_wrong_order() -> None:
+def test_rejects_wrong_order() -> None:
     with pytest.raises(Exception, match="run accumulate"):
         COCOeval(iouType="bbox").summarize()
     with pytest.raises(ValueError, match="NaN"):

@@ -46,7 +46,7 @@ def add(evaluator: Evaluator, found: Any, image: int, form: int) -> None:
 
 
 @pytest.mark.parametrize(("iou", "kind"), [("bbox", "bbox"), ("segm", "segm")])
-def test_threads_and_shards_give_the_bits_of_the_whole(iou: Any, kind: str) -> None:
+def test_threads_and_shards_equal_whole(iou: Any, kind: str) -> None:
     found = results(DATA, 5, kind)
     expected = whole([dict(one) for one in found], iou)
     shards = [Evaluator(DATA, iou) for _ in range(3)]
@@ -67,7 +67,7 @@ def test_threads_and_shards_give_the_bits_of_the_whole(iou: Any, kind: str) -> N
     assert result.category_ids.tolist() == [1, 3, 7, 18]
 
 
-def test_formats_of_boxes_and_images_without_detections() -> None:
+def test_accepts_box_formats_and_empty_images() -> None:
     image = DATA["annotations"][0]["image_id"]
     box = np.array(DATA["annotations"][0]["bbox"])
     label = np.array([DATA["annotations"][0]["category_id"]])
@@ -102,14 +102,14 @@ BOX, LABEL = np.zeros((1, 4)), np.array([3])
         ((BOX, [1.0], LABEL, [{"size": [2, 2], "counts": b"1"}]), ValueError, r"masks\[0\]"),
     ],
 )
-def test_wrong_arrays_are_named(given: Any, error: type[Exception], words: str) -> None:
+def test_reports_invalid_arrays(given: Any, error: type[Exception], words: str) -> None:
     evaluator = Evaluator(DATA)
     with pytest.raises(error, match=words):
         evaluator.add(DATA["images"][0]["id"], *given)
     assert len(evaluator) == 0
 
 
-def test_wrong_images_and_states() -> None:
+def test_rejects_invalid_images_and_states() -> None:
     evaluator, image = Evaluator(DATA), DATA["images"][0]["id"]
     evaluator.add(image, BOX, [1.0], LABEL)
     with pytest.raises(ValueError, match=f"image {image}: already added"):

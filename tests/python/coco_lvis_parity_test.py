@@ -26,7 +26,7 @@ def printed(run: Any) -> str:
 @pytest.mark.parametrize(("iou", "kind"), KINDS)
 @pytest.mark.parametrize("limit", [300, 4])
 @pytest.mark.parametrize("seed", range(6))
-def test_it_has_the_bits_of_lvis_api(
+def test_matches_lvis_api(
     tmp_path: Path, seed: int, limit: int, iou: str, kind: str, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(np, "float", float, raising=False)  # lvis 0.5.3 needs NumPy 1

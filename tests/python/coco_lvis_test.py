@@ -58,7 +58,7 @@ def made(gt: str, dt: Any, iou: str, limit: int, touched: bool) -> LVISEval:
 
 
 @pytest.mark.parametrize(("iou", "kind"), KINDS)
-def test_files_and_lists_give_the_same(tmp_path: Path, iou: str, kind: str) -> None:
+def test_files_and_lists_give_same_result(tmp_path: Path, iou: str, kind: str) -> None:
     data = lvis_set(3)
     found = results(data, 3, kind)
     gt, dt = files(tmp_path, data, found)
@@ -70,7 +70,7 @@ def test_files_and_lists_give_the_same(tmp_path: Path, iou: str, kind: str) -> N
         assert np.array_equal(other.eval["precision"], from_file.eval["precision"])
 
 
-def test_misses_count_only_where_a_category_is_known(tmp_path: Path) -> None:
+def test_counts_misses_only_of_known_categories(tmp_path: Path) -> None:
     image = {"id": 1, "width": 100, "height": 100, "coco_url": "http://images/1.jpg"}
     lists = {"neg_category_ids": [], "not_exhaustive_category_ids": []}
     box = [10, 10, 50, 50]
@@ -88,13 +88,13 @@ def test_misses_count_only_where_a_category_is_known(tmp_path: Path) -> None:
         return float(made(gt, dt, "bbox", 300, False).results["AP"])
 
     assert ap([hit]) > 0.99
-    assert ap([hit, other]) > 0.99  # nobody looked for category 2
+    assert ap([hit, other]) > 0.99  # category 2 was not annotated
     assert ap([hit, miss]) < 0.6
     data["images"][0]["not_exhaustive_category_ids"] = [1]  # type: ignore[index]
     assert ap([hit, miss]) > 0.99
 
 
-def test_wrong_input_is_named(tmp_path: Path) -> None:
+def test_reports_invalid_input(tmp_path: Path) -> None:
     data = lvis_set(3)
     gt, _ = files(tmp_path, data, [])
     with pytest.raises(ValueError, match="iou_type"):
@@ -103,7 +103,7 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
         LVISEval(3, [])
     with pytest.raises(TypeError, match="lvis_dt"):
         LVISEval(gt, 3)
-    with pytest.raises(AssertionError, match="do not correspond"):
+    with pytest.raises(AssertionError, match="correspond"):
         LVISResults(gt, [{"image_id": -1, "category_id": 3, "bbox": [0, 0, 1, 1], "score": 1}])
     with pytest.raises(RuntimeError, match="accumulate"):
         LVISEval(gt, []).summarize()

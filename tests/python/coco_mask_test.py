@@ -17,7 +17,7 @@ def bitmaps(seed: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_decoding_gives_what_was_encoded(seed: int) -> None:
+def test_decodes_what_was_encoded(seed: int) -> None:
     pixels = bitmaps(seed)
     decoded = mask.decode(mask.encode(pixels))
     assert np.array_equal(decoded, pixels)
@@ -25,7 +25,7 @@ def test_decoding_gives_what_was_encoded(seed: int) -> None:
     assert np.array_equal(mask.decode(mask.encode(pixels[:, :, 0])), pixels[:, :, 0])
 
 
-def test_the_layout_and_the_value_inside_do_not_matter() -> None:
+def test_ignores_layout_and_nonzero_value() -> None:
     pixels = bitmaps(1)
     rles = mask.encode(np.asfortranarray(pixels))
     assert mask.encode(pixels) == rles
@@ -37,7 +37,7 @@ def test_the_layout_and_the_value_inside_do_not_matter() -> None:
     assert mask.encode(pixels[::-1, :, 0]) == mask.encode(pixels[::-1, :, 0].copy())
 
 
-def test_known_run_lengths() -> None:
+def test_matches_known_run_lengths() -> None:
     pixels = np.zeros((4, 5), np.uint8)
     pixels[1:3, 1:4] = 1
     assert mask.encode(pixels) == {"size": [4, 5], "counts": b"5220003"}
@@ -52,7 +52,7 @@ def test_known_run_lengths() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_areas_boxes_unions_and_overlaps_are_those_of_the_pixels(seed: int) -> None:
+def test_matches_computation_on_pixels(seed: int) -> None:
     pixels = bitmaps(seed)
     rles = mask.encode(pixels)
     flat = pixels.reshape(-1, pixels.shape[2]).astype(float)
@@ -67,7 +67,7 @@ def test_areas_boxes_unions_and_overlaps_are_those_of_the_pixels(seed: int) -> N
     assert np.array_equal(mask.iou(rles, rles, crowd), expected)
 
 
-def test_overlaps_of_boxes_and_of_nothing() -> None:
+def test_overlaps_of_boxes_and_empty_lists() -> None:
     boxes = [[0.0, 0, 10, 10], [5, 0, 10, 10]]
     assert mask.iou(boxes, np.array(boxes), [0, 1]).tolist() == [[1, 0.5], [1 / 3, 1]]
     assert mask.iou([], boxes, [0, 0]) == [] and mask.iou(boxes, [], []) == []
@@ -102,6 +102,6 @@ GOOD = {"size": [2, 2], "counts": b"04"}
         (lambda: mask.frPyObjects(3, 2, 2), TypeError, "int"),
     ],
 )
-def test_wrong_input_is_named(call: Any, error: type[Exception], words: str) -> None:
+def test_reports_invalid_input(call: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call()

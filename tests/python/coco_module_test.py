@@ -19,7 +19,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_the_import_is_light() -> None:
+def test_import_is_light() -> None:
     code = "import millrace.coco; print(open('/proc/self/maps').read())"
     libraries = {line.split("/")[-1] for line in run(code).splitlines() if ".so" in line}
     assert any(name.startswith("_coco") for name in libraries)
@@ -29,11 +29,11 @@ def test_the_import_is_light() -> None:
 
 
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="instrumented")
-def test_the_module_is_small() -> None:
+def test_module_is_small() -> None:
     assert Path(_coco.__file__).stat().st_size < 5_000_000
 
 
-def test_the_stub_names_what_there_is() -> None:
+def test_stub_matches_module() -> None:
     stub = ast.parse((Path(millrace.coco.__file__).parents[1] / "_coco.pyi").read_text())
     named = {n.name for n in stub.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     assert named == {name for name in dir(_coco) if not name.startswith("_")}
@@ -45,7 +45,7 @@ def test_the_stub_names_what_there_is() -> None:
             assert {name for name in here if not name.startswith("_")} <= methods, node.name
 
 
-def test_it_takes_the_place_of_pycocotools() -> None:
+def test_replaces_pycocotools() -> None:
     code = """
 import millrace.coco
 millrace.coco.init_as_pycocotools()
@@ -61,7 +61,7 @@ print(pycocotools._mask.frPoly([[0, 0, 3, 3, 2, 2]], 4, 5))
     assert run(code) == "[{'size': [4, 5], 'counts': b'd0'}]\n"
 
 
-def test_a_fork_after_work_can_work() -> None:
+def test_works_after_fork() -> None:
     code = """
 import os, numpy as np
 from millrace.coco import mask

@@ -107,14 +107,14 @@ def odd(seed: int) -> Any:
 
 @pytest.mark.parametrize("iou", KINDS)
 @pytest.mark.parametrize("seed", range(25))
-def test_dicts(iou: str, seed: int) -> None:
+def test_dicts_match_pycocotools(iou: str, seed: int) -> None:
     data = data_set(seed)
     compare(data, results(data, seed, KINDS[iou]), iou)
 
 
 @pytest.mark.parametrize("iou", KINDS)
 @pytest.mark.parametrize("seed", range(60))
-def test_odd_parameters(iou: str, seed: int) -> None:
+def test_unusual_parameters_match_pycocotools(iou: str, seed: int) -> None:
     data = data_set(seed)
     compare(data, results(data, seed, KINDS[iou]), iou, odd(seed))
 
@@ -122,7 +122,7 @@ def test_odd_parameters(iou: str, seed: int) -> None:
 @pytest.mark.parametrize("iou", ["bbox", "segm"])
 @pytest.mark.parametrize("kind", ["bbox", "segm", "both"])
 @pytest.mark.parametrize("seed", range(6))
-def test_files(tmp_path: Path, iou: str, kind: str, seed: int) -> None:
+def test_files_match_pycocotools(tmp_path: Path, iou: str, kind: str, seed: int) -> None:
     data = data_set(seed)
     found = results(data, seed, kind)
     for one in found:

@@ -42,7 +42,7 @@ CASES = json.loads(RECORD.read_text()) if RECORD.exists() else []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["name"])
-def test_recorded(case: Any) -> None:
+def test_matches_recorded(case: Any) -> None:
     from millrace.coco import COCO, COCOeval
 
     assert evaluate(COCO, COCOeval, case) == case["answer"]

@@ -1,4 +1,4 @@
-"""Commands of `trainer` that are modules of this package: how they start, and how they end."""
+"""Commands of `trainer` that are modules of this package: start and end."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def runs(tmp_path: Path) -> list[Path]:
     return folders
 
 
-def test_module_and_command_print_the_same(runs: list[Path]) -> None:
+def test_module_prints_same_as_command(runs: list[Path]) -> None:
     command = run(TRAINER, "diff", *runs)
     module = run(sys.executable, "-m", "millrace.diff", *runs)
     assert command.returncode == module.returncode == 0, command.stderr + module.stderr
@@ -39,7 +39,7 @@ def test_module_and_command_print_the_same(runs: list[Path]) -> None:
     assert command.stdout.startswith("a-1 (")
 
 
-def test_program_alone_says_what_to_install(runs: list[Path], tmp_path: Path) -> None:
+def test_reports_missing_package(runs: list[Path], tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     alone = shutil.copy(TRAINER, tmp_path / "bin" / "trainer")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -52,14 +52,14 @@ def test_program_alone_says_what_to_install(runs: list[Path], tmp_path: Path) ->
     assert "apt install python3" in done.stderr
 
 
-def test_files_of_the_working_folder_are_not_imported(runs: list[Path], tmp_path: Path) -> None:
+def test_imports_no_file_of_working_folder(runs: list[Path], tmp_path: Path) -> None:
     for name in ("json.py", "argparse.py", "runpy.py"):
         (tmp_path / name).write_text("raise SystemExit('imported')")
     done = run(TRAINER, "diff", *runs, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
-def test_words_that_begin_with_dashes_stay_names(runs: list[Path], tmp_path: Path) -> None:
+def test_accepts_names_that_begin_with_dashes(runs: list[Path], tmp_path: Path) -> None:
     odd = tmp_path / "--json"
     runs[0].rename(odd)
     done = run(TRAINER, "diff", "--", "--json", "b-1", cwd=tmp_path)
@@ -67,14 +67,14 @@ def test_words_that_begin_with_dashes_stay_names(runs: list[Path], tmp_path: Pat
     assert done.stdout.startswith("--json (")
 
 
-def test_output_that_cannot_be_written_is_a_failure(runs: list[Path]) -> None:
+def test_fails_if_output_is_full(runs: list[Path]) -> None:
     with open("/dev/full", "w") as full:
         done = run(TRAINER, "diff", *runs, "--json", stdout=full)
     assert done.returncode == 1
     assert "standard output" in done.stderr
 
 
-def test_closed_pipe_ends_it_quietly(runs: list[Path]) -> None:
+def test_ends_quietly_on_closed_pipe(runs: list[Path]) -> None:
     read, write = os.pipe()
     os.close(read)
     done = run(TRAINER, "diff", *runs, stdout=write)
@@ -82,7 +82,7 @@ def test_closed_pipe_ends_it_quietly(runs: list[Path]) -> None:
     assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
 
 
-def test_names_that_are_not_utf8_are_printed(runs: list[Path], tmp_path: Path) -> None:
+def test_prints_names_that_are_not_utf8(runs: list[Path], tmp_path: Path) -> None:
     odd = os.fsencode(tmp_path) + b"/x\xff"
     os.rename(runs[0], odd)
     command = [TRAINER.encode(), b"diff", odd, os.fsencode(runs[1]), b"--json"]

@@ -22,7 +22,7 @@ flow = millrace.data.Flow(**OPTIONS, threads=1, in_flight=4,
 """
 
 
-def test_ctrl_c_ends_the_waiting_and_loses_no_batch(sample: str) -> None:
+def test_ctrl_c_ends_wait_without_loss(sample: str) -> None:
     done = run_python(WAITING + """
 signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
@@ -38,7 +38,7 @@ assert numbers == [0, 1, 2] and interrupts > 3, (numbers, interrupts)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_ctrl_c_ends_a_program_as_python_does(sample: str) -> None:
+def test_ctrl_c_ends_program(sample: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", WAITING + "print('here', flush=True)\nlist(flow)", sample],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parent,
@@ -50,7 +50,7 @@ def test_ctrl_c_ends_a_program_as_python_does(sample: str) -> None:
     assert told.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_a_program_ends_with_flows_batches_and_functions_at_work(sample: str) -> None:
+def test_program_ends_with_active_flows(sample: str) -> None:
     done = run_python(WAITING + """
 other = millrace.data.Flow(**OPTIONS)
 held = next(iter(other)).images
@@ -67,7 +67,7 @@ print(held.shape[0])
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "4\n")
 
 
-def test_a_forked_child_is_told_and_does_not_hang(sample: str) -> None:
+def test_reports_use_in_forked_child(sample: str) -> None:
     done = run_python(HEAD + """
 flow = millrace.data.Flow(**OPTIONS, stages=["read", "decode", lambda sample: sample, *REST])
 batch = flow.next()
@@ -92,7 +92,7 @@ print(flow.next().number)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "1\n")
 
 
-def test_a_child_forked_before_the_first_flow_makes_its_own(sample: str) -> None:
+def test_child_forked_early_creates_flow(sample: str) -> None:
     done = run_python(HEAD + """
 child = os.fork()
 flow = millrace.data.Flow(**OPTIONS)
@@ -105,7 +105,7 @@ else:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_importing_starts_no_thread_and_says_nothing() -> None:
+def test_import_starts_no_thread() -> None:
     done = run_python("""
 import threading, os
 import millrace.data, millrace.serving

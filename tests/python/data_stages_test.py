@@ -25,7 +25,7 @@ def jitter(sample: Sample) -> Sample:
     return sample
 
 
-def test_a_function_that_changes_nothing_changes_no_byte(sample: str) -> None:
+def test_identity_function_changes_no_byte(sample: str) -> None:
     """It shifts the names of the random draws of the stages after it."""
 
     def touch(sample: Sample) -> Sample:
@@ -38,7 +38,7 @@ def test_a_function_that_changes_nothing_changes_no_byte(sample: str) -> None:
     assert digests(flow_with(sample, touch), 8) == digests(same, 8)
 
 
-def test_draws_are_the_same_for_any_threads_and_after_a_resume(sample: str) -> None:
+def test_draws_depend_on_seed_only(sample: str) -> None:
     expected = digests(flow_with(sample, jitter, threads=1), 10)
     flow = flow_with(sample, jitter, threads=3)
     assert digests(flow, 6) == expected[:6]
@@ -49,7 +49,7 @@ def test_draws_are_the_same_for_any_threads_and_after_a_resume(sample: str) -> N
         flow_with(sample, lambda sample: True).load_state_dict(flow.state_dict())
 
 
-def test_what_a_function_sets_goes_on(sample: str) -> None:
+def test_keeps_fields_set_by_function(sample: str) -> None:
     def crop(sample: Sample) -> Sample:
         sample.image = sample.image[:50, 60:10:-1]
         sample.boxes = [[1, 2, 30, 40], [5, 5, 50, 50]]
@@ -67,7 +67,7 @@ def test_what_a_function_sets_goes_on(sample: str) -> None:
     assert batch.bitmaps(0)[1].sum() == 2493
 
 
-def test_a_function_may_filter_also_before_pixels_are_read(sample: str) -> None:
+def test_function_filters_samples(sample: str) -> None:
     stages = ["read", lambda sample: sample.image_id % 3 > 0, "decode", *REST]
     flow = Flow(root=sample, **SMALL, stages=stages)
     for _ in range(8):
@@ -122,16 +122,16 @@ def bad_mask(sample: Sample) -> Sample:
     [
         (fails, r"KeyError: 'no such thing' \(.*data_stages_test.py:\d+\)"),
         (returns_nothing, "returned None;"),
-        (returns_a_number, "returned another object of class int"),
-        (three_columns, r"boxes have the shape \(\d+, 3\), not \(objects, 4\)"),
+        (returns_a_number, "class int"),
+        (three_columns, r"boxes .*\(\d+, 3\)"),
         (far_boxes, "has the box"),
         (fewer_labels, "classes, "),
         (float_labels, "labels: .*Cannot cast"),
         (float_image, r"\(height, width, 3\) of uint8"),
-        (bad_mask, "counts add up to 3 pixels, .*3 x 3"),
+        (bad_mask, "3 pixels.*3 x 3"),
     ],
 )
-def test_what_goes_wrong_names_the_function_and_the_sample(
+def test_errors_name_function_and_sample(
     sample: str, function: Callable[[Sample], Any], why: str
 ) -> None:
     flow = flow_with(sample, function)
@@ -144,7 +144,7 @@ def test_what_goes_wrong_names_the_function_and_the_sample(
         assert isinstance(told.value.__cause__, KeyError)
 
 
-def test_a_function_may_say_that_an_image_cannot_be_used(sample: str) -> None:
+def test_function_rejects_image(sample: str) -> None:
     def refuses(sample: Sample) -> Sample:
         if sample.image_id % 5 == 0:
             raise DataError("out of focus")
@@ -160,7 +160,7 @@ def test_a_function_may_say_that_an_image_cannot_be_used(sample: str) -> None:
             flow.next()
 
 
-def test_a_sample_is_a_stages_while_that_is_called(sample: str) -> None:
+def test_sample_is_valid_during_call(sample: str) -> None:
     kept: list[Any] = []
 
     def keep(sample: Sample) -> Sample:
@@ -179,7 +179,7 @@ def test_a_sample_is_a_stages_while_that_is_called(sample: str) -> None:
         kept[0][0].boxes
 
 
-def test_a_flow_that_its_function_refers_to_is_collected(sample: str) -> None:
+def test_collects_flow_in_reference_cycle(sample: str) -> None:
     class Trainer:
         def __init__(self) -> None:
             self.flow = flow_with(sample, self.see)
@@ -195,7 +195,7 @@ def test_a_flow_that_its_function_refers_to_is_collected(sample: str) -> None:
     assert gone() is None and images.any()
 
 
-def test_a_stage_of_a_file_names_no_function(sample: str) -> None:
+def test_file_cannot_name_function(sample: str) -> None:
     stages = ["read", "decode", {"type": "python", "function": "f"}, *REST]
     with pytest.raises(ValueError, match='"python"'):
         Flow(root=sample, **SMALL, stages=stages).next()

@@ -19,7 +19,7 @@ from millrace import _flow
 from millrace.data import DataError, Flow
 
 
-def test_a_batch_is_padded_images_and_their_objects(sample: str) -> None:
+def test_batch_contains_padded_images_and_objects(sample: str) -> None:
     flow = Flow(root=sample, **SMALL)
     batch = flow.next()
     images = batch.images
@@ -47,11 +47,11 @@ def test_a_batch_is_padded_images_and_their_objects(sample: str) -> None:
             assert np.allclose(box, [xs.min(), ys.min(), xs.max() + 1, ys.max() + 1], atol=2)
     assert (batch.number, batch.epoch) == (0, 0)
     assert batch.progress == pytest.approx(4 / 25)
-    with pytest.raises(IndexError, match="image 4 in a batch of 4"):
+    with pytest.raises(IndexError, match="image 4 "):
         batch.bitmaps(4)
 
 
-def test_outlines_are_polygons_or_run_lengths_of_the_image(sample: str) -> None:
+def test_segmentations_are_polygons_or_rles(sample: str) -> None:
     kinds = set()
     for batch in Flow(root=sample, **SMALL):
         for size, outlines in zip(batch.sizes, batch.segmentations):
@@ -66,7 +66,7 @@ def test_outlines_are_polygons_or_run_lengths_of_the_image(sample: str) -> None:
     assert kinds == {dict, list}
 
 
-def test_threads_change_no_byte_and_ranks_share_a_step(sample: str) -> None:
+def test_bytes_are_independent_of_threads(sample: str) -> None:
     expected = digests(Flow(root=sample, **SMALL, threads=1), 8)
     assert digests(Flow(root=sample, **SMALL, threads=3), 8) == expected
     assert digests(Flow(root=sample, **SMALL, seed=2), 8) != expected
@@ -81,7 +81,7 @@ def test_threads_change_no_byte_and_ranks_share_a_step(sample: str) -> None:
         assert sorted(step.image_ids) == sorted(i for part in parts for i in part.image_ids)
 
 
-def test_a_file_says_the_same_as_options(sample: str, tmp_path: Path) -> None:
+def test_file_equals_options(sample: str, tmp_path: Path) -> None:
     flow = Flow(root=sample, **SMALL, flip=0.25, seed=5, stages=["read", "decode", "flip",
                 {"type": "resize_shortest_edge", "max_side": 128}, "group_by_aspect_ratio", "pad"])
     file = tmp_path / "flow.toml"
@@ -91,7 +91,7 @@ def test_a_file_says_the_same_as_options(sample: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not TRAINER, reason="MILLRACE_TRAINER names no trainer")
-def test_the_bytes_are_the_trainers(sample: str) -> None:
+def test_bytes_match_trainer(sample: str) -> None:
     sets = [f"data.{key}={value}" for key, value in {"root": sample, **SMALL}.items()]
     told = subprocess.run(
         [TRAINER, "bench", "dataflow", "configs/maskrcnn.toml", "--batches", "12", "--digest",
@@ -103,7 +103,7 @@ def test_the_bytes_are_the_trainers(sample: str) -> None:
     assert digests(Flow(config, root=sample, **SMALL), 12) == expected
 
 
-def test_an_evaluation_sees_each_image_once_in_order(sample: str) -> None:
+def test_evaluation_yields_each_image_once(sample: str) -> None:
     flow = Flow(root=sample, training=False, short_side=96, test_batch_size=4)
     passes = [[int(i) for batch in flow for i in batch.image_ids] for _ in range(2)]
     assert passes[0] == sorted(passes[0]) and len(set(passes[0])) == 9 == flow.epoch_size
@@ -121,7 +121,7 @@ def test_an_evaluation_sees_each_image_once_in_order(sample: str) -> None:
                 for _ in batch.image_ids]) == 9  # fmt: skip
 
 
-def test_a_loop_ends_with_the_epoch(sample: str) -> None:
+def test_loop_ends_with_epoch(sample: str) -> None:
     flow = Flow(root=sample, **SMALL)
     seen = 0
     for epoch in range(3):
@@ -135,7 +135,7 @@ def test_a_loop_ends_with_the_epoch(sample: str) -> None:
     assert next(iter(flow)).number == batch.number + 1, "nothing is lost where a loop is left"
 
 
-def test_the_same_bytes_follow_any_state(sample: str) -> None:
+def test_continues_from_any_state(sample: str) -> None:
     flow = Flow(root=sample, **SMALL)
     states = []
     expected = []
@@ -151,19 +151,19 @@ def test_the_same_bytes_follow_any_state(sample: str) -> None:
     assert copied.next().digest() == expected[4] == other.next().digest()
 
 
-def test_a_state_of_another_flow_is_refused(sample: str, tmp_path: Path) -> None:
+def test_rejects_state_of_another_flow(sample: str, tmp_path: Path) -> None:
     state = Flow(root=sample, **SMALL).state_dict()
-    with pytest.raises(ValueError, match="seed is 1 in the state, 2 here"):
+    with pytest.raises(ValueError, match="seed is 1 .*2"):
         Flow(root=sample, **SMALL, seed=2).load_state_dict(state)
-    with pytest.raises(ValueError, match=r"data.flip is 0.5 in the state, 0.25 here"):
+    with pytest.raises(ValueError, match=r"data.flip is 0.5 .*0.25"):
         Flow(root=sample, **SMALL, flip=0.25).load_state_dict(state)
-    with pytest.raises(ValueError, match="training is True in the state, False here"):
+    with pytest.raises(ValueError, match="training is True .*False"):
         Flow(root=sample, training=False).load_state_dict(state)
     millrace.data.make_sample(tmp_path / "other", train=26, val=1, seed=4)
-    with pytest.raises(ValueError, match="samples is 25 with digest .* in the state"):
+    with pytest.raises(ValueError, match="samples is 25 "):
         Flow(root=tmp_path / "other", **SMALL).load_state_dict(state)
     flow = Flow(root=sample, **SMALL)
-    for bad, why in [({}, "no 'version'"), ({**state, "version": 7}, "version 7, not 1"),
+    for bad, why in [({}, "'version'"), ({**state, "version": 7}, "version 7, not 1"),
                      ({**state, "next": "x"}, "'x'")]:  # fmt: skip
         with pytest.raises(ValueError, match=why):
             flow.load_state_dict(bad)
@@ -174,7 +174,7 @@ def test_a_state_of_another_flow_is_refused(sample: str, tmp_path: Path) -> None
     assert flow.next().number == 0
 
 
-def test_views_outlive_batch_and_flow_and_their_memory_comes_back(sample: str) -> None:
+def test_views_outlive_batch_and_flow(sample: str) -> None:
     flow = Flow(root=sample, **SMALL)
     views = [batch.images for batch, _ in zip(flow.endless(), range(30))]
     boxes = flow.next().boxes[0]
@@ -192,7 +192,7 @@ def test_views_outlive_batch_and_flow_and_their_memory_comes_back(sample: str) -
     assert _flow.pool_bytes() < most
 
 
-def test_a_batch_is_its_owners_to_write_to(sample: str) -> None:
+def test_batch_is_writable(sample: str) -> None:
     expected = digests(Flow(root=sample, **SMALL), 12)
     flow = Flow(root=sample, **SMALL)
     for digest in expected:
@@ -204,14 +204,14 @@ def test_a_batch_is_its_owners_to_write_to(sample: str) -> None:
         assert batch.digest() != digest
 
 
-def test_arrays_are_dlpack(sample: str) -> None:
+def test_arrays_support_dlpack(sample: str) -> None:
     batch = Flow(root=sample, **SMALL).next()
     images = np.from_dlpack(batch.images)
     assert images.ctypes.data == batch.images.ctypes.data
     assert memoryview(batch.images).nbytes == images.nbytes
 
 
-def test_threads_of_python_get_batches_of_their_own(sample: str) -> None:
+def test_python_threads_get_different_batches(sample: str) -> None:
     flow = Flow(root=sample, **SMALL)
     taken: list[tuple[int, str]] = []
 
@@ -232,32 +232,32 @@ def test_threads_of_python_get_batches_of_their_own(sample: str) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"short_side": "x"}, r"Flow\(short_side=...\): short_side takes an integer"),
-        ({"shortside": 3}, "unknown key 'shortside'; did you mean 'short_side'"),
-        ({"flip": 2}, "flip = 2 is out of range"),
-        ({"flip": None}, r"Flow\(flip=...\): is None"),
+        ({"short_side": "x"}, r"Flow\(short_side=...\): "),
+        ({"shortside": 3}, "'shortside'.*'short_side'"),
+        ({"flip": 2}, "flip = 2 "),
+        ({"flip": None}, r"Flow\(flip=...\): "),
         ({"flip": object()}, "not 'object'"),
         ({"batch_size": 2**70}, "64 bits"),
         ({"classes": {1: "cat"}}, "a key .*: 1"),
-        ({"root": "/nowhere"}, "no data folder '/nowhere'"),
-        ({"classes": ["unicorn"]}, "no category 'unicorn'"),
-        ({"seed": -1}, r"Flow\(seed=...\): seed = -1 is out of range"),
-        ({"rank": 2, "world_size": 2}, "rank 2 of 2 ranks"),
-        ({"rank": 1}, "go together"),
-        ({"stages": ["read", "decodee"]}, "unknown stage 'decodee'; did you mean 'decode'"),
-        ({"stages": ["read", "decode"]}, "yields a sample; the flow must end in a batch"),
-        ({"stages": [3]}, "a name, a dict or a function, not 3"),
+        ({"root": "/nowhere"}, "'/nowhere'"),
+        ({"classes": ["unicorn"]}, "'unicorn'"),
+        ({"seed": -1}, r"Flow\(seed=...\): seed = -1 "),
+        ({"rank": 2, "world_size": 2}, "rank 2 of 2"),
+        ({"rank": 1}, "world_size"),
+        ({"stages": ["read", "decodee"]}, "'decodee'.*'decode'"),
+        ({"stages": ["read", "decode"]}, "batch"),
+        ({"stages": [3]}, "not 3"),
         ({"stages": [{"type": "python", "function": "f"}]}, "takes a sample"),
     ],
 )
-def test_bad_options_are_value_errors_that_name_the_place(
+def test_reports_invalid_options(
     sample: str, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
         Flow(**{"root": sample, **SMALL, **options})
 
 
-def test_numbers_paths_and_tuples_of_numpy_are_options(sample: str) -> None:
+def test_accepts_numpy_options(sample: str) -> None:
     given = {"short_side": np.array([96, 128]), "flip": np.float32(0.5), "batch_size": np.int64(4)}
     flow = Flow(root=Path(sample), **given)
     assert len(flow.next()) == 4
@@ -289,7 +289,7 @@ def make_pngs(root: Path, count: int) -> Any:
     return pixels
 
 
-def test_other_images_than_jpeg_are_read_by_the_object_in_the_package(tmp_path: Path) -> None:
+def test_reads_images_other_than_jpeg(tmp_path: Path) -> None:
     pixels = make_pngs(tmp_path, 2)
     options = {"root": tmp_path, "training": False, "short_side": 40, "test_batch_size": 2}
     (batch,) = Flow(**options)
@@ -299,17 +299,17 @@ def test_other_images_than_jpeg_are_read_by_the_object_in_the_package(tmp_path: 
     assert list(batch.image_ids) == [0]
     flow = Flow(**options, on_error="fail")
     for _ in range(2):
-        with pytest.raises(DataError, match=r"sample 1, stage 'decode': .*1\.png"):
+        with pytest.raises(DataError, match=r"'decode'.*1\.png"):
             list(flow.endless())
     flow = Flow(**options, max_skipped=0)
-    with pytest.raises(RuntimeError, match="more than the 0 that max_skipped allows"):
+    with pytest.raises(RuntimeError, match="max_skipped"):
         list(flow)
     (tmp_path / "annotations/instances_val2017.json").write_text("{")
     with pytest.raises(RuntimeError, match="instances_val2017.json"):
         Flow(**options)
 
 
-def test_a_closed_flow_says_so_and_reports_what_it_did(sample: str) -> None:
+def test_closed_flow_raises_and_reports(sample: str) -> None:
     with Flow(root=sample, **SMALL) as flow:
         batch = flow.next()
         report = flow.report()
@@ -320,14 +320,14 @@ def test_a_closed_flow_says_so_and_reports_what_it_did(sample: str) -> None:
     assert batch.images.any()
 
 
-def test_every_option_is_described() -> None:
+def test_describes_every_option() -> None:
     text = millrace.data.describe()
     for word in ("batch_size", "on_error", "stage flip", "stage pad", "source coco"):
         assert word in text
 
 
-def test_a_sample_is_made_once(sample: str, tmp_path: Path) -> None:
+def test_creates_sample_once(sample: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="already exists"):
         millrace.data.make_sample(sample)
-    with pytest.raises(ValueError, match="train = 0 is out of range"):
+    with pytest.raises(ValueError, match="train = 0 "):
         millrace.data.make_sample(tmp_path / "none", train=0)

@@ -1,4 +1,4 @@
-"""Two runs compared: what `trainer diff` says of made-up runs."""
+"""`trainer diff` of generated runs."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def log_of(*lines: dict[str, Any]) -> Any:
     return read_metrics("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_metrics_are_compared_if_they_are_of_the_same_steps() -> None:
+def test_compares_metrics_of_same_steps() -> None:
     each = log_of({"step": 1, "loss": 4}, {"step": 2, "loss": 2})
     pairs = log_of({"step": 2, "loss": 3}, {"step": 4, "loss": 1})
     diff = metrics_diff(each, pairs)  # 3 is the mean of 4 and 2
@@ -46,7 +46,7 @@ def test_metrics_are_compared_if_they_are_of_the_same_steps() -> None:
     assert (diff.compared, diff.same_to, diff.first) == (2, 4, None)
 
 
-def test_first_difference_is_the_total_loss_if_that_differs() -> None:
+def test_reports_total_loss_first() -> None:
     a = log_of({"step": 1, "a": 1, "loss": 4, "loss_box": 1, "time/step_s": 1},
                {"step": 2, "a": 1, "loss": 4, "loss_box": 1}, {"step": 3, "a": 1})  # fmt: skip
     b = log_of({"step": 1, "a": 1, "loss": 4, "loss_box": 1, "time/step_s": 2},
@@ -56,13 +56,13 @@ def test_first_difference_is_the_total_loss_if_that_differs() -> None:
     assert diff.first == (2, "loss", 4, 4.5)
 
 
-def test_values_that_are_not_finite_in_both_are_the_same() -> None:
+def test_non_finite_values_are_equal() -> None:
     bad, good = log_of({"step": 1, "loss": None}), log_of({"step": 1, "loss": 1})
     assert metrics_diff(bad, bad).first is None
     assert metrics_diff(bad, good).first
 
 
-def test_broken_lines_of_metrics_are_counted() -> None:
+def test_counts_invalid_lines_of_metrics() -> None:
     text = '{"step":1,"loss":4,"name":"x"}\nnot\n[]\n{"step":true}\n{"step":2,"loss":NaN}\n{"st'
     metrics = read_metrics(text)
     assert metrics.broken_lines == [2, 3, 4, 5]
@@ -86,7 +86,7 @@ def names(differences: list[Difference]) -> list[str]:
     return [one["what"] for one in differences]
 
 
-def test_ranks_decide_unless_micro_batches_make_them_alike() -> None:
+def test_ranks_decide_without_micro_batches() -> None:
     assert names(diff_of(run_of(1), run_of(2)).deciding) == ["ranks"]
     cut = "[train]\nmicro_batch = 2\n"
     alike = diff_of(run_of(1, cut), run_of(2, cut))
@@ -94,7 +94,7 @@ def test_ranks_decide_unless_micro_batches_make_them_alike() -> None:
     assert names(alike.others) == ["ranks", "hosts"]
 
 
-def test_any_start_counts() -> None:
+def test_compares_all_starts() -> None:
     a, b = run_of(), run_of()
     b.record["starts"].append({**b.record["starts"][0], "program": "trainer 1"})
     assert diff_of(a, b).deciding == [
@@ -102,7 +102,7 @@ def test_any_start_counts() -> None:
     ]
 
 
-def test_place_of_data_decides_unless_their_digests_are_known() -> None:
+def test_data_paths_decide_without_digests() -> None:
     a, b = run_of(1, "[data]\nroot = 'a'\n"), run_of(1, "[data]\nroot = 'b'\n")
     assert names(diff_of(a, b).deciding) == ["data.root"]
     for run in (a, b):
@@ -112,7 +112,7 @@ def test_place_of_data_decides_unless_their_digests_are_known() -> None:
     assert names(diff_of(a, b).deciding) == ["data of training"]
 
 
-def test_environment_and_versions_decide_if_they_choose_kernels() -> None:
+def test_versions_and_environment_may_decide() -> None:
     a, b = run_of(), run_of()
     a.record["starts"][0] |= {"environment": {"MKL_X": "1", "HOME": "/a"}, "versions": {"mpi": "4"}}
     b.record["starts"][0] |= {"versions": {"mpi": "5", "mkl": "2"}}
@@ -129,7 +129,7 @@ def test_environment_and_versions_decide_if_they_choose_kernels() -> None:
     ("callbacks.csv.enabled", False), ("callbacks.mine.every", False),
     ("callbacks.mine.type", False), ("callbacks.unknown.every", True), ("callbacks.csv", True),
 ])  # fmt: skip
-def test_keys_that_decide_results(key: str, decides: bool) -> None:
+def test_tells_keys_that_decide_results(key: str, decides: bool) -> None:
     assert OPTIONS(key, {"callbacks": {"mine": {"type": "csv"}}}) is decides
 
 
@@ -146,7 +146,7 @@ def diff_of_folders(*folders: Path) -> RunsDiff:
     return RunsDiff(a, b, OPTIONS)
 
 
-def test_other_results_of_equal_settings_are_a_bug_unless_excused(tmp_path: Path) -> None:
+def test_different_results_are_bug_unless_excused(tmp_path: Path) -> None:
     a, b = write_run(tmp_path / "a"), write_run(tmp_path / "b", 2.5)
     assert diff_of_folders(a, b).is_bug()
     assert not diff_of_folders(a, a).is_bug()
@@ -160,7 +160,7 @@ def test_other_results_of_equal_settings_are_a_bug_unless_excused(tmp_path: Path
     assert diff["metrics"]["first"] == {"step": 1, "name": "loss", "a": 1.5, "b": 2.5}
 
 
-def test_weights_are_compared_at_the_newest_step_of_both(tmp_path: Path) -> None:
+def test_compares_weights_of_newest_common_step(tmp_path: Path) -> None:
     a, b = write_run(tmp_path / "a"), write_run(tmp_path / "b")
     for run, step, weights in [(a, 1, b"x"), (a, 2, b"y"), (b, 1, b"x"), (b, 2, b"z"), (b, 3, b"")]:
         folder = run / "checkpoints" / f"step-{step:06}"
@@ -174,18 +174,18 @@ def test_weights_are_compared_at_the_newest_step_of_both(tmp_path: Path) -> None
     assert weights_diff(read_run(a), run_of()) is None
 
 
-def test_runs_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+def test_distinguishes_runs_by_paths(tmp_path: Path) -> None:
     folders = [write_run(tmp_path / one / "runs" / "exp-1") for one in ("x", "y")]
     assert [run.name for run in read_runs(folders)] == ["x/runs/exp-1", "y/runs/exp-1"]
 
 
-def test_folder_that_is_not_a_runs_is_refused(tmp_path: Path) -> None:
+def test_rejects_folder_without_run(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(Failure, match=str(folder)):
             read_run(folder)
 
 
-def test_damaged_files_of_a_run_become_remarks(tmp_path: Path) -> None:
+def test_damaged_files_become_remarks(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a")
     (run / "config.toml").write_text("[")
     (run / "record.json").write_text("{")
@@ -197,11 +197,11 @@ def test_damaged_files_of_a_run_become_remarks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["true", "-3", "1e-05", "1e+16", "0.1", "1.0", "inf", '"a\\"\\n"',
                                   "[1, 2.5]", '{ a = 1, "b c" = "x" }', "{}", "[]"])  # fmt: skip
-def test_values_are_written_as_the_program_writes_them(text: str) -> None:
+def test_formats_values_as_program(text: str) -> None:
     assert value_text(read_toml(f"x = {text}")["x"]) == text
 
 
-def test_time_between_starts_does_not_count(tmp_path: Path) -> None:
+def test_excludes_time_between_starts(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a")
     times = ("1970-01-01T00:00:10Z", "1970-01-01T00:10:00Z")
     starts: list[dict[str, Any]] = [{"time": time} for time in times]

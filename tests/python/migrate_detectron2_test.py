@@ -1,4 +1,4 @@
-"""detectron2's keys: what differs in arithmetic, what is left out, what is refused."""
+"""detectron2's keys: conversions, omitted values and errors."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ def imported(name: str, *overrides: str, **options: Any) -> Result:
 
 
 def mask_rcnn(*overrides: str, **options: Any) -> Result:
-    """The published Mask R-CNN with some values in its place."""
+    """Imports the published Mask R-CNN with overrides."""
     return imported("mask_rcnn_R50_FPN_1x.yaml", *overrides, **options)
 
 
@@ -26,7 +26,7 @@ def refused(*overrides: str, **options: Any) -> str:
     return str(raised.value)
 
 
-def test_iterations_become_epochs_of_the_images_that_are_trained_on() -> None:
+def test_converts_iterations_to_epochs() -> None:
     config = mask_rcnn(gpus=8)
     assert config["train.epochs"] == 12.2798  # 90000 x 16 / 117266
     assert config["schedule.milestones"] == [8.1865, 10.9154]
@@ -41,7 +41,7 @@ def test_iterations_become_epochs_of_the_images_that_are_trained_on() -> None:
     assert mask_rcnn(images=1440000)["train.epochs"] == 1
 
 
-def test_data_sets_that_code_registers_need_their_size() -> None:
+def test_registered_data_set_needs_size() -> None:
     mine = ("DATASETS.TRAIN", "('mine',)")
     message = refused(*mine)
     assert "base_rcnn.yaml:26" in message
@@ -50,14 +50,14 @@ def test_data_sets_that_code_registers_need_their_size() -> None:
     assert "data.train" in config.reasons["DATASETS.TRAIN"]
 
 
-def test_batches_divide_among_processes() -> None:
+def test_divides_batch_among_processes() -> None:
     message = refused(gpus=3)
     assert "SOLVER.IMS_PER_BATCH = 16" in message
     assert "3 GPUs" in message
     assert mask_rcnn("SOLVER.REFERENCE_WORLD_SIZE", "4")["data.batch_size"] == 4
 
 
-def test_its_defaults_count_where_a_recipe_is_silent() -> None:
+def test_uses_detectron2_defaults() -> None:
     config = mask_rcnn()
     assert config["model.rpn.batch_size_per_image"] == 256
     assert "detectron2's default" in config.origins["model.rpn.batch_size_per_image"]
@@ -65,7 +65,7 @@ def test_its_defaults_count_where_a_recipe_is_silent() -> None:
     assert not config.reasons
 
 
-def test_cascades_say_their_stages() -> None:
+def test_translates_cascade_stages() -> None:
     config = imported("cascade_mask_rcnn_R50_FPN_1x.yaml")
     assert config["model.type"] == "cascadercnn"
     assert config["model.masks"] is True
@@ -74,7 +74,7 @@ def test_cascades_say_their_stages() -> None:
     assert config["model.box.bbox_reg_weights"] == weights
 
 
-def test_anchors_within_an_octave_are_counted() -> None:
+def test_counts_anchors_per_octave() -> None:
     config = imported("retinanet_R50_FPN_1x.yaml")
     assert config["model.anchors.sizes"] == [32, 64, 128, 256, 512]
     assert config["model.anchors.scales_per_octave"] == 3
@@ -82,7 +82,7 @@ def test_anchors_within_an_octave_are_counted() -> None:
     assert "MODEL.ANCHOR_GENERATOR.SIZES" in refused("MODEL.ANCHOR_GENERATOR.SIZES", sizes)
 
 
-def test_augmentations_of_tests_are_shares_of_the_largest() -> None:
+def test_converts_test_augmentation_to_scales() -> None:
     config = mask_rcnn(
         "TEST.AUG.ENABLED", "True",
         "TEST.AUG.MIN_SIZES", "(400, 800)",
@@ -95,7 +95,7 @@ def test_augmentations_of_tests_are_shares_of_the_largest() -> None:
     assert config["data.test_max_side"] == 1400
 
 
-def test_crops_come_before_resizes_with_width_first() -> None:
+def test_crops_precede_resize_with_width_first() -> None:
     config = mask_rcnn("INPUT.CROP.ENABLED", "True", "INPUT.CROP.SIZE", "[0.6, 0.9]")
     assert config["data.stages"][2:5] == [
         {
@@ -109,7 +109,7 @@ def test_crops_come_before_resizes_with_width_first() -> None:
     ]
 
 
-def test_what_has_no_counterpart_is_listed() -> None:
+def test_lists_values_without_counterpart() -> None:
     config = mask_rcnn(
         "MODEL.RPN.LOSS_WEIGHT", "2.0",
         "SOLVER.CLIP_GRADIENTS.ENABLED", "True",
@@ -120,11 +120,11 @@ def test_what_has_no_counterpart_is_listed() -> None:
         "SOLVER.STEPS", "(60000, 95000)",
     )  # fmt: skip
     words = {
-        "MODEL.RPN.LOSS_WEIGHT": "without weights",
+        "MODEL.RPN.LOSS_WEIGHT": "no weights",
         "SOLVER.CLIP_GRADIENTS.CLIP_TYPE": "each parameter",
-        "MODEL.MINE.DEPTH": "no key of detectron2",
+        "MODEL.MINE.DEPTH": "not a key",
         "MODEL.ROI_KEYPOINT_HEAD.NUM_KEYPOINTS": "keypoints",
-        "MODEL.RETINANET.NUM_CONVS": "without an effect",
+        "MODEL.RETINANET.NUM_CONVS": "no effect",
         "SOLVER.STEPS": "95000",
     }
     assert config.reasons.keys() == words.keys()
@@ -145,16 +145,16 @@ def test_what_has_no_counterpart_is_listed() -> None:
         ("SOLVER.BASE_LR", "much"),
     ],
 )
-def test_another_model_is_refused_with_its_key(key: str, value: str) -> None:
+def test_rejects_unsupported_model_with_key(key: str, value: str) -> None:
     assert key in refused(key, value)
     assert "command line: " in refused(key, value) or key.endswith("NUM_FC")
 
 
-def test_overrides_come_in_pairs() -> None:
+def test_rejects_override_without_value() -> None:
     assert "SOLVER.BASE_LR" in refused("SOLVER.BASE_LR")
 
 
-def test_heads_on_c4_are_said_by_the_output_of_the_backbone() -> None:
+def test_translates_heads_on_c4() -> None:
     config = imported("mask_rcnn_R50_C4_1x.yaml")
     assert config["model.backbone.out"] == "c4"
     assert config["model.anchors.sizes"] == [32, 64, 128, 256, 512]
@@ -167,12 +167,12 @@ def test_heads_on_c4_are_said_by_the_output_of_the_backbone() -> None:
     assert "MODEL.ROI_HEADS.NAME" in message  # those of a pyramid
 
 
-def test_groups_make_a_resnext() -> None:
+def test_translates_resnext() -> None:
     config = mask_rcnn("MODEL.RESNETS.NUM_GROUPS", "32", "MODEL.RESNETS.WIDTH_PER_GROUP", "8")
     assert config["model.backbone.groups"] == 32
     assert config["model.backbone.width_per_group"] == 8
 
 
-def test_other_files_are_refused() -> None:
+def test_rejects_other_files() -> None:
     with pytest.raises(RecipeError, match="docs/migrating"):
         import_config(Path("CMakeLists.txt"))

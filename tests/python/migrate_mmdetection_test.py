@@ -29,7 +29,7 @@ def refused(*overrides: str) -> str:
     return str(raised.value)
 
 
-def test_pixels_keep_their_order() -> None:
+def test_keeps_order_of_channels() -> None:
     assert recipe()["model.pixel_order"] == "rgb"
     assert recipe()["model.pixel_mean"] == [123.675, 116.28, 103.53]
     assert old()["model.pixel_order"] == "bgr"
@@ -37,7 +37,7 @@ def test_pixels_keep_their_order() -> None:
     assert old()["data.divisor"] == 64
 
 
-def test_epochs_of_a_repeated_data_set_are_longer() -> None:
+def test_scales_epochs_of_repeated_data_set() -> None:
     config = recipe()
     assert config["train.epochs"] == 36
     assert config["schedule.milestones"] == [30, 33]  # _base_.param_scheduler[1]
@@ -46,7 +46,7 @@ def test_epochs_of_a_repeated_data_set_are_longer() -> None:
     assert "mask_rcnn.py:7 " in config.origins["schedule.milestones"]
 
 
-def test_iterations_become_epochs() -> None:
+def test_converts_iterations_to_epochs() -> None:
     assert old()["optimizer.lr_batch"] == 32  # 8 x 4
     assert old()["train.epochs"] == 24.5595  # 90000 x 32 / 117266
     assert old(gpus=4)["train.epochs"] == 12.2798
@@ -55,7 +55,7 @@ def test_iterations_become_epochs() -> None:
     assert old()["callbacks.evaluate.every"] == "10000 steps"
 
 
-def test_anchors_are_scales_times_strides() -> None:
+def test_multiplies_anchor_scales_by_strides() -> None:
     assert recipe()["model.anchors.sizes"] == [32, 64, 128, 256, 512]
     assert old()["model.anchors.sizes"] == [32, 64, 128, 256, 512]
     assert old()["model.anchors.scales_per_octave"] == 3
@@ -63,7 +63,7 @@ def test_anchors_are_scales_times_strides() -> None:
     assert old()["model.fpn.p6_from"] == "p5"
 
 
-def test_deviations_are_one_over_weights() -> None:
+def test_inverts_deviations_to_weights() -> None:
     assert recipe()["model.box.bbox_reg_weights"] == [10, 10, 5, 5]
 
 
@@ -77,7 +77,7 @@ def test_deviations_are_one_over_weights() -> None:
         ("GN", True, False, "gn"),
     ],
 )
-def test_norms_say_what_is_frozen(kind: str, grad: bool, keeps: bool, ours: str) -> None:
+def test_translates_frozen_norms(kind: str, grad: bool, keeps: bool, ours: str) -> None:
     config = recipe(
         f"model.backbone.norm_cfg.type='{kind}'",
         f"model.backbone.norm_cfg.requires_grad={grad}",
@@ -86,12 +86,12 @@ def test_norms_say_what_is_frozen(kind: str, grad: bool, keeps: bool, ours: str)
     assert config["model.backbone.norm"] == ours
 
 
-def test_frozen_stages_count_the_stem() -> None:
+def test_frozen_stages_include_stem() -> None:
     assert recipe()["model.backbone.freeze_at"] == 2
     assert recipe("model.backbone.frozen_stages=-1")["model.backbone.freeze_at"] == 0
 
 
-def test_optimizers_with_their_rules() -> None:
+def test_translates_optimizers_and_rules() -> None:
     config = recipe()
     assert config["optimizer.type"] == "adamw"
     assert config["optimizer.momentum"] == 0.9
@@ -108,14 +108,14 @@ def test_optimizers_with_their_rules() -> None:
     assert old()["train.loss_scale"] == 512
 
 
-def test_rules_of_other_parameters_are_listed() -> None:
+def test_lists_rules_of_other_parameters() -> None:
     keys = "optim_wrapper.paramwise_cfg.custom_keys={'neck': 1, 'backbone.layer1': dict(lr_mult=2)}"
     left_out = recipe(keys).reasons
     above = "optim_wrapper.paramwise_cfg.custom_keys"
     assert {f"{above}.neck", f"{above}.backbone.layer1"} <= left_out.keys()
 
 
-def test_pipelines_become_sizes_and_flips() -> None:
+def test_converts_pipelines_to_sizes_and_flips() -> None:
     assert recipe()["data.short_side"] == [640, 800]
     assert recipe()["data.short_side_range"] is True
     assert old()["data.short_side"] == [640, 672, 800]
@@ -128,7 +128,7 @@ def test_pipelines_become_sizes_and_flips() -> None:
     assert recipe()["data.classes"] == ["person", "bicycle"]
 
 
-def test_large_scale_jitter_is_a_stage() -> None:
+def test_converts_jitter_to_stage() -> None:
     step = "dict(type='RandomResize', scale=(640, 512), ratio_range=(0.1, 2.0))"
     config = recipe(f"train_dataloader.dataset.dataset.pipeline.2={step}")
     assert config["data.stages"][2] == {
@@ -140,7 +140,7 @@ def test_large_scale_jitter_is_a_stage() -> None:
     }
 
 
-def test_suppression_by_name() -> None:
+def test_translates_nms_types() -> None:
     assert recipe()["model.test.nms_type"] == "linear"
     assert recipe()["model.test.nms_thresh"] == 0.6
     config = recipe(
@@ -149,7 +149,7 @@ def test_suppression_by_name() -> None:
     assert config["model.test.soft_nms_sigma"] == 0.4
 
 
-def test_what_has_no_counterpart_is_listed() -> None:
+def test_lists_values_without_counterpart() -> None:
     reasons = recipe(
         "model.roi_head.bbox_head.loss_bbox.loss_weight=2.0",
         "model.mine=dict(a=1)",
@@ -158,15 +158,15 @@ def test_what_has_no_counterpart_is_listed() -> None:
     ).reasons
     words = {
         "model.train_cfg.rpn.assigner.min_pos_iou": "best anchor",
-        "model.roi_head.bbox_head.loss_bbox.loss_weight": "without weights",
+        "model.roi_head.bbox_head.loss_bbox.loss_weight": "no weights",
         "model.mine.a": "no counterpart",
         "custom_hooks": "callbacks",
-        "unused_pipeline": "no other line",
-        "log_level": "not what is trained",
+        "unused_pipeline": "not used",
+        "log_level": "runtime",
         "load_from": "docs/migrating",
     }
     assert all(word in reasons[key] for key, word in words.items())
-    assert "without weights" in old().reasons["model.bbox_head.loss_bbox.loss_weight"]
+    assert "no weights" in old().reasons["model.bbox_head.loss_bbox.loss_weight"]
 
 
 @pytest.mark.parametrize(
@@ -182,5 +182,5 @@ def test_what_has_no_counterpart_is_listed() -> None:
         ("=1", "key=value"),
     ],
 )
-def test_another_model_is_refused_with_its_key(override: str, words: str) -> None:
+def test_rejects_unsupported_model_with_key(override: str, words: str) -> None:
     assert words in refused(override)

@@ -1,5 +1,4 @@
-"""trainer import-config: what it prints, what it checks, and what it says where something is
-missing."""
+"""trainer import-config: output, checks, and messages if something is missing."""
 
 import json
 import os
@@ -31,7 +30,7 @@ pytestmark = pytest.mark.skipif(not TRAINER, reason="trainer is not built")
 
 
 def run(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """With this Python as python3, within the recipes' folder."""
+    """Runs with this Python as python3, in the recipes' folder."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     options = {"cwd": RECIPES, "env": {**os.environ, "PATH": path}} | options
     command = [str(word) for word in words]
@@ -52,7 +51,7 @@ def error(done: subprocess.CompletedProcess[str], exit_code: int) -> str:
 
 
 def resolved(file: Path) -> dict[str, Any]:
-    """By "table.key"."""
+    """The resolved configuration, by "table.key"."""
     done = run(TRAINER, "config", file)
     assert done.returncode == 0, done.stderr
 
@@ -67,14 +66,14 @@ def resolved(file: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: " ".join(case["arguments"])[:60])
-def test_output_is_that_of_the_translation_in_cpp(case: dict[str, list[str]]) -> None:
-    """Recorded from version 0.2 before it was written in Python."""
+def test_output_matches_recorded(case: dict[str, list[str]]) -> None:
+    """Values recorded from version 0.2, which was written in C++."""
     done = imported(*case["arguments"])
     assert done.stdout.splitlines() == case["stdout"]
     assert done.stderr.splitlines() == case["stderr"]
 
 
-def test_module_and_command_print_the_same() -> None:
+def test_module_prints_same_as_command() -> None:
     command = imported(RETINA, "data.samples_per_gpu=2", "--gpus", "4", "lr_config.step=[6, 8]")
     module = run(sys.executable, "-m", "millrace.migrate", *command.args[2:])
     assert (module.returncode, module.stdout) == (0, command.stdout), module.stderr
@@ -86,24 +85,24 @@ def test_module_and_command_print_the_same() -> None:
              if (RECIPES / "detectron2" / f"{file.stem}.yaml").exists()],
     ids=lambda file: file.stem,
 )  # fmt: skip
-def test_recipes_of_detectron2_are_those_of_configs(ours: Path, tmp_path: Path) -> None:
+def test_detectron2_recipes_match_configs(ours: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.toml"
     imported(f"detectron2/{ours.stem}.yaml", "--gpus", "8", "--out", out)
     wanted, given = resolved(ours), resolved(out)
     root = given.pop("data.root")
-    assert root.endswith("datasets/coco")  # detectron2 keeps data sets in its own folder
+    assert root.endswith("datasets/coco")  # detectron2 has its own folder of data sets
     del wanted["data.root"]
-    for key in ("train.epochs", "schedule.milestones"):  # ours are cut to two decimals
+    for key in ("train.epochs", "schedule.milestones"):  # ours have two decimals
         assert given.pop(key) == pytest.approx(wanted.pop(key), abs=0.006)
     assert given == wanted
 
 
-def test_every_recipe_of_configs_is_compared() -> None:
+def test_compares_every_recipe_of_configs() -> None:
     theirs = {file.stem for file in (RECIPES / "detectron2").glob("*.yaml")}
     assert len(theirs & {file.stem for file in CONFIGS.glob("*.toml")}) == 13
 
 
-def test_values_say_where_they_come_from_and_defaults_are_left_out() -> None:
+def test_names_origins_and_omits_defaults() -> None:
     done = imported(FASTER, "--gpus", "8")
     assert done.stdout.startswith("# faster_rcnn_R50_FPN_1x.yaml, a recipe of detectron2")
     assert re.search(r'type = "fasterrcnn" +# \S+1x.yaml:5 MODEL.MASK_ON\n', done.stdout)
@@ -111,7 +110,7 @@ def test_values_say_where_they_come_from_and_defaults_are_left_out() -> None:
     assert "[model.rpn]" not in done.stdout
 
 
-def test_overrides_are_those_of_their_command_lines(tmp_path: Path) -> None:
+def test_applies_overrides(tmp_path: Path) -> None:
     out = tmp_path / "out.toml"
     imported(FASTER, "--out", out, "SOLVER.BASE_LR", "0.005", "SEED", "7", "INPUT.CROP.ENABLED",
              "True", "INPUT.CROP.SIZE", "[0.6, 0.9]", "DATASETS.TRAIN", "('coco_2014_train',)",
@@ -123,12 +122,12 @@ def test_overrides_are_those_of_their_command_lines(tmp_path: Path) -> None:
     assert values["data.stages"][2]["size"] == [0.9, 0.6]
 
 
-def test_refused_values_are_named_with_their_place_in_the_recipe() -> None:
+def test_reports_invalid_value_with_origin() -> None:
     message = error(run(TRAINER, "import-config", RETINA, "optimizer.lr=-1"), 2)
     assert message.startswith("command line optimizer.lr: lr = -1 ")
 
 
-def test_what_is_wrong_is_named_with_file_and_line(tmp_path: Path) -> None:
+def test_reports_error_with_file_and_line(tmp_path: Path) -> None:
     recipe = tmp_path / "wrong.yaml"
     recipe.write_text("MODEL:\n  META_ARCHITECTURE: GeneralizedRCNN\n  KEYPOINT_ON: True\n")
     message = error(run(TRAINER, "import-config", recipe), 2)
@@ -138,20 +137,20 @@ def test_what_is_wrong_is_named_with_file_and_line(tmp_path: Path) -> None:
     assert "--gpus" in error(run(TRAINER, "import-config", RETINA, "--gpus", "0"), 2)
 
 
-def test_files_that_are_there_are_kept(tmp_path: Path) -> None:
+def test_keeps_existing_file(tmp_path: Path) -> None:
     kept = tmp_path / "kept.toml"
     kept.write_text("mine")
     assert "kept.toml" in error(run(TRAINER, "import-config", RETINA, "--out", kept), 2)
     assert kept.read_text() == "mine"
 
 
-def test_unwritable_folders_are_named(tmp_path: Path) -> None:
+def test_reports_unwritable_folder(tmp_path: Path) -> None:
     out = tmp_path / "none" / "out.toml"
     assert error(run(TRAINER, "import-config", RETINA, "--out", out), 1).startswith(f"{out}: ")
 
 
-def test_recipes_put_nothing_into_the_configuration_but_values(tmp_path: Path) -> None:
-    """A text of theirs with line ends and control characters stays within its value and comment."""
+def test_escapes_text_of_recipe(tmp_path: Path) -> None:
+    """Line ends and control characters of a recipe stay within their value and comment."""
     recipe = tmp_path / "odd.yaml"
     base = RECIPES / FASTER
     recipe.write_text(
@@ -165,7 +164,7 @@ def test_recipes_put_nothing_into_the_configuration_but_values(tmp_path: Path) -
     assert values["train"]["output"] == "a\x1b[2J\nb"
 
 
-def test_no_module_beside_a_recipe_is_imported(tmp_path: Path) -> None:
+def test_imports_no_module_beside_recipe(tmp_path: Path) -> None:
     for name in ("yaml", "ast", "runpy", "millrace"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')")
     shutil.copytree(RECIPES / "detectron2", tmp_path / "detectron2")
@@ -173,7 +172,7 @@ def test_no_module_beside_a_recipe_is_imported(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_missing_pyyaml_is_named_and_python_recipes_do_without(tmp_path: Path) -> None:
+def test_reports_missing_pyyaml(tmp_path: Path) -> None:
     code = "import runpy, sys\nsys.modules['yaml'] = None\n" \
            "runpy.run_module('millrace.migrate', run_name='__main__', alter_sys=True)"  # fmt: skip
     message = error(run(sys.executable, "-c", code, FASTER), 2)
@@ -182,7 +181,7 @@ def test_missing_pyyaml_is_named_and_python_recipes_do_without(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
 
 
-def test_missing_trainer_is_named() -> None:
+def test_reports_missing_trainer() -> None:
     environment = {key: value for key, value in os.environ.items() if key != "MILLRACE_TRAINER"}
     environment["PATH"] = "/nowhere"
     done = run(sys.executable, "-m", "millrace.migrate", RETINA, env=environment)

@@ -10,14 +10,14 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
-def test_there_are_five_and_the_readme_names_them() -> None:
+def test_readme_names_five_notebooks() -> None:
     readme = (ROOT / "examples" / "notebooks" / "README.md").read_text()
     assert len(NOTEBOOKS) == 5
     assert all(f"({notebook.name})" in readme for notebook in NOTEBOOKS)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
-def test_cells_are_clean(notebook: Path) -> None:
+def test_cells_have_no_output(notebook: Path) -> None:
     text = notebook.read_text()
     cells = json.loads(text)["cells"]
     assert cells[0]["cell_type"] == "markdown" and cells[0]["source"][0].startswith("# ")

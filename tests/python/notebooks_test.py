@@ -28,7 +28,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
-def test_every_cell_runs(notebook: Path, checkout: Path) -> None:
+def test_runs_every_cell(notebook: Path, checkout: Path) -> None:
     cells = nbformat.read(notebook, as_version=4)
     client = nbclient.NotebookClient(
         cells, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(checkout)}}

@@ -9,7 +9,7 @@ import millrace
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_types_hold() -> None:
+def test_types_are_valid() -> None:
     package = Path(millrace.__file__).parent
     config = ROOT / "python" / "pyproject.toml"
     options = [f"--config-file={config}", "--cache-dir=/dev/null"]

@@ -19,7 +19,7 @@ NEED_FIXTURES = ["test_cocoapi_fake_data.py", "test_ranges.py"]
 
 @pytest.mark.skipif(not TESTS, reason="no tests of peers: scripts/setup_python peers fetches them")
 @pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
-def test_peer(file: Path, tmp_path: Path) -> None:
+def test_peer_runs(file: Path, tmp_path: Path) -> None:
     if file.name in LEFT_OUT:
         pytest.skip(LEFT_OUT[file.name])
     if file.name in NEED_FIXTURES:

@@ -12,7 +12,7 @@ from PIL import Image
 GREY = np.full((60, 80, 3), 100, np.uint8)
 
 
-def test_boxes_and_masks_change_their_own_pixels_alone() -> None:
+def test_draws_only_pixels_of_objects() -> None:
     mask = np.zeros((1, 60, 80), bool)
     mask[0, 20:30, 30:40] = True
     drawn = np.array(pictures.draw(GREY, [[25, 15, 50, 40]], [3], masks=mask))
@@ -24,29 +24,29 @@ def test_boxes_and_masks_change_their_own_pixels_alone() -> None:
     assert (GREY == 100).all()
 
 
-def test_classes_have_colours_of_their_own() -> None:
+def test_classes_have_different_colours() -> None:
     assert len({pictures.colour(label) for label in range(100)}) == 100
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"labels": [1, 2]}, "labels: 2 for 1 boxes"),
-        ({"labels": [1], "texts": ["a", "b"]}, "texts: 2 for 1 boxes"),
-        ({"labels": [1], "masks": np.ones((1, 5, 5), bool)}, r"a mask of \(5, 5\) on an image"),
+        ({"labels": [1, 2]}, "labels .*2 .*1 boxes"),
+        ({"labels": [1], "texts": ["a", "b"]}, "texts .*2 .*1 boxes"),
+        ({"labels": [1], "masks": np.ones((1, 5, 5), bool)}, r"mask .*\(5, 5\)"),
     ],
 )
-def test_shapes_that_do_not_fit_are_named(arguments: dict[str, object], message: str) -> None:
+def test_rejects_mismatched_shapes(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pictures.draw(GREY, [[1, 1, 9, 9]], **arguments)  # type: ignore[arg-type]
 
 
-def test_an_image_of_other_values_is_refused() -> None:
+def test_rejects_image_of_other_type() -> None:
     with pytest.raises(ValueError, match="uint8"):
         pictures.draw(GREY.astype(float), [], [])
 
 
-def test_annotated_and_found_images(tmp_path: Path) -> None:
+def test_draws_annotations_and_detections(tmp_path: Path) -> None:
     make_sample(tmp_path / "sample", train=1, val=4)
     folder = tmp_path / "sample" / "val2017"
     truth = COCO(tmp_path / "sample" / "annotations" / "instances_val2017.json")
@@ -63,7 +63,7 @@ def test_annotated_and_found_images(tmp_path: Path) -> None:
     assert (low != np.array(plain)).any()
 
 
-def test_a_grid_has_room_for_all() -> None:
+def test_grid_contains_all_pictures() -> None:
     sheet = pictures.grid([Image.fromarray(GREY)] * 5, columns=2, width=100, captions=list("abcde"))
     assert sheet.size == (200, 3 * 116)
     with pytest.raises(ValueError, match="no pictures"):

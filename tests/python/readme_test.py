@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_lines_run(tmp_path: Path) -> None:
+def test_lines_of_readme_run(tmp_path: Path) -> None:
     text = (ROOT / "python" / "README.md").read_text()
     lines = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Variants, and what makes a plan another one."""
+"""Variants, and differences of plans."""
 
 import copy
 import json
@@ -17,19 +17,19 @@ def plan_with(*vary: Varied, seeds: int = 2) -> Plan:
     return Plan("/a/exp.toml", [], list(vary), seeds, 2, configuration)
 
 
-def test_values_are_divided_at_commas_that_nothing_encloses() -> None:
+def test_splits_values_at_outer_commas() -> None:
     varied = read_varied("""data.size=[640, 800],'a,b', {x = 1, y = 2},"c,\"""")
     assert varied == Varied("data.size", ["[640, 800]", "'a,b'", "{x = 1, y = 2}", '"c,"'])
 
 
 @pytest.mark.parametrize("text", ["optimizer.lr", "=1,2", "optimizer.lr=0.1", "optimizer.lr=0.1,",
                                   "optimizer.lr=0.1,0.2,0.1"])  # fmt: skip
-def test_wrong_values_are_refused_by_name(text: str) -> None:
+def test_rejects_invalid_values_by_name(text: str) -> None:
     with pytest.raises(WrongUse, match=f"^--vary {text}: "):
         read_varied(text)
 
 
-def test_variants_are_the_cross_product() -> None:
+def test_variants_are_cross_product() -> None:
     variants = plan_with(Varied("a", ["1", "2"]), Varied("b", ["x", "y", "z"])).variants()
     assert len(variants) == 6
     assert [one.name for one in variants[:2]] == ["a=1, b=x", "a=1, b=y"]
@@ -37,7 +37,7 @@ def test_variants_are_the_cross_product() -> None:
     assert [one.name for one in plan_with().variants()] == ["exp"]
 
 
-def test_another_plan_names_each_key_that_differs() -> None:
+def test_reports_keys_that_differ() -> None:
     plan = plan_with(LR)
     assert plan.differences(plan) == []
     other = copy.deepcopy(plan)
@@ -60,7 +60,7 @@ def test_another_plan_names_each_key_that_differs() -> None:
     assert len(order.differences(plan_with(*reversed(order.vary)))) == 1
 
 
-def test_more_seeds_go_on_and_keep_the_threads() -> None:
+def test_resumes_with_more_seeds() -> None:
     plan = plan_with(LR)
     study = Study(Path("unused"), plan)
     assert len(study.runs) == 4
@@ -75,7 +75,7 @@ def test_more_seeds_go_on_and_keep_the_threads() -> None:
     assert longer.plan.maths_threads == 2
 
 
-def test_folders_have_plain_names_of_their_own() -> None:
+def test_folders_have_unique_plain_names() -> None:
     plan = plan_with(Varied("data.classes", ['["a/b"]', '["a:b"]']), seeds=1)
     folders = [run.folder for run in Study(Path("unused"), plan).runs]
     assert folders == ["variant-1-seed-1", "variant-2-seed-1"]
@@ -85,7 +85,7 @@ def test_folders_have_plain_names_of_their_own() -> None:
     assert [run.folder for run in Study(Path("unused"), plan_with()).runs] == ["seed-1", "seed-2"]
 
 
-def test_written_study_is_read(tmp_path: Path) -> None:
+def test_reads_written_study(tmp_path: Path) -> None:
     assert read_study(tmp_path) is None
     study = Study(tmp_path, plan_with(LR))
     study.runs[0].state, study.runs[0].why = "failed", "signal 9 (Killed)"
@@ -101,7 +101,7 @@ def test_written_study_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path, value", [(["format"], 2), (["plan"], {}), (["runs"], []),
                                          (["runs", 0, "state"], "lost"),
                                          (["runs", 0, "seed"], 7)])  # fmt: skip
-def test_damaged_study_is_refused(tmp_path: Path, path: list[str | int], value: object) -> None:
+def test_rejects_damaged_study(tmp_path: Path, path: list[str | int], value: object) -> None:
     Study(tmp_path, plan_with(LR)).write()
     file = tmp_path / "study.json"
     saved = at = json.loads(file.read_text())

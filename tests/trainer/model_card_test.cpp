@@ -51,7 +51,7 @@ TEST(ModelCard, RoundTrips) {
   EXPECT_EQ(to_toml(again->data), to_toml(card.data));
   EXPECT_THAT(again->classes, ElementsAre("a", "Füße \"x\""));
   EXPECT_THAT(again->category_ids, ElementsAre(7, 3));
-  EXPECT_EQ(again->model.find("weights"), nullptr) << "what it started from is none of its own";
+  EXPECT_EQ(again->model.find("weights"), nullptr) << "initial weights are not its own";
   EXPECT_FALSE(card_in({{"format", "pt"}}, "w.safetensors"));
 }
 

@@ -64,7 +64,7 @@ std::vector<at::Tensor> sums_of(const std::vector<at::Tensor>& values) {
             [&](const auto& sent, const auto& received) { mail.exchange(rank, sent, received); });
       });
   }
-  EXPECT_FALSE(mail.has_letters()) << "what nobody takes";
+  EXPECT_FALSE(mail.has_letters()) << "unread letters";
   return sums;
 }
 

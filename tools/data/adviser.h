@@ -70,7 +70,7 @@ Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of);
 
 /// Searches for sizes that double from level to level and are better than those of `anchors`:
 /// another 1 % of the objects have an anchor with the foreground IoU, and no fewer have one with an
-/// IoU of 0.5. nullopt if there are none.
+/// IoU of 0.5. nullopt if not found.
 std::optional<Anchors> better_sizes(const SeenData& seen, Anchors anchors, const RuleOf& rule_of);
 
 /// Returns the batch size: up to 4 images (8 on a GPU) and up to a quarter of all images.

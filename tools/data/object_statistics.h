@@ -90,8 +90,8 @@ struct Histogram {
 /// Counts values. Throws std::invalid_argument unless the edges are ascending.
 Histogram histogram(std::span<const double> values, std::vector<double> edges);
 
-/// Returns the smallest value that is not exceeded by a fraction `q`, 0 .. 1, of the values; 0 if
-/// there are none.
+/// Returns the smallest value that is not exceeded by a fraction `q`, 0 .. 1, of the values; 0
+/// without values.
 double quantile(std::span<const double> values, double q);
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostPoints = 1000, kLeastPoints = 200;  // limits of the points per curve
 constexpr std::size_t kMostBytes = 4'850'000;                  // maximum of the whole JSON
 
-/// The scores of a run, or the reason why there are none.
+/// The scores of a run, or the reason why they are missing.
 struct Scored {
   std::optional<RunScores> scores;
   std::string why_not;  // a sentence without its full stop

@@ -53,10 +53,10 @@ struct RunFiles {
   std::string log_end;               // last lines of log.txt, for a broken run
   std::vector<std::string> remarks;  // missing or unreadable parts, as sentences
 
-  /// Returns the record of the last start; null if there is none.
+  /// Returns the record of the last start; null if not found.
   const nlohmann::ordered_json& last_start() const;
   /// Returns the latest detections of the trained weights, otherwise of any weights; nullopt if
-  /// there are none.
+  /// not found.
   std::optional<ResultsFile> newest_results() const;
 };
 

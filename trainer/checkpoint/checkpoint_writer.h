@@ -22,7 +22,7 @@ class CheckpointWriter {
   /// Returns when the tensors are copied. REQUIRES: the previous checkpoint was collected.
   void write(Checkpoint checkpoint);
 
-  /// Returns the folder of a written checkpoint, once; nullopt if there is none. `wait`: first
+  /// Returns the folder of a written checkpoint, once; otherwise nullopt. `wait`: first
   /// waits for a checkpoint that is being written. Throws Error if it could not be written.
   std::optional<std::filesystem::path> collect(bool wait);
 

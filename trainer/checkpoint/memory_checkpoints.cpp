@@ -46,7 +46,7 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text.substr(slash + 1), is_digit);
 }
 
-/// Returns the name in a run's record; empty if there is none or it is invalid.
+/// Returns the name in a run's record; empty if not found or it is invalid.
 std::string recorded(const fs::path& run) {
   const auto record = record_of(run);
   if (!fs::exists(record)) return "";

@@ -81,7 +81,7 @@ class MpiWorld {
     std::string place;  // position of the rank, e.g. "step 12"
     Clock::time_point since;
   };
-  /// Returns the longest wait; nullopt if there is none. Thread-safe.
+  /// Returns the longest wait; nullopt if nothing waits. Thread-safe.
   std::optional<Waiting> waiting();
 
   /// Bytes that this rank has sent to and received from other ranks. Thread-safe.

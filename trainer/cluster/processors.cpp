@@ -64,7 +64,7 @@ UniqueTopology load(const Host& host) {
   return topology;
 }
 
-/// Returns the processors near the device of this PCI address; nullptr if there is no such device.
+/// Returns the processors near the device of this PCI address; nullptr if not found.
 hwloc_const_bitmap_t processors_near(hwloc_topology_t topology, const std::string& address) {
   auto* const device = hwloc_get_pcidev_by_busidstring(topology, address.c_str());
   return device ? hwloc_get_non_io_ancestor_obj(topology, device)->cpuset : nullptr;

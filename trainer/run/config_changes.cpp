@@ -33,8 +33,8 @@ constexpr auto kInstead =
     "set it back, or start a new run without --resume; model.weights can be this checkpoint's "
     "model.safetensors";
 
-/// Throws ConfigError for the changes of keys with these prefixes, or for the key `otherwise` if
-/// there are none.
+/// Throws ConfigError for the changes of keys with these prefixes, or for the key `otherwise`
+/// without such changes.
 [[noreturn]] void refuse(const std::vector<ConfigChange>& changes,
                          std::initializer_list<std::string_view> prefixes,
                          const std::string& otherwise, const std::string& why) {

@@ -21,7 +21,7 @@ nlohmann::ordered_json data_facts(const Recipe& recipe, const TrainData& train,
 /// warns if the validation data differ.
 void check_same_data(const nlohmann::ordered_json& last_start, const nlohmann::ordered_json& now);
 
-/// Returns the file of model.weights with a digest of its bytes; null if there is none.
+/// Returns the file of model.weights with a digest of its bytes; null if not set.
 nlohmann::ordered_json weights_facts(const std::string& weights);
 
 }  // namespace millrace

@@ -35,7 +35,7 @@ std::int64_t last_good_step(const Position& diverged, bool skips_data) {
 }
 
 /// Removes the checkpoints that are newer than the newest good one up to step `last`, and returns
-/// the step of that one. If there is none, removes nothing and returns nullopt.
+/// the step of that one. If not found, removes nothing and returns nullopt.
 std::optional<std::int64_t> give_up_after(const fs::path& folder, std::int64_t last) {
   const auto all = list_checkpoints(folder);
   const auto good = std::ranges::find_if(all.rbegin(), all.rend(), [&](const auto& checkpoint) {

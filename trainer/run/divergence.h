@@ -17,7 +17,7 @@ namespace millrace {
 /// Removes the checkpoints in `folder` that are newer than the one to return to. That is the newest
 /// one saved after a good step from which the failing step can be computed differently. Until
 /// training has passed the failing step, each return uses an older checkpoint than the previous
-/// return. Throws Error if there is no such checkpoint, or after the fifth return; --resume then
+/// return. Throws Error if no checkpoint is found, or after the fifth return; --resume then
 /// continues from the newest checkpoint saved before the last good step, if there is one.
 void give_up_diverged_checkpoints(const std::filesystem::path& folder, const Position& diverged,
                                   const TrainOptions& train);

@@ -10,11 +10,11 @@
 
 namespace millrace {
 
-/// Whether a training resumes an existing run.
+/// The values of --resume: what a training does with an existing run.
 enum class Resume {
   no,
   required,  // resumes a run; an error if there is no run
-  if_any,    // resumes a run, or starts a new run if there is none
+  if_any,    // resumes a run, or starts a new run if not found
 };
 
 /// Identifies the runs of one configuration file.

@@ -40,7 +40,7 @@ struct RunRecord {
   /// killed.
   std::optional<std::int64_t> done_after() const;
 
-  /// Returns the last start; null if there is none.
+  /// Returns the last start; null if not found.
   nlohmann::ordered_json last() const {
     return starts.empty() ? nlohmann::ordered_json() : starts.back();
   }
@@ -49,7 +49,7 @@ struct RunRecord {
   std::optional<RunUse> used() const;
 };
 
-/// Reads the record of a run folder, including those of earlier versions; nullopt if there is none.
+/// Reads the record of a run folder, including those of earlier versions; nullopt if not found.
 /// Throws ConfigError if it cannot be read.
 std::optional<RunRecord> read_run_record(const std::filesystem::path& run);
 

@@ -85,7 +85,7 @@ std::optional<LargestBatch> largest_batch(const Recipe& recipe, const TrainData&
                              static_cast<std::int64_t>(batches));
 }
 
-/// Opens the validation split. nullopt if there is none, or if it cannot be opened and no callback
+/// Opens the validation split. nullopt if not configured, or if it cannot be opened and no callback
 /// needs it.
 std::optional<EvalData> open_validation(const Session& session, const TrainData& train,
                                         const CallbackList& callbacks) {

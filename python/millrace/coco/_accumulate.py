@@ -1,4 +1,4 @@
-"""Tables of precision and recall from evalImgs."""
+"""Computes tables of precision and recall from evalImgs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _tuples(ranges: Any) -> list[tuple[float, ...]]:
 def accumulate(eval_imgs: Sequence[Record | None], p: Any, made_with: Any) -> Record:
     """precision, scores (T, R, K, A, M) and recall (T, K, A, M) for the parameters `p`.
 
-    eval_imgs: those of the parameters `made_with`, by category, range of areas and image. What `p`
-    asks for beyond them is -1.
+    eval_imgs: entries for the parameters `made_with`, by category, range of areas and image.
+    Parameters of `p` beyond them give -1.
     """
     cat_ids = list(made_with.catIds) if made_with.useCats else [-1]
     areas, images = _tuples(made_with.areaRng), list(made_with.imgIds)
@@ -30,8 +30,8 @@ def accumulate(eval_imgs: Sequence[Record | None], p: Any, made_with: Any) -> Re
 
     if len(eval_imgs) != len(cat_ids) * len(areas) * len(images):
         raise ValueError(
-            f"evalImgs has {len(eval_imgs)} entries; {len(cat_ids)} categories x {len(areas)} "
-            f"ranges of areas x {len(images)} images of _paramsEval are needed"
+            f"evalImgs has {len(eval_imgs)} entries, not {len(cat_ids)} categories x {len(areas)} "
+            f"ranges of areas x {len(images)} images of _paramsEval"
         )
     position = {one: n for n, one in enumerate(images)}
     chosen = [position[one] for one in p.imgIds if one in position]
@@ -53,7 +53,7 @@ def accumulate(eval_imgs: Sequence[Record | None], p: Any, made_with: Any) -> Re
 
 
 def _column(cells: list[Any], p: Any, limit: int) -> tuple[Floats, Floats, Floats] | None:
-    """Precision (T, R), scores (T, R) and recall (T); None if there is nothing to find."""
+    """Precision (T, R), scores (T, R) and recall (T); None without objects."""
     scores = np.concatenate([cell["dtScores"][:limit] for cell in cells])
     objects = np.count_nonzero(np.concatenate([cell["gtIgnore"] for cell in cells]) == 0)
     if objects == 0:

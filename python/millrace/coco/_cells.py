@@ -1,4 +1,4 @@
-"""One image and category at a time, as pycocotools does it: for subclasses and odd input."""
+"""Evaluates one image and category at a time, as pycocotools does: for unusual input."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._types import Floats, Record
 
 
 def by_score(found: list[Record], limit: int) -> list[Record]:
-    """The best `limit` detections, best first; of equal scores the earlier one."""
+    """The best `limit` detections by falling score; ties keep their order."""
     order = np.argsort([-one["score"] for one in found], kind="mergesort")
     return [found[i] for i in order[:limit]]
 
 
 def compute_iou(p: Any, truth: list[Record], found: list[Record]) -> Any:
-    """IoU (D, G) of the detections that count, best first; [] if there are none of either."""
+    """IoU (D, G) of the detections within the limit, by falling score; [] if either is empty."""
     if not truth and not found:
         return []
     fields = {"segm": "segmentation", "bbox": "bbox"}
@@ -31,7 +31,7 @@ def compute_iou(p: Any, truth: list[Record], found: list[Record]) -> Any:
 
 
 def compute_oks(p: Any, truth: list[Record], found: list[Record]) -> Any:
-    """OKS (D, G) of the detections that count, best first; [] if there are none of either."""
+    """OKS (D, G) of the detections within the limit, by falling score; [] if either is empty."""
     found = by_score(found, p.maxDets[-1])
     if not truth or not found:
         return []
@@ -49,7 +49,7 @@ def _oks_of(one: Record, xd: Any, yd: Any, variances: Floats) -> Floats:
     labelled = np.count_nonzero(visible > 0)
     if labelled > 0:
         dx, dy = xd - xg, yd - yg
-    else:  # how far they are out of twice the box
+    else:  # distance outside twice the box
         x, y, width, height = one["bbox"]
         left, right, top, bottom = x - width, x + width * 2, y - height, y + height * 2
         dx = np.maximum(0, left - xd) + np.maximum(0, xd - right)
@@ -57,7 +57,7 @@ def _oks_of(one: Record, xd: Any, yd: Any, variances: Floats) -> Floats:
     errors = (dx**2 + dy**2) / variances / (one["area"] + np.spacing(1)) / 2
     if labelled > 0:
         errors = errors[:, visible > 0]
-    # A sum of each row by itself: numpy's rounding depends on how the numbers lie.
+    # Each row is summed alone, since numpy's rounding depends on the memory layout.
     return np.array([np.sum(np.exp(-row)) / row.shape[0] for row in errors])
 
 
@@ -78,7 +78,7 @@ def evaluate_cell(
     ignored = np.array([one["_ignore"] for one in truth])
     shape = len(thresholds), len(found)
     if len(ious) > 0:
-        # Rows beyond the limit are of worse detections; fewer of them are an error.
+        # Rows beyond the limit belong to worse detections; fewer rows are an error.
         overlaps = np.ascontiguousarray(np.asarray(ious)[: len(found), order], dtype=np.float64)
         dt_matches, gt_matches, dt_ignored = _coco.match_cell(
             overlaps,

@@ -1,4 +1,4 @@
-"""evalImgs and ious of what was evaluated in C++."""
+"""evalImgs and ious of an evaluation in C++."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Details:
         self._arrays = run.details(np.asarray(p.imgIds, dtype=np.int64))
 
     def ious(self) -> dict[tuple[Any, Any], Any]:
-        """IoU (D, G) by image and category; [] where there are none of either."""
+        """IoU (D, G) by image and category; [] if either is empty."""
         p, arrays = self._p, self._arrays
         all_ious: dict[tuple[Any, Any], Any] = {
             (image, category): [] for image in p.imgIds for category in self._cat_ids
@@ -34,7 +34,7 @@ class Details:
         return all_ious
 
     def eval_imgs(self) -> list[Record | None]:
-        """By category, range of areas and image; None where there is nothing."""
+        """Entries by category, range of areas and image; None if empty."""
         p, arrays, images = self._p, self._arrays, list(self._p.imgIds)
         ranges, limit = list(p.areaRng), p.maxDets[-1]
         areas, thresholds = len(ranges), len(p.iouThrs)

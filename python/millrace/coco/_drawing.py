@@ -1,4 +1,4 @@
-"""Annotations on matplotlib's axes."""
+"""Draws annotations on matplotlib's axes."""
 
 from __future__ import annotations
 

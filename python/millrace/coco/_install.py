@@ -1,4 +1,4 @@
-"""Millrace in pycocotools' place."""
+"""Installs millrace.coco as pycocotools."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import types
 
 
 def init_as_pycocotools() -> None:
-    """From now on `import pycocotools`, its `coco`, `cocoeval` and `mask` give millrace.coco.
+    """Makes `import pycocotools`, its `coco`, `cocoeval` and `mask` import millrace.coco.
 
-    Call it before the packages that import pycocotools: what they have imported already stays.
+    Call it before importing packages that use pycocotools; earlier imports do not change.
     """
     from . import coco, cocoeval, mask
 
-    package = types.ModuleType("pycocotools", "millrace.coco in pycocotools' place.")
+    package = types.ModuleType("pycocotools", "millrace.coco in place of pycocotools.")
     package.__path__ = []
     package.__version__ = "2.0.11"  # type: ignore[attr-defined]
     for name, module in (("coco", coco), ("cocoeval", cocoeval), ("mask", mask), ("_mask", mask)):

@@ -1,4 +1,4 @@
-"""Files that were read in C++ and may be wanted as Python's objects later."""
+"""Files that were read in C++ and may be read as Python objects later."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WRITER_TIMEOUT_MS = 10_000
 
 
 class JsonFile:
-    """An open JSON file; it stays readable after its name is removed or given to another file."""
+    """An open JSON file, which stays readable after its name is removed or replaced."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises OSError, also for a device, which may have no end."""
+        """Raises OSError, also for a device, which may never end."""
         self.path = os.fspath(path)
-        # To open a pipe does not wait for its writer.
+        # Opening a pipe does not wait for its writer.
         self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         weakref.finalize(self, os.close, self._descriptor)
         mode = os.fstat(self._descriptor).st_mode
@@ -39,12 +39,12 @@ class JsonFile:
         return stat.S_ISREG(os.fstat(self._descriptor).st_mode)
 
     def load(self) -> Any:
-        """What it holds. Raises ValueError if it is no JSON, RuntimeError if it was rewritten."""
+        """Returns its content. Raises ValueError if not JSON, RuntimeError if rewritten."""
         if not self.is_regular:
             return self._parsed(b"".join(self._parts_of_pipe()))
         if self._now() != self._stamp:
             raise RuntimeError(
-                f"{self.path}: it was rewritten after it was read; look at COCO.dataset before, or "
+                f"{self.path}: rewritten after it was read; access COCO.dataset earlier, or "
                 "write to a new file"
             )
         parts, begin = [], 0
@@ -57,14 +57,14 @@ class JsonFile:
         try:
             return json.loads(text)
         except json.JSONDecodeError as problem:
-            # A stranger's name may hold what a terminal obeys.
+            # A file name may contain control characters.
             shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in os.fsdecode(self.path))
             raise json.JSONDecodeError(
                 f"{shown}: {problem.msg}", problem.doc, problem.pos
             ) from None
 
     def _parts_of_pipe(self) -> Iterator[bytes]:
-        """What comes through it, but no more than a part of what is no JSON from the beginning."""
+        """Reads a pipe; stops early if the beginning is not JSON."""
         event = select.poll()
         event.register(self._descriptor, select.POLLIN)
         size, has_writer, waited = 0, False, False
@@ -81,7 +81,7 @@ class JsonFile:
                     return
                 size += len(part)
                 if size > _LONGEST_PIPE:
-                    raise ValueError(f"{self.path}: more than {_LONGEST_PIPE} bytes came")
+                    raise ValueError(f"{self.path}: more than {_LONGEST_PIPE} bytes")
                 has_writer = True
             elif has_writer:
                 return

@@ -1,4 +1,4 @@
-"""COCOeval's fast way: the evaluator in C++ on arrays made of the dicts, or of files."""
+"""COCOeval's fast path: the evaluator in C++ on arrays made from dicts or files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._types import Ids, Record
 
 
 def _is_index(coco: Any) -> bool:
-    """Whether annotations can be taken from its dicts: nobody has overridden how they are found."""
+    """Returns whether annotations can be read from its dicts: no method is overridden."""
     cls = type(coco)
     for name in ("getAnnIds", "loadAnns", "annToRLE"):
         method = getattr(cls, name, None)
@@ -38,7 +38,7 @@ def _integers(values: Any, name: str) -> list[int]:
 
 
 def id_array(values: Any, name: str) -> Ids:
-    """Whole numbers as an array; raises Unusual for none and for others."""
+    """Returns integers as an array; raises Unusual if empty or of another type."""
     ids = np.asarray(values)
     if ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) == 0:
         raise _coco.Unusual(f"{name} are not whole numbers")
@@ -69,7 +69,7 @@ def _found_of(coco: Any, p: Any, images: Ids) -> _coco.Found:
 def options_of(
     p: Any, cat_ids: list[int], rec_thrs: Any, *, federated: bool = False
 ) -> _coco.Options:
-    """The parameters for C++; raises Unusual for those that it does not take."""
+    """Returns the parameters for C++; raises Unusual for unsupported ones."""
     areas = [float(end) for one in p.areaRng for end in one]
     limits = _integers(p.maxDets, "maxDets")
     if not limits or min(limits) < 1 or any(len(one) != 2 for one in p.areaRng) or not areas:
@@ -92,7 +92,7 @@ def options_of(
 
 @dataclass
 class NativeRun:
-    """What was evaluated: kept for the details, which are made when somebody looks at them."""
+    """An evaluation, kept for the details, which are computed on access."""
 
     truth: _coco.Truth
     found: _coco.Found
@@ -102,7 +102,7 @@ class NativeRun:
 
     @classmethod
     def of(cls, gt: Any, dt: Any, p: Any) -> NativeRun:
-        """Evaluates; raises Unusual for what only Python's dicts can hold."""
+        """Evaluates; raises Unusual for input that only Python's dicts can hold."""
         if p.iouType not in ("bbox", "segm", "keypoints"):
             raise _coco.Unusual("an unknown iouType")
         images = id_array(p.imgIds, "imgIds")
@@ -149,7 +149,7 @@ class NativeRun:
 
 
 class _Part:
-    """Parameters with other ranges of areas and limits."""
+    """Returns parameters with other ranges of areas and limits."""
 
     def __init__(self, p: Any, areas: list[Any], limits: list[Any]) -> None:
         self.iouType, self.iouThrs, self.useCats = p.iouType, p.iouThrs, p.useCats

@@ -1,4 +1,4 @@
-"""What loadRes was given, kept as it is until somebody looks at its dicts."""
+"""Input of loadRes, kept unchanged until its dicts are accessed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rule = Literal["caption", "bbox", "segm", "keypoints", "none"]
 
 
 def rule_of(results: list[Record]) -> Rule:
-    """What the first result says of all: where their areas come from."""
+    """Returns the source of all areas, which the first result determines."""
     first = results[0]
     if not isinstance(first, dict):
         raise TypeError("detections[0]: not a dict")
@@ -31,7 +31,7 @@ def rule_of(results: list[Record]) -> Rule:
 
 
 def complete(results: list[Record], rule: Rule) -> None:
-    """Adds to results in place what pycocotools' loadRes adds: id, area, bbox, segmentation."""
+    """Adds the fields of pycocotools' loadRes to results in place: id, area, bbox, segmentation."""
     for number, one in enumerate(results, 1):
         one["id"] = number
         if rule == "bbox":
@@ -54,7 +54,7 @@ def complete(results: list[Record], rule: Rule) -> None:
 
 
 def best_of_images(results: list[Record], limit: int) -> list[Record]:
-    """At most so many of each image, grouped by image in the order of their first."""
+    """Returns up to a limit of each image, grouped by image in order of first occurrence."""
     by_image: dict[Any, list[Record]] = {}
     for one in results:
         by_image.setdefault(one["image_id"], []).append(one)
@@ -67,7 +67,7 @@ def best_of_images(results: list[Record], limit: int) -> list[Record]:
 
 
 def rows_as_dicts(rows: Any) -> list[Record]:
-    """Detections of an array (N, 7): image, x, y, width, height, score, category."""
+    """Returns detections of an array (N, 7): image, x, y, width, height, score, category."""
     return [
         {
             "image_id": int(row[0]),
@@ -81,7 +81,7 @@ def rows_as_dicts(rows: Any) -> list[Record]:
 
 @dataclass
 class Results:
-    """Results in one of three forms, and the data set that they are of."""
+    """Results in one of three forms, and their data set."""
 
     images_of: Any  # the COCO that loadRes was called on
     rule: Rule
@@ -89,10 +89,10 @@ class Results:
     rows: Any = None  # (N, 7), float
     file: JsonFile | None = None
     found: _coco.Found | None = None  # of the file
-    limit: int = -1  # LVIS's: the best of each image; negative: all
+    limit: int = -1  # LVIS: the best of each image; negative = all
 
     def annotations(self) -> list[Record]:
-        """The results as dicts, completed."""
+        """Returns the results as completed dicts."""
         if self.dicts is None:
             self.dicts = self.file.load() if self.file else rows_as_dicts(self.rows)
             if self.limit >= 0:
@@ -101,7 +101,7 @@ class Results:
         return self.dicts
 
     def dataset(self) -> Record:
-        """What pycocotools makes of them."""
+        """Returns the results as pycocotools does."""
         base = self.images_of.dataset
         annotations = self.annotations()
         images = list(base["images"])
@@ -115,7 +115,7 @@ class Results:
         return made
 
     def found_for(self, iou_type: str) -> _coco.Found:
-        """For the evaluator. Raises as the functions of `_coco`, Unusual included."""
+        """The input of the evaluator. Raises as the functions of `_coco`, including Unusual."""
         if self.found is not None:
             return self.found
         if self.rows is not None:

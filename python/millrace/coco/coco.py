@@ -18,7 +18,7 @@ from ._json_file import JsonFile
 from ._results import Results, rows_as_dicts, rule_of
 from ._types import RLE, Bitmaps, Ids, Record
 
-# What pycocotools keeps as attributes. Of what was read in C++ they are made when first looked at.
+# Attributes of pycocotools. For data read in C++ they are created on first access.
 _DICTS = ("dataset", "anns", "imgs", "cats", "imgToAnns", "catToImgs")
 
 
@@ -32,8 +32,8 @@ def _as_list(value: Any) -> Any:
 
 def _warn_of_zero() -> None:
     warnings.warn(
-        "an annotation has id 0, which pycocotools and this class take for 'no match': it counts "
-        "as missed; number annotations from 1",
+        "an annotation has id 0, which pycocotools and this class treat as 'no match', so that it "
+        "counts as missed; number annotations from 1",
         stacklevel=4,
     )
 
@@ -43,7 +43,7 @@ class COCO:
 
     dataset: the whole file as dicts. anns, imgs, cats: records by id. imgToAnns: annotations by
     image id. catToImgs: image ids by category id. All may be changed; an evaluation sees what they
-    hold then. A file is read in C++, and these dicts are made when one of them is first looked at.
+    contain then. A file is read in C++, and these dicts are created when one is first accessed.
     """
 
     dataset: Record
@@ -54,10 +54,10 @@ class COCO:
     catToImgs: dict[Any, list[Any]]
 
     def __init__(self, annotation_file: str | os.PathLike[str] | Record | None = None) -> None:
-        """Reads an annotation file, takes its dict as it is, or makes an empty data set.
+        """Reads an annotation file, uses its dict unchanged, or creates an empty data set.
 
-        Raises OSError, json.JSONDecodeError if it is no JSON, and AssertionError if it holds no
-        object.
+        Raises OSError, json.JSONDecodeError if it is not JSON, and AssertionError if it contains
+        no object.
         """
         self._file: JsonFile | None = None
         self._truth: _coco.Truth | None = None
@@ -77,7 +77,7 @@ class COCO:
         if self._file.is_regular:
             try:
                 self._truth = _coco.read_truth(self._file.path)
-            except ValueError:  # it may be none of objects, as captions: then dicts hold it
+            except ValueError:  # it may not contain objects, as captions; then dicts hold it
                 self._truth = None
         if self._truth is None:
             self.dataset = self._read()
@@ -118,21 +118,21 @@ class COCO:
 
     @property
     def _is_untouched(self) -> bool:
-        """Whether nobody has looked at or set one of the dicts."""
+        """Returns whether none of the dicts has been accessed or set."""
         return not any(name in self.__dict__ for name in _DICTS)
 
     @property
     def native_truth(self) -> _coco.Truth | None:
-        """The data set as it was read in C++; None once somebody has looked at the dicts."""
+        """The data set as read in C++; None after the dicts have been accessed."""
         return self._truth if self._is_untouched else None
 
     @property
     def native_results(self) -> Results | None:
-        """The results as loadRes got them; None once somebody has looked at the dicts."""
+        """The results as given to loadRes; None after the dicts have been accessed."""
         return self._results if self._is_untouched else None
 
     def _index(self) -> None:
-        """Makes those of the five indices that nobody has set."""
+        """Creates those of the five indices that have not been set."""
         anns, imgs, cats, of_image, of_category = _coco.index(
             self.dataset, defaultdict(list), defaultdict(list)
         )
@@ -147,7 +147,7 @@ class COCO:
             self.__dict__.setdefault(name, value)
 
     def createIndex(self) -> None:
-        """Makes anns, imgs, cats, imgToAnns and catToImgs of `dataset`."""
+        """Creates anns, imgs, cats, imgToAnns and catToImgs from `dataset`."""
         print("creating index...")
         dataset = self.dataset
         for name in _DICTS:
@@ -167,9 +167,9 @@ class COCO:
     def getAnnIds(
         self, imgIds: Any = [], catIds: Any = [], areaRng: Any = [], iscrowd: Any = None
     ) -> list[Any]:
-        """Ids of the annotations of these images and categories; [] takes all.
+        """Ids of the annotations of these images and categories; [] = all.
 
-        areaRng: least and largest area, both excluded. iscrowd: True or False takes only those.
+        areaRng: minimum and maximum area, exclusive. iscrowd: True or False selects only those.
         """
         imgIds, catIds = _as_list(imgIds), _as_list(catIds)
         anns: Any = self.dataset["annotations"] if len(imgIds) == 0 else None
@@ -186,7 +186,7 @@ class COCO:
         return [ann["id"] for ann in anns]
 
     def getCatIds(self, catNms: Any = [], supNms: Any = [], catIds: Any = []) -> list[Any]:
-        """Ids of the categories with these names, supercategories and ids; [] takes all."""
+        """Ids of the categories with these names, supercategories and ids; [] = all."""
         cats = self.dataset["categories"]
         for key, wanted in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
             wanted = _as_list(wanted) if not isinstance(wanted, str) else [wanted]
@@ -195,7 +195,7 @@ class COCO:
         return [cat["id"] for cat in cats]
 
     def getImgIds(self, imgIds: Any = [], catIds: Any = []) -> list[Any]:
-        """Ids of those of `imgIds` that have objects of all of `catIds`; [] takes all."""
+        """Ids of the images in `imgIds` that have objects of all of `catIds`; [] = all."""
         imgIds, catIds = _as_list(imgIds), _as_list(catIds)
         if len(imgIds) == len(catIds) == 0:
             return list(self.imgs.keys())
@@ -233,12 +233,12 @@ class COCO:
         return show_annotations(self, anns, draw_bbox)
 
     def loadRes(self, resFile: Any) -> COCO:
-        """Detections of this data set as a COCO.
+        """Returns detections of this data set as a COCO.
 
-        resFile: a list of dicts, the path of a file that holds one, or an array (N, 7) of image,
-        x, y, width, height, score, category. What the first has says where all areas come from:
-        its 'bbox', else its 'segmentation', else its 'keypoints'. Dicts of a list get 'id', 'area'
-        and so on, as pycocotools adds them, when somebody looks at the dicts of the result. Raises
+        resFile: a list of dicts, the path of a file with one, or an array (N, 7) of image,
+        x, y, width, height, score, category. The first one determines the source of all areas:
+        its 'bbox', otherwise its 'segmentation', otherwise its 'keypoints'. Dicts of a list get
+        'id', 'area' and so on, as in pycocotools, when the dicts of the result are accessed. Raises
         AssertionError for an image that is not in this data set, KeyError for a missing field.
         """
         print("Loading and preparing results...")
@@ -264,7 +264,7 @@ class COCO:
             if file.is_regular:
                 try:
                     found = _coco.read_found(file.path, self.native_truth)
-                except ValueError:  # as the results of keypoints; or an error that dicts show
+                except ValueError:  # such as keypoints, or an error that dicts show
                     pass
                 else:
                     assert self._has_images(found.image_ids), unknown
@@ -287,27 +287,27 @@ class COCO:
     def _has_images(self, ids: Ids) -> bool:
         truth = self.native_truth
         if truth is not None:
-            first_of_each = np.r_[ids[:1], ids[1:][ids[1:] != ids[:-1]]]  # most come by image
+            first_of_each = np.r_[ids[:1], ids[1:][ids[1:] != ids[:-1]]]  # usually grouped by image
             return bool(np.isin(first_of_each, truth.image_ids).all())
         return all(one in self.imgs for one in ids.tolist())
 
     @staticmethod
     def _announce_rows(data: Any) -> None:
         print("Converting ndarray to lists...")
-        assert isinstance(data, np.ndarray), f"an array is needed, not {type(data)}"
+        assert isinstance(data, np.ndarray), f"expected an array, not {type(data)}"
         print(data.shape)
-        assert data.ndim == 2 and data.shape[1] == 7, f"(N, 7) is needed, not {data.shape}"
+        assert data.ndim == 2 and data.shape[1] == 7, f"expected shape (N, 7), not {data.shape}"
         for begin in range(0, len(data), 1000000):
             print(f"{begin}/{len(data)}")
 
     def loadNumpyAnnotations(self, data: Any) -> list[Record]:
-        """The rows of an array (N, 7) as dicts; see `loadRes`."""
+        """Returns the rows of an array (N, 7) as dicts; see `loadRes`."""
         self._announce_rows(data)
         return rows_as_dicts(data)
 
     def download(self, tarDir: str | None = None, imgIds: Any = []) -> int | None:
-        """Downloads images by their 'coco_url' into a folder, those that are not there yet."""
-        from urllib.request import urlretrieve  # late: it takes as long as all else
+        """Downloads missing images into a folder by their 'coco_url'."""
+        from urllib.request import urlretrieve  # imported late, since it is slow
 
         if tarDir is None:
             print("Please specify target directory")

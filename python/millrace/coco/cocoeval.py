@@ -22,12 +22,12 @@ from .params import Params
 
 __all__ = ["COCOeval", "Params"]
 
-# Methods of which a subclass may have its own; then all images are evaluated through them.
+# Methods that a subclass may override; then all images are evaluated through them.
 _STEPS = ("_prepare", "computeIoU", "computeOks", "evaluateImg")
 
 
 def _copy_of(params: Any) -> Any:
-    """A deep copy; lists of ids, which may be long, hold what cannot change."""
+    """Returns a deep copy, except that elements of long lists of ids are immutable and shared."""
     made = copy.copy(params)
     for name, value in vars(params).items():
         is_ids = name in ("imgIds", "catIds") and isinstance(value, list)
@@ -40,10 +40,10 @@ class COCOeval:
 
     params: what to evaluate, writable in place. evaluate() matches detections with objects,
     accumulate() makes the tables `eval`: precision and scores (T, R, K, A, M), recall (T, K, A, M),
-    -1 where there is nothing to find. summarize() prints and sets `stats`. evalImgs: what was
-    matched, by category, range of areas and image; ious: overlaps (D, G) by image and category;
-    both are made when somebody looks at them. evalImgs may be set, as by a merge of processes;
-    accumulate() then takes what was set. Not for several threads.
+    -1 without objects. summarize() prints and sets `stats`. evalImgs: matches by category, range
+    of areas and image; ious: overlaps (D, G) by image and category; both are computed on access.
+    evalImgs may be set, for example by a merge of processes; accumulate() then uses it. Not
+    thread-safe.
     """
 
     params: Any
@@ -51,7 +51,7 @@ class COCOeval:
     stats: Any
 
     def __init__(self, cocoGt: Any = None, cocoDt: Any = None, iouType: str = "segm") -> None:
-        """iouType: 'segm', 'bbox' or 'keypoints'; raises Exception for another."""
+        """iouType: 'segm', 'bbox' or 'keypoints'; otherwise raises Exception."""
         if not iouType:
             print("iouType not specified. use default iouType segm")
         self.cocoGt = cocoGt
@@ -62,7 +62,7 @@ class COCOeval:
         self._paramsEval: Any = {}
         self._run: NativeRun | None = None
         self._seen: Details | None = None
-        self._held: dict[str, Any] = {}  # evalImgs, ious, _gts, _dts once they are made or set
+        self._held: dict[str, Any] = {}  # evalImgs, ious, _gts, _dts after they were created or set
         self._forget()
         if cocoGt is not None:
             if isinstance(cocoGt, COCO):
@@ -80,7 +80,7 @@ class COCOeval:
             "_dts": defaultdict(list),
         }
 
-    # ---- Attributes that are made when somebody looks at them ----
+    # ---- Attributes that are created on access ----
 
     def _details(self) -> Details:
         if self._seen is None:
@@ -90,7 +90,7 @@ class COCOeval:
 
     @property
     def evalImgs(self) -> Any:
-        """What was matched, by category, range of areas and image; None where there is nothing."""
+        """Matches by category, range of areas and image; None if empty."""
         if "evalImgs" not in self._held:
             self._held["evalImgs"] = self._details().eval_imgs()
         return self._held["evalImgs"]
@@ -132,7 +132,7 @@ class COCOeval:
             self._group()
         return self._held[name]
 
-    # ---- The steps, one image and category at a time ----
+    # ---- Steps for one image and category ----
 
     def _prepare(self) -> None:
         """Fills _gts and _dts, and sets 'ignore' of objects, as pycocotools does."""
@@ -171,22 +171,22 @@ class COCOeval:
         )
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
-        """IoU (D, G) of an image and category, detections by falling score; [] for none."""
+        """IoU (D, G) of an image and category, detections by falling score; [] if empty."""
         return compute_iou(self.params, *self._cell(imgId, catId))
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
-        """OKS (D, G) of an image and category, detections by falling score; [] for none."""
+        """OKS (D, G) of an image and category, detections by falling score; [] if empty."""
         return compute_oks(self.params, *self._cell(imgId, catId))
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Record | None:
-        """The entry of evalImgs of an image and category; None if there is nothing in it."""
+        """The entry of evalImgs of an image and category; None if empty."""
         gts, dts = self._cell(imgId, catId)
         if not gts and not dts:
             return None
         ious = self.ious[imgId, catId]
         return evaluate_cell(self.params, (imgId, catId), gts, dts, aRng, maxDet, ious)
 
-    # ---- All at once ----
+    # ---- Evaluation of all images ----
 
     def _is_plain(self) -> bool:
         cls = type(self)
@@ -195,7 +195,7 @@ class COCOeval:
         return all(getattr(cls, name) is getattr(COCOeval, name) for name in _STEPS)
 
     def evaluate(self) -> None:
-        """Matches detections with objects by `params`; raises as `COCO.loadRes` for wrong dicts."""
+        """Matches detections with objects by `params`; raises as `COCO.loadRes`."""
         start = time.time()
         print("Running per image evaluation...")
         p = self.params
@@ -235,7 +235,7 @@ class COCOeval:
         ]
 
     def accumulate(self, p: Any = None) -> None:
-        """Makes `eval` for the parameters `p`, default `params`, within those evaluated."""
+        """Computes `eval` for the parameters `p`, default `params`, within those evaluated."""
         print("Accumulating evaluation results...")
         start = time.time()
         if p is None:
@@ -275,9 +275,9 @@ class COCOeval:
         return {name: run.tables[name] for name in ("precision", "recall", "scores")}
 
     def summarize(self) -> None:
-        """Prints the figures and sets `stats`: 12 of boxes and masks, 10 of keypoints.
+        """Prints the metrics and sets `stats`: 12 of boxes and masks, 10 of keypoints.
 
-        -1 where there is nothing to find. Raises Exception before accumulate().
+        -1 without objects. Raises Exception before accumulate().
         """
         if not self.eval:
             raise Exception("Please run accumulate() first")

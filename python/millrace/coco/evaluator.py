@@ -1,4 +1,4 @@
-"""The class Evaluator: detections image by image, as arrays, from several threads."""
+"""The class Evaluator: takes detections per image, as arrays, from several threads."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .params import Params
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an Evaluator found: tables as in COCOeval.eval, and figures.
+    """The result of an Evaluator: tables as in COCOeval.eval, and metrics.
 
-    precision, scores: (T, R, K, A, M), recall: (T, K, A, M), -1 where there is nothing to find.
-    stats: the 12 figures that COCOeval.summarize prints. category_ap: (K) AP of each category of
-    category_ids. unknown_categories: detections left out since their label is no category.
+    precision, scores: (T, R, K, A, M), recall: (T, K, A, M), -1 without objects.
+    stats: the 12 metrics that COCOeval.summarize prints. category_ap: (K) AP of each category of
+    category_ids. unknown_categories: number of detections whose label is not a category.
     """
 
     stats: Floats
@@ -36,7 +36,7 @@ class Evaluation:
 
 def _truth_of(data: Any, iou_type: str) -> _coco.Truth:
     if isinstance(data, (str, os.PathLike)):
-        os.stat(data)  # OSError for a file that is not there
+        os.stat(data)  # OSError if the file is not found
         return _coco.read_truth(os.fspath(data))
     if isinstance(data, dict):
         with contextlib.redirect_stdout(io.StringIO()):
@@ -45,7 +45,7 @@ def _truth_of(data: Any, iou_type: str) -> _coco.Truth:
     if native is not None:
         return native
     if not hasattr(data, "imgToAnns"):
-        raise TypeError(f"data: a COCO, a path or a dict is needed, not {type(data).__name__}")
+        raise TypeError(f"data: expected a COCO, a path or a dict, not {type(data).__name__}")
     images = np.array(sorted(data.imgs), dtype=np.int64)
     categories = np.array(sorted(data.cats), dtype=np.int64)
     return _coco.truth_of_index(
@@ -54,7 +54,7 @@ def _truth_of(data: Any, iou_type: str) -> _coco.Truth:
 
 
 class Evaluator:
-    """Scores detections as they come and keeps only what they hit.
+    """Scores detections incrementally and keeps only their matches.
 
     The result has the same bits as COCOeval of all detections at once, for any order of images,
     number of threads and split over evaluators that are merged. Areas of detections are those of
@@ -70,10 +70,10 @@ class Evaluator:
         params: Params | None = None,
     ) -> None:
         """data: a COCO, an annotation file or its dict. params: its thresholds, ranges of areas,
-        limits and useCats are taken; default: COCO's. Raises ValueError for what does not fit.
+        limits and useCats are used; default: COCO's. Raises ValueError for unsupported ones.
         """
         if iou_type not in ("bbox", "segm"):
-            raise ValueError(f"iou_type is {iou_type!r}; 'bbox' and 'segm' are known")
+            raise ValueError(f"iou_type is {iou_type!r}; expected 'bbox' or 'segm'")
         p = params or Params(iou_type)
         self._truth = _truth_of(data, iou_type)
         options = _coco.Options(
@@ -89,7 +89,7 @@ class Evaluator:
         self._core = _coco.Evaluator(self._truth, options)
 
     def __len__(self) -> int:
-        """Images that were added or merged."""
+        """The number of images added or merged."""
         return len(self._core)
 
     def add(
@@ -102,35 +102,35 @@ class Evaluator:
         *,
         box_format: Literal["xywh", "xyxy"] = "xywh",
     ) -> None:
-        """Takes all detections of an image, in any order.
+        """Adds all detections of an image, in any order.
 
         boxes: (D, 4) pixels, or None with masks. scores: (D). labels: (D) category ids. masks:
         (D, H, W) of bool or uint8 of the image's size, or D RLEs. Arrays of NumPy, of torch on the
         CPU, or of anything else with DLPack; float32 and float64, any integers. Those of unknown
-        categories are left out and counted. Raises ValueError or TypeError naming the image and
-        the argument: wrong shapes or types, NaN, an image that is unknown or was added before.
+        categories are ignored and counted. Raises ValueError or TypeError naming the image and
+        the argument: invalid shapes or types, NaN, an image that is unknown or already added.
         """
         if box_format not in ("xywh", "xyxy"):
-            raise ValueError(f"box_format is {box_format!r}; 'xywh' and 'xyxy' are known")
+            raise ValueError(f"box_format is {box_format!r}; expected 'xywh' or 'xyxy'")
         given = (_array(boxes), _array(scores), _array(labels, np.int64))
         if isinstance(masks, np.ndarray) and masks.dtype == np.bool_:
             masks = masks.view(np.uint8)
         self._core.add(image_id, *given, masks, box_format == "xyxy")
 
     def partial(self) -> bytes:
-        """The state, for `merge` in another process. Equal states give equal bytes."""
+        """Returns the state, for `merge` in another process. Equal states give equal bytes."""
         return self._core.partial()
 
     def merge(self, partial: bytes) -> None:
         """Adds the state of an evaluator of the same data set and parameters.
 
-        Raises ValueError, and changes nothing, if they differ, it is broken, or it has an image
-        that is here already.
+        Raises ValueError, and changes nothing, if they differ, the state is damaged, or an image
+        was already added.
         """
         self._core.merge(partial)
 
     def result(self, *, all_images: bool = False) -> Evaluation:
-        """The figures over the images added, or over all as if the others had no detections."""
+        """The metrics over the added images, or over all images, others without detections."""
         made = self._core.result(all_images)
         return Evaluation(
             made["stats"],
@@ -144,7 +144,7 @@ class Evaluator:
 
 
 def _array(values: Any, empty: Any = np.float64) -> Any:
-    """Lists as arrays, those without numbers of the type `empty`; arrays as they are."""
+    """Converts lists to arrays, empty ones with the type `empty`; arrays stay unchanged."""
     if not isinstance(values, (list, tuple)):
         return values
     return np.asarray(values) if len(values) > 0 else np.zeros(0, empty)

@@ -31,17 +31,17 @@ def _silent(make: Any) -> Any:
 class LVIS:
     """An LVIS data set. dataset: the file as dicts; anns, imgs, cats: records by id; img_ann_map:
     annotations by image id; cat_img_map: image ids by category id. A file is read in C++, and these
-    dicts are made when one of them is first looked at."""
+    dicts are created when one is first accessed."""
 
     def __init__(self, annotation_path: str | os.PathLike[str]) -> None:
-        """Raises as COCO."""
+        """Raises the same exceptions as COCO."""
         self.logger = logging.getLogger(__name__)
         self.logger.info("Loading annotations.")
         self._core: COCO = _silent(lambda: COCO(annotation_path))
 
     @property
     def core(self) -> COCO:
-        """The same data set as a COCO."""
+        """Returns the data set as a COCO."""
         return self._core
 
     @property
@@ -70,7 +70,7 @@ class LVIS:
 
     def get_ann_ids(self, img_ids: Any = None, cat_ids: Any = None, area_rng: Any = None) -> Any:
         """Ids of the annotations of these images and categories with areas within area_rng, both
-        ends excluded; None takes all."""
+        ends excluded; None = all."""
         if img_ids is None:
             anns = self.dataset["annotations"]
         else:
@@ -96,20 +96,20 @@ class LVIS:
         return list(records.values()) if ids is None else [records[one] for one in ids]
 
     def load_anns(self, ids: Any = None) -> list[Record]:
-        """The annotations with these ids; None takes all. Raises KeyError."""
+        """The annotations with these ids; None = all. Raises KeyError."""
         return self._load(self.anns, ids)
 
     def load_cats(self, ids: Any) -> list[Record]:
-        """The categories with these ids; None takes all. Raises KeyError."""
+        """The categories with these ids; None = all. Raises KeyError."""
         return self._load(self.cats, ids)
 
     def load_imgs(self, ids: Any) -> list[Record]:
-        """The images with these ids; None takes all. Raises KeyError."""
+        """The images with these ids; None = all. Raises KeyError."""
         return self._load(self.imgs, ids)
 
     def download(self, save_dir: str, img_ids: Any = None) -> None:
-        """Downloads images by their 'coco_url' into a folder, those that are not there yet."""
-        from urllib.request import urlretrieve  # late: it takes as long as all else
+        """Downloads missing images into a folder by their 'coco_url'."""
+        from urllib.request import urlretrieve  # imported late, since it is slow
 
         os.makedirs(save_dir, exist_ok=True)
         for image in self.load_imgs(img_ids):
@@ -130,9 +130,9 @@ class LVISResults(LVIS):
     """Detections of an LVIS data set, with its attributes."""
 
     def __init__(self, lvis_gt: Any, results: Any, max_dets: int = 300) -> None:
-        """results: a list of dicts, to which 'id', 'area' and what else is missing is added, or the
-        path of a file. max_dets: the best of each image are kept; negative keeps all. Raises
-        TypeError for another lvis_gt, AssertionError for an image that is not in it.
+        """results: a list of dicts, to which 'id', 'area' and other missing fields are added, or a
+        path of a file. max_dets: keeps the best of each image; negative = unlimited. Raises
+        TypeError for an invalid lvis_gt, AssertionError for an image that is not in it.
         """
         self.logger = logging.getLogger(__name__)
         self.logger.info("Loading and preparing results.")
@@ -195,7 +195,7 @@ class _AsCoco:
 
 class _Pointers(Mapping[int, Any]):
     """eval['dt_pointers']: by category and range of areas the detections by falling score, and
-    which are right and wrong (T, D). Made when somebody looks."""
+    which are right and wrong (T, D). Computed on access."""
 
     def __init__(self, entries: Any, sizes: tuple[int, int, int]) -> None:
         self._entries, self._sizes = entries, sizes
@@ -249,13 +249,13 @@ class LVISEval:
     """Evaluates detections against an LVIS data set, with lvis-api's attributes and methods.
 
     params: what to evaluate. run() makes `eval`: precision (T, R, K, A) and recall (T, K, A), -1
-    where there is nothing to find, and `results`: figures by name. eval_imgs and ious are made when
-    somebody looks at them. Not for several threads.
+    without objects, and `results`: metrics by name. eval_imgs and ious are computed on access.
+    Not thread-safe.
     """
 
     def __init__(self, lvis_gt: Any, lvis_dt: Any, iou_type: str = "segm") -> None:
         """lvis_gt: LVIS or a path. lvis_dt: LVISResults, a path or a list of dicts. iou_type:
-        'segm' or 'bbox'. Raises ValueError or TypeError for others."""
+        'segm' or 'bbox'. Otherwise raises ValueError or TypeError."""
         self.logger = logging.getLogger(__name__)
         if iou_type not in ("bbox", "segm"):
             raise ValueError(f"iou_type: {iou_type} is not supported.")
@@ -281,7 +281,7 @@ class LVISEval:
 
     @property
     def eval_imgs(self) -> Any:
-        """What was matched, by category, range of areas and image; None where there is nothing."""
+        """Matches by category, range of areas and image; None if empty."""
         if "eval_imgs" not in self._seen:
             self._seen["eval_imgs"] = [
                 None if one is None else {new: one[old] for old, new in _NAMES.items()}
@@ -301,7 +301,7 @@ class LVISEval:
             raise RuntimeError("Please run evaluate() first.")
         results = self.lvis_dt.core.native_results
         if results is not None and results.file is not None:
-            # lvis-api numbers detections image by image, a file's reader in the file's order.
+            # lvis-api numbers detections by image, the reader of a file in the file's order.
             self.lvis_dt.core.anns  # noqa: B018
             self._run = self._run_with(self._found())
         if "details" not in self._seen:
@@ -352,7 +352,7 @@ class LVISEval:
         return _coco.found_of_index(found.imgToAnns, found.anns, found.imgs, images, p.iou_type)
 
     def accumulate(self) -> None:
-        """Makes `eval`."""
+        """Computes `eval`."""
         self.logger.info("Accumulating evaluation results.")
         if self._run is None:
             raise RuntimeError("Please run evaluate() first.")
@@ -426,7 +426,7 @@ class LVISEval:
             )
 
     def get_results(self) -> OrderedDict[str, Any]:
-        """The figures by name; empty before run()."""
+        """The metrics by name; empty before run()."""
         if not self.results:
             self.logger.warning("results is empty. Call run().")
         return self.results

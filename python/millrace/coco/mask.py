@@ -2,7 +2,7 @@
 
 An RLE is a dict ``{"size": [height, width], "counts": bytes}``; counts may also be given as str.
 Bitmaps are uint8, (H, W) or (H, W, N), non-zero = inside; boxes are x y width height in pixels.
-Wrong input raises ValueError, TypeError or KeyError with the argument's name and index.
+Invalid input raises ValueError, TypeError or KeyError with the argument's name and index.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ __all__ = [
 
 
 def encode(bimask: npt.NDArray[Any]) -> Any:
-    """The RLE of a bitmap (H, W), or a list of N RLEs of bitmaps (H, W, N).
+    """Returns the RLE of a bitmap (H, W), or a list of N RLEs of bitmaps (H, W, N).
 
-    Takes uint8 and bool of any strides; Fortran's order, which pycocotools asks for, and C's order
-    of one bitmap are read where they lie. ValueError for other types or numbers of dimensions.
+    Accepts uint8 and bool with any strides; Fortran order, which pycocotools requires, and C order
+    of one bitmap are read without a copy. Raises ValueError for other types or dimensions.
     """
     if not isinstance(bimask, np.ndarray):
-        raise TypeError(f"bimask: an array is needed, not {type(bimask).__name__}")
+        raise TypeError(f"bimask: expected an array, not {type(bimask).__name__}")
     if bimask.dtype not in (np.dtype(np.uint8), np.dtype(np.bool_)):
-        raise ValueError(f"bimask: Buffer dtype mismatch: uint8 is needed, not {bimask.dtype}")
+        raise ValueError(f"bimask: Buffer dtype mismatch: expected uint8, not {bimask.dtype}")
     if bimask.ndim not in (2, 3):
-        raise ValueError(f"bimask: (H, W) or (H, W, N) is needed, not {bimask.shape}")
+        raise ValueError(f"bimask: expected shape (H, W) or (H, W, N), not {bimask.shape}")
     pixels = bimask.view(np.uint8)
     if bimask.ndim == 2:
         return _coco.encode(pixels[None])[0]
@@ -77,7 +77,7 @@ def merge(rleObjs: Sequence[RLE], intersect: bool | int = False) -> RLE:
 def _boxes(boxes: Any, name: str) -> Floats:
     rows = np.ascontiguousarray(boxes, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 4:
-        raise ValueError(f"{name}: boxes (N, 4) are needed, not {rows.shape}")
+        raise ValueError(f"{name}: expected boxes (N, 4), not {rows.shape}")
     return rows
 
 
@@ -103,7 +103,7 @@ def _as_boxes(objs: Any, name: str) -> Floats | None:
 
 
 def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
-    """IoU of each detection with each object, float64 (D, G); ``[]`` if there are none of either.
+    """IoU of each detection with each object, float64 (D, G); ``[]`` if either is empty.
 
     Both are lists of RLEs, lists of boxes or arrays (N, 4). With a crowd the union is the
     detection's area. Masks of different sizes give -1.

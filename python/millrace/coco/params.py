@@ -1,4 +1,4 @@
-"""What an evaluation looks at."""
+"""The parameters of an evaluation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ._types import Floats
 
-# Keypoints of a person, in COCO's order: the spread of what annotators wrote, by object size.
+# Keypoints of a person, in COCO's order: the annotators' spread, relative to object size.
 PERSON_SIGMAS = [
     0.026, 0.025, 0.025, 0.035, 0.035, 0.079, 0.079, 0.072, 0.072,
     0.062, 0.062, 0.107, 0.107, 0.087, 0.087, 0.089, 0.089,
@@ -26,7 +26,7 @@ class Params:
 
     imgIds, catIds: ids to evaluate. iouThrs (T), recThrs (R): thresholds of IoU and of recall.
     maxDets (M): limits of detections of an image and category. areaRng (A, 2): ranges of areas in
-    pixels, both ends included; areaRngLbl: their names. useCats: 0 takes all categories as one.
+    pixels, both ends included; areaRngLbl: their names. useCats: 0 merges all categories.
     kpt_oks_sigmas: spreads of keypoints. useSegm: deprecated; 1 means iouType 'segm', 0 'bbox'.
     """
 
@@ -43,7 +43,7 @@ class Params:
     kpt_oks_sigmas: Any
 
     def __init__(self, iouType: str = "segm") -> None:
-        """Raises Exception for another iouType than 'segm', 'bbox' and 'keypoints'."""
+        """Raises Exception unless iouType is 'segm', 'bbox' or 'keypoints'."""
         if iouType in ("segm", "bbox"):
             self.setDetParams()
         elif iouType == "keypoints":

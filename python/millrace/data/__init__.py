@@ -2,12 +2,12 @@
 
     flow = millrace.data.Flow(root="coco", batch_size=16, short_side=[640, 800], seed=1)
     for epoch in range(12):
-        for batch in flow:                        # one epoch, in an order of its own
+        for batch in flow:                        # one epoch, shuffled anew
             step(batch.images, batch.boxes, batch.labels)
 
-Threads of C++ read, decode, resize and pad without the interpreter's lock; batches are NumPy arrays
-over the memory that these threads filled. The bytes are those of `trainer run` with the same
-configuration, for any number of threads and ranks, and from any batch on (`state_dict`)."""
+C++ threads read, decode, resize and pad without the GIL; batches are NumPy arrays over the memory
+that these threads filled. The bytes equal those of `trainer run` with the same configuration, for
+any number of threads and ranks, and from any batch on (`state_dict`)."""
 
 from millrace._flow import Batch, DataError, Sample
 from millrace.data.flow import Flow, Stage

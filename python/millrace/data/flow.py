@@ -14,13 +14,13 @@ function that is called with each sample and returns it, or whether to keep it."
 
 
 class Flow(Stream):
-    """Batches for training, endless and shuffled, or with `training=False` each image of the
-    validation split once, by ascending id. Iterating gives `Batch`es up to the end of the epoch,
-    and the next time those of the next epoch; an evaluation begins anew each time.
+    """Training batches, endless and shuffled, or with `training=False` each image of the
+    validation split once, by ascending id. Each iteration yields the `Batch`es of one epoch; an
+    evaluation restarts with each iteration.
 
-    It is a torch.utils.data.IterableDataset where torch has been imported before
-    (`DataLoader(flow, batch_size=None)` takes it). A flow does not live on in a forked process;
-    pickling one makes another at its place."""
+    It is a torch.utils.data.IterableDataset if torch was imported before
+    (`DataLoader(flow, batch_size=None)` accepts it). A flow does not work in a forked process;
+    unpickling creates another flow at the same position."""
 
     def __init__(
         self,
@@ -35,19 +35,19 @@ class Flow(Stream):
         **options: Any,
     ) -> None:
         """
-        config: a TOML file as `trainer run` takes it; its `[data]` and `train.seed` count. Plug-ins
-            that it names are not opened.
-        seed: of order, flips and all other draws; by default the file's, else 1.
-        rank, world_size: this process's part; by default torch.distributed's where that is
-            initialised, else all (0 of 1). Each rank gets its own `batch_size` images of a step.
-        stages: what becomes of each image, by default read, decode, flip, resize_shortest_edge,
+        config: a TOML file as of `trainer run`; its `[data]` and `train.seed` are used. Plug-ins
+            are not loaded.
+        seed: of order, flips and all other random choices; by default the file's, otherwise 1.
+        rank, world_size: this process's part; by default torch.distributed's if
+            initialised, otherwise 0 of 1. Each rank gets its own `batch_size` images of a step.
+        stages: transforms of each image, by default read, decode, flip, resize_shortest_edge,
             group_by_aspect_ratio, pad.
         options: any key of `[data]`: root, train, val, classes, batch_size, test_batch_size,
             short_side, max_side, flip, threads, memory, on_error ... (`millrace.data.describe()`
-            explains each). They come before what the file says.
+            explains each). They override the file.
 
-        ValueError, with the key, for options or data that cannot work; RuntimeError for annotations
-        that cannot be read. Images are first read for the first batch."""
+        Raises ValueError, with the key, for invalid options or data; RuntimeError if annotations
+        cannot be read. Images are not read before the first batch."""
         rank, world_size = place_among_ranks(rank, world_size)
         self._arguments: dict[str, Any] = {
             "config": config,
@@ -73,17 +73,17 @@ class Flow(Stream):
 
     @property
     def classes(self) -> list[str]:
-        """Names; label k is the k-th."""
+        """Class names; label k is the k-th."""
         return self._flow.classes
 
     @property
     def category_ids(self) -> list[int]:
-        """Of an evaluation: the id in the annotation file of each class, for results."""
+        """Ids of the classes in the annotation file, for results of an evaluation."""
         return self._flow.category_ids
 
     def config(self) -> str:
-        """The options, complete, as TOML: a file with this text makes the same flow (functions that
-        are stages apart)."""
+        """All options as TOML: a file with this text creates the same flow (except functions as
+        stages)."""
         return self._flow.config()
 
     def __reduce__(self) -> Any:
@@ -102,14 +102,14 @@ def _remade(arguments: dict[str, Any], state: State) -> Flow:
 
 
 def stage_table(stage: Stage, functions: list[Any]) -> dict[str, Any]:
-    """As in `[[data.stages]]`; a function is added to `functions`."""
+    """Converts a stage to `[[data.stages]]`; adds a function to `functions`."""
     if isinstance(stage, str):
         return {"type": stage}
     if isinstance(stage, Mapping):
         return dict(stage)
     if not callable(stage):
         raise ValueError(
-            f"stages: a stage is a name, a dict or a function, not {stage!r}"
+            f"stages: expected a name, a dict or a function, not {stage!r}"
         )
     functions.append(stage)
     name = getattr(stage, "__qualname__", type(stage).__qualname__)

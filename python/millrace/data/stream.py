@@ -1,4 +1,4 @@
-"""What flows and batches of data servers have in common."""
+"""The common base of flows and of batches from data servers."""
 
 import atexit
 import importlib
@@ -13,20 +13,20 @@ from millrace import _flow
 
 _VERSION = 1
 _NO_WORKERS = (
-    "a millrace flow is made by threads of this process, so DataLoader's worker processes have "
-    "nothing to do: each would make the same batches again, and send them through a pipe. Use "
-    "DataLoader(flow, batch_size=None, num_workers=0), or the flow itself; `threads` says how many "
-    "threads make batches"
+    "a millrace flow uses threads of this process and does not support worker processes of "
+    "DataLoader: each would create the same batches and send them through a pipe. Use "
+    "DataLoader(flow, batch_size=None, num_workers=0), or the flow itself; set the number of "
+    "threads by `threads`"
 )
 _NO_COLLATING = (
-    "a millrace flow yields whole batches, which DataLoader cannot join: use "
-    "DataLoader(flow, batch_size=None), and the flow's own batch_size for the number of images"
+    "a millrace flow yields whole batches, which DataLoader cannot combine; use "
+    "DataLoader(flow, batch_size=None), and set the number of images by batch_size of the flow"
 )
 
 
 class State(TypedDict):
-    """A place in a flow, and what the flow must be for the same bytes to follow. Plain values: it
-    may be pickled, saved with torch.save or written as JSON."""
+    """A position in a flow, and the facts that the flow must have to continue with the same bytes.
+    Plain values, which can be pickled, saved with torch.save or written as JSON."""
 
     version: int
     training: bool
@@ -39,29 +39,30 @@ class State(TypedDict):
 
 
 class Stream:
-    """Batches one after the other, from any place on. Several threads may take them, each gets
-    others. The threads that make them start with the first batch and end with `close`, at the end
-    of a `with` block, or when the stream is no longer used. Batches outlive their stream."""
+    """A sequence of batches from any position on. Several threads may read it; each gets different
+    batches. Its worker threads start with the first batch and end with `close`, at the end of a
+    `with` block, or when the stream is no longer used. Batches outlive their stream."""
 
     def __init__(self, stream: _flow.Stream, training: bool, rank: int, world_size: int) -> None:
         self._stream = stream
         self._training = training
         self._rank, self._world_size = rank, world_size
         self._lock = threading.Lock()
-        self._takers: set[threading.Thread] = set()  # that are in `next`
+        self._takers: set[threading.Thread] = set()  # number of threads in `next`
         self._at: tuple[int, list[int]] = (0, [])
         self._batches = 0
         self._progress = 0.0
-        self._goes_on = True  # an evaluation, from where it stands, with the next iteration
+        self._goes_on = True  # an evaluation resumes with the next iteration
         _open_streams.add(self)
         if "torch.utils.data" in sys.modules:
             self.__class__ = _torch_class(type(self))
 
     def __iter__(self) -> Iterator[_flow.Batch]:
-        """The batches up to the end of this epoch; of an evaluation, all, or those after a state
-        that was loaded. One that was broken off goes on with the next loop; an evaluation does not.
+        """Iterates over the batches up to the end of this epoch; of an evaluation, all batches
+        or those after a loaded state. An interrupted epoch continues with the next loop; an
+        evaluation restarts.
 
-        RuntimeError from a worker of DataLoader. See `next` for others."""
+        Raises RuntimeError in a worker of DataLoader. See `next` for others."""
         _refuse_workers()
         if not self._training and not self._goes_on:
             self._seek(0, [], 0, 0.0)
@@ -77,18 +78,18 @@ class Stream:
             yield batch
 
     def endless(self) -> Iterator[_flow.Batch]:
-        """All batches that follow, over the ends of epochs (`Batch.epoch`, `Batch.progress`)."""
+        """Iterates over all following batches, across epochs (`Batch.epoch`, `Batch.progress`)."""
         while (batch := self.next()) is not None:
             yield batch
 
     def next(self) -> _flow.Batch | None:
-        """The next batch, whatever its epoch; None at the end of an evaluation. Waits without the
-        interpreter's lock; Ctrl-C ends the waiting.
+        """The next batch, of any epoch; None at the end of an evaluation. Waits without the GIL;
+        Ctrl-C ends the wait.
 
-        DataError with on_error="fail" for an image that cannot be used; RuntimeError, naming the
-        sample, for what a stage throws (a function's own exception is its cause), if more images
-        than `max_skipped` cannot be used, if no data server answers, in a forked process, and
-        after `close`. The same error comes again until a state is loaded."""
+        Raises DataError with on_error="fail" for an unusable image; RuntimeError, naming the
+        sample, if a stage throws (a function's own exception is its cause), if more than
+        `max_skipped` images are unusable, if no data server answers, in a forked process, and
+        after `close`. Further calls raise the same error until a state is loaded."""
         taker = threading.current_thread()
         self._takers.add(taker)
         try:
@@ -104,8 +105,8 @@ class Stream:
         return batch
 
     def state_dict(self) -> State:
-        """The place after the last batch that was taken. Any rank's state serves all ranks, and
-        any number of them. The first call reads every annotation once, to identify the data."""
+        """The position after the last batch. The state of any rank is valid for all ranks, and for
+        any number of ranks. The first call reads every annotation once, to identify the data."""
         facts = self._stream.facts()
         with self._lock:
             place, pending = self._at
@@ -121,15 +122,15 @@ class Stream:
             }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on after the batch at which `state` was taken, byte for byte.
+        """Continues after the batch at which `state` was taken, byte for byte.
 
-        ValueError that says what differs, for a state of other data, options that decide the bytes,
-        or seed; or that is none."""
+        Raises ValueError, naming the difference, if the state is invalid or has other data, another
+        seed or other options that decide the bytes."""
         missing = [key for key in State.__annotations__ if key not in state]
         if missing:
-            raise ValueError(f"this is no state of a flow: it has no '{missing[0]}'")
+            raise ValueError(f"not a state of a flow: '{missing[0]}' not found")
         if state["version"] != _VERSION:
-            raise ValueError(f"this state has version {state['version']}, not {_VERSION}")
+            raise ValueError(f"the state has version {state['version']}, not {_VERSION}")
         ours: dict[str, Any] = {"training": self._training, "seed": self._seed()}
         theirs = {key: state[key] for key in ours}
         ours.update(self._facts_for(state["facts"]))
@@ -140,7 +141,7 @@ class Stream:
             if ours.get(key) != theirs.get(key)
         ]
         if differences:
-            raise ValueError("this state is of another flow: " + "; ".join(differences))
+            raise ValueError("the state belongs to another flow: " + "; ".join(differences))
         self._seek(state["next"], list(state["pending"]), state["batches"], state["progress"])
         self._goes_on = True
 
@@ -148,14 +149,14 @@ class Stream:
         raise NotImplementedError
 
     def _facts_for(self, facts: Mapping[str, str]) -> Mapping[str, str]:
-        """This stream's facts, which must be those."""
+        """The facts of this stream, which must equal those of a state."""
         raise NotImplementedError
 
     def _seek(self, place: int, pending: list[int], batches: int, progress: float) -> None:
         try:
             self._stream.seek(place, pending, batches)
         except TypeError:
-            raise ValueError(f"a state with the place {place!r}, {pending!r} is none") from None
+            raise ValueError(f"invalid position in a state: {place!r}, {pending!r}") from None
         with self._lock:
             self._at = (place, pending)
             self._batches = batches
@@ -163,12 +164,12 @@ class Stream:
 
     @property
     def epoch(self) -> int:
-        """The epoch that the next batch belongs to, from 0."""
+        """The epoch of the next batch, from 0."""
         return int(self._progress)
 
     @property
     def epoch_size(self) -> int | None:
-        """Images of an epoch, over all ranks; None while only data servers know."""
+        """Number of images of an epoch, over all ranks; None until a data server reports it."""
         return self._stream.samples
 
     @property
@@ -180,13 +181,13 @@ class Stream:
         return self._world_size
 
     def report(self) -> dict[str, Any]:
-        """What has been done since the start: `stages` (or servers), each with its name, items,
-        busy_s (seconds, summed over threads) and items that wait now; `skipped` images with the
-        first `skipped_reasons`, `filtered` ones; `wait_s`, the seconds that `next` has waited."""
+        """Statistics since the start: `stages` (or servers), each with its name, items, busy_s
+        (seconds, summed over threads) and items that wait now; `skipped` images with the first
+        `skipped_reasons`, `filtered` ones; `wait_s`, the seconds that `next` waited."""
         return self._stream.report()
 
     def dataset(self) -> Any:
-        """This as a torch.utils.data.IterableDataset; imports torch, if that has not been."""
+        """Returns this as a torch.utils.data.IterableDataset; imports torch if necessary."""
         importlib.import_module("torch.utils.data")
         self.__class__ = _torch_class(type(self))
         return self
@@ -206,9 +207,9 @@ _Self = TypeVar("_Self", bound=Stream)
 
 
 def place_among_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """As given, else torch.distributed's where that is initialised, else (0, 1)."""
+    """As given, otherwise torch.distributed's if initialised, otherwise (0, 1)."""
     if (rank is None) != (world_size is None):
-        raise ValueError("rank and world_size go together")
+        raise ValueError("rank and world_size must be set together")
     if rank is not None and world_size is not None:
         return rank, world_size
     distributed = sys.modules.get("torch.distributed")
@@ -231,7 +232,7 @@ _torch_classes: dict[type, type] = {}
 
 
 def _torch_class(of: type) -> type:
-    """`of`, which is also an IterableDataset. REQUIRES: torch.utils.data is imported."""
+    """A subclass of `of` and IterableDataset. REQUIRES: torch.utils.data is imported."""
     data = sys.modules["torch.utils.data"]
     data._utils.collate.default_collate_fn_map[_flow.Batch] = _refuse_collating
     dataset = data.IterableDataset
@@ -248,8 +249,8 @@ _open_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """No thread may want the interpreter once that has gone: those of the streams end here, and
-    daemon threads that wait for a batch are let out, with an error."""
+    """Threads must not use the interpreter after it ends: those of the streams end here, and daemon
+    threads that wait for a batch get an error."""
     for stream in list(_open_streams):
         stream.close()
         others = stream._takers - {threading.current_thread()}

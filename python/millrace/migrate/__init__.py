@@ -1,9 +1,9 @@
-"""Recipes of other code bases as configurations of Millrace: detectron2's YAML and MMDetection's
-Python files, 2.x and 3.x.
+"""Converts recipes of other code bases to Millrace configurations: detectron2's YAML and
+MMDetection's Python files, 2.x and 3.x.
 
     python -m millrace.migrate RECIPE [OVERRIDES] --out mine.toml     # or trainer import-config
 
-Nothing of a recipe is run. YAML needs PyYAML: `pip install "millrace[migrate]"`."""
+The code of a recipe is not run. YAML needs PyYAML: `pip install "millrace[migrate]"`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def import_config(
     file: Path, overrides: Sequence[str] = (), options: Options | None = None
 ) -> Imported:
     """Reads and translates a recipe. `overrides`: KEY VALUE ... as detectron2's command lines end,
-    key=value ... as MMDetection's --cfg-options. Values that are our defaults stand in the result,
-    too. RecipeError naming file and line for what cannot be read, and for another model than one of
-    ours; Failure for a file that cannot be read."""
+    key=value ... as MMDetection's --cfg-options. The result includes values
+    equal to our defaults. Raises RecipeError, naming file and line, for invalid text and for models
+    that Millrace does not have; Failure for a file that cannot be read."""
     options = options or Options()
     if file.suffix in (".yaml", ".yml"):
         return import_detectron2(read_yaml_recipe(file, overrides), options)
     if file.suffix == ".py":
         return import_mmdetection(read_python_recipe(file, overrides), options)
     raise RecipeError(
-        f"{file}: a recipe is detectron2's .yaml or MMDetection's .py; other code bases have "
-        "tables of keys in docs/migrating"
+        f"{file} is not a recipe of detectron2 (.yaml) or MMDetection (.py); for other code bases "
+        "see the tables of keys in docs/migrating"
     )

@@ -16,13 +16,14 @@ from millrace.migrate.toml import leaves, to_toml
 def main() -> int:
     given = _arguments().read()
     if given.out and given.out.exists():
-        raise RecipeError(f"{given.out} exists: remove it, or choose another name for --out")
+        raise RecipeError(f"{given.out} already exists; choose another file for --out or delete it")
     imported = import_config(given.file, given.overrides, Options(given.gpus, given.images))
     tree = checked(imported.tree)
     text = (
-        f"# {printable(given.file.name)}, a recipe of {imported.source}, by `trainer "
-        "import-config`. Each value names the line that it comes from;\n"
-        f"# values that are Millrace's defaults are left out.\n\n{to_toml(tree)}"
+        f"# {printable(given.file.name)}, a recipe of {imported.source}, converted by `trainer "
+        "import-config`.\n"
+        "# Comments name the source of each value; Millrace's defaults are omitted.\n\n"
+        f"{to_toml(tree)}"
     )
     if given.out:
         _write(given.out, text)
@@ -42,7 +43,7 @@ def _arguments() -> Arguments:
         "file",
         metavar="FILE",
         type=Path,
-        help="recipe; the files that it inherits from are read, too. Its code is not run",
+        help="recipe; files that it inherits from are read too, and no code is run",
     )
     arguments.add_argument(
         "overrides",
@@ -73,7 +74,7 @@ def _arguments() -> Arguments:
 
 
 def _write(out: Path, text: str) -> None:
-    """All of a new file, or none of it."""
+    """Writes a new file completely or not at all."""
     try:
         with open(out, "x", encoding="utf-8", errors="replace") as stream:
             stream.write(text)
@@ -87,19 +88,19 @@ def _write(out: Path, text: str) -> None:
 
 def _report(left_out: list[LeftOut], count: int, out: Path | None) -> None:
     if left_out:
-        print(f"{counted(len(left_out), 'value')} not translated, because", file=sys.stderr)
+        print(f"{counted(len(left_out), 'value')} not translated:", file=sys.stderr)
         sys.stderr.write(_by_reason(left_out))
-    kept = f" in {out}" if out else "; --out FILE keeps them"
+    kept = f" in {out}" if out else "; --out FILE writes them to a file"
     name = out or "FILE"
     print(
-        f"{counted(count, 'value')}{kept}. Next: trainer config {name} shows all of it, trainer "
-        f"run {name} trains",
+        f"{counted(count, 'value')}{kept}. Next: trainer config {name} shows the whole "
+        f"configuration, trainer run {name} trains",
         file=sys.stderr,
     )
 
 
 def _by_reason(left_out: list[LeftOut]) -> str:
-    """One paragraph per reason, in the order in which they came up."""
+    """One paragraph per reason, in order of occurrence."""
     groups: dict[str, str] = {}
     for one in left_out:
         line = printable(f"{one.place}  {one.key} = {one.value}")

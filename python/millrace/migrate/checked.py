@@ -1,5 +1,4 @@
-"""What `trainer run` would say of a configuration, and which of its values are defaults: the
-program knows both."""
+"""Asks the program `trainer` whether a configuration is valid, and which values are defaults."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ TABLES = ("data", "model", "train", "optimizer", "schedule", "callbacks")  # in 
 
 
 def checked(tree: dict[str, Setting]) -> dict[str, Setting]:
-    """A translation without the values that are the same without them. RecipeError for what
-    `trainer run` would refuse."""
+    """Removes the values that equal the defaults. Raises RecipeError if `trainer run` would reject
+    the configuration."""
     usual = {"model": Setting({"type": tree["model"].table()["type"]})}
     with tempfile.TemporaryDirectory() as folder:
         texts = {"given": to_toml(_in_order(tree)), "usual": to_toml(usual)}
@@ -47,12 +46,12 @@ def checked(tree: dict[str, Setting]) -> dict[str, Setting]:
 
 
 def _in_order(tree: dict[str, Setting]) -> dict[str, Setting]:
-    """The tables in the order of our configurations."""
+    """Sorts the tables in the order of our configurations."""
     return {name: tree[name] for name in TABLES if name in tree}
 
 
 def _with_origin(message: str, file: str, text: str) -> str:
-    """An error of the program, with the place in the recipe for that in our text."""
+    """Replaces the place in our text by the place in the recipe in an error of the program."""
     lines = text.splitlines()
 
     def origin(found: re.Match[str]) -> str:
@@ -63,7 +62,7 @@ def _with_origin(message: str, file: str, text: str) -> str:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """The resolved configuration. Values that follow others stand in it as comments."""
+    """The resolved configuration. Derived values are comments in it."""
     return read_toml(re.sub(r"(?m)^# (?=[\w-]+ = )", "", text))
 
 
@@ -84,7 +83,7 @@ def _without_defaults(
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two values are the same to an option: 1 and 1.0, 0.5 and [0.5]."""
+    """Returns whether an option takes two values as equal: 1 and 1.0, 0.5 and [0.5]."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_alike, a, b))
     if isinstance(a, list) or isinstance(b, list):

@@ -1,4 +1,4 @@
-"""What can be wrong with a recipe."""
+"""Errors of recipes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from millrace._command import WrongUse
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value was written: "Base-RCNN-FPN.yaml:29". Line 0: the source has no lines."""
+    """Where a value was written: "Base-RCNN-FPN.yaml:29". Line 0 = no lines."""
 
     source: str
     line: int = 0
@@ -27,11 +27,11 @@ class RecipeError(WrongUse):
 
 
 class TooLargeError(RecipeError):
-    """A recipe that would make more values than a recipe may."""
+    """A recipe that exceeds the limits on values or files."""
 
 
 def printable(text: str) -> str:
-    """The text with its control characters escaped: neither a terminal nor a comment obeys it."""
+    """Escapes control characters, which would affect terminals and comments."""
     return "".join(
         one if one.isprintable() or one == " " else one.encode("unicode_escape").decode()
         for one in text

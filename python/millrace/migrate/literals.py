@@ -1,6 +1,6 @@
-"""The part of Python in which configurations are written: literals, `dict(...)`, arithmetic of
-them, names of values that stand above. Python's own parser reads the text, and nothing of it is
-run: whatever else there is, a call or an import, is an error that names its line."""
+"""Reads the part of Python in which configurations are written: literals, `dict(...)`, arithmetic
+of them and names of earlier values. Python's parser reads the text and no code is run: anything
+else, such as a call or an import, is an error that names its line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from millrace.migrate.errors import Place, RecipeError, TooLargeError
 from millrace.migrate.values import DEEPEST, Budget, Data, Value, number_of
 
-# Gives the value of a name that an expression uses.
+# Returns the value of a name that an expression uses.
 Named = Callable[[str], "Value | None"]
 
 
@@ -25,13 +25,13 @@ Named = Callable[[str], "Value | None"]
 class Assignment:
     """A statement `a.b[0] = value`."""
 
-    target: list[str]  # the name, then keys and places in lists
+    target: list[str]  # the name, then keys and list indices
     value: Value
 
 
 def read_assignments(text: str, source: str, named: Named, budget: Budget) -> Iterator[Assignment]:
-    """The statements of a file, each once those before have been taken. RecipeError with the line
-    for anything but assignments."""
+    """Yields the statements of a file one by one. Raises RecipeError, naming the line, for
+    statements other than assignments."""
     statements: list[ast.stmt] = _parsed(text, Place(source, 1), "exec")
     for statement in statements:
         place = Place(source, statement.lineno)
@@ -42,8 +42,8 @@ def read_assignments(text: str, source: str, named: Named, budget: Budget) -> It
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             raise RecipeError.at(
                 place,
-                f"{reader.word(statement)} is no assignment. Nothing of a file is run here: only "
-                "lines `name = value` with literals are read. Write out what it does",
+                f"{reader.word(statement)} is not an assignment. No code is run; only lines "
+                "`name = value` with literals are read. Write out the resulting values",
             )
         yield Assignment(reader.target(statement.targets[0]), reader.value(statement.value))
 
@@ -55,7 +55,7 @@ def read_expression(text: str, place: Place, budget: Budget) -> Value:
 
 
 def literal_of(text: str, place: Place, budget: Budget) -> Value | None:
-    """The same for a text that may be anything: None if it is no literal."""
+    """Reads one expression; returns None if the text is not a literal."""
     try:
         return read_expression(text.lstrip(" \t"), place, budget)
     except TooLargeError:
@@ -68,19 +68,19 @@ def _parsed(text: str, place: Place, mode: str) -> Any:
     """The statements of a text, or its expression."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes that Python knows no more
+            warnings.simplefilter("ignore")  # about invalid escapes
             parsed: Any = ast.parse(text, mode=mode)
             return parsed.body
     except SyntaxError as problem:
         at = Place(place.source, place.line + (problem.lineno or 1) - 1)
         if "too many nested" in str(problem.msg):
             raise TooLargeError.at(at, "brackets are nested too deeply") from None
-        raise RecipeError.at(at, f"not readable as Python: {problem.msg}") from None
+        raise RecipeError.at(at, f"invalid Python: {problem.msg}") from None
     except (RecursionError, MemoryError):
         at = Place(place.source, place.line + _longest_statement(text) - 1)
-        raise TooLargeError.at(at, "an expression is nested too deeply") from None
+        raise TooLargeError.at(at, "expressions are nested too deeply") from None
     except ValueError as problem:  # a zero byte
-        raise RecipeError.at(place, f"not readable as Python: {problem}") from None
+        raise RecipeError.at(place, f"invalid Python: {problem}") from None
 
 
 def _longest_statement(text: str) -> int:
@@ -100,9 +100,9 @@ def _longest_statement(text: str) -> int:
 
 def _not_read(what: str) -> str:
     return (
-        f"{what} is no literal. Nothing of a file is run here: only lists, dict(...), numbers, "
-        "strings, their arithmetic and names of values above are read. Write out the value that "
-        "it has"
+        f"{what} is not a literal. No code is run; only lists, dict(...), numbers, "
+        "strings, their arithmetic and names of earlier values are read. Write out the "
+        "value"
     )
 
 
@@ -118,7 +118,7 @@ _SIGNS: dict[type[ast.operator], str] = {
 
 
 class _Expressions:
-    """Values of the nodes of one text."""
+    """Computes the values of the nodes of one text."""
 
     def __init__(self, text: str, first: Place, named: Named, budget: Budget) -> None:
         self._text = text
@@ -129,7 +129,7 @@ class _Expressions:
         self._depth = 0
 
     def word(self, node: ast.stmt | ast.expr) -> str:
-        """The word that a node begins with, as an error names it."""
+        """The first word of a node, for errors."""
         line = re.split("\r\n|\r|\n", self._text)[node.lineno - 1]
         found = re.search(r"\w+|\S", line.encode()[node.col_offset :].decode(errors="replace"))
         return f"'{found[0] if found else line}'"
@@ -141,7 +141,7 @@ class _Expressions:
         return [base.id, *(k.data if isinstance(k.data, str) else k.text() for k, _ in keys)]
 
     def _steps(self, node: ast.expr) -> tuple[ast.expr, list[tuple[Value, ast.expr]]]:
-        """What `.name` and `[key]` follow upon, and these."""
+        """Returns the base of a chain of `.name` and `[key]`, and the keys."""
         steps: list[tuple[Value, ast.expr]] = []
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             if len(steps) > DEEPEST:
@@ -194,7 +194,7 @@ class _Expressions:
             case ast.BinOp():
                 return self._chain(node)
             case ast.JoinedStr():
-                self._fail(node, "a string 'f\"...\"' is no literal: write it as plain text")
+                self._fail(node, "f-strings are not supported; write it as plain text")
             case ast.Call(func=ast.Name(id=name)):
                 self._fail(node, _not_read(f"the call {name}()"))
             case ast.Call():
@@ -211,7 +211,7 @@ class _Expressions:
             self._fail(node, "a number is too large")
         if isinstance(data, str) and "{{" in data:
             self._fail(
-                node, "'{{...}}' in a string is not replaced here: write the text that it has"
+                node, "'{{...}}' in a string is not supported; write the resulting text"
             )
         if data is not None and not isinstance(data, (bool, int, float, str)):
             self._fail(node, _not_read(self.word(node)))
@@ -222,17 +222,17 @@ class _Expressions:
             return self._loops[node.id].at(self._place(node))
         found = self._named(node.id)
         if found is None:
-            self._fail(node, f"'{node.id}' is not the name of a value above")
+            self._fail(node, f"name '{node.id}' not found above this line")
         return found
 
     def _dict(self, members: Iterable[tuple[ast.expr | None, ast.expr]], place: Place) -> Value:
-        """A key that is None stands for `**`."""
+        """A key that is None means `**`."""
         data: dict[str, Value] = {}
         for key_node, node in members:
             if key_node is None:
                 more = self.value(node)
                 if not isinstance(more.data, dict):
-                    self._fail(node, f"** takes a dict, not {more.type_name}")
+                    self._fail(node, f"** needs a dict, not {more.type_name}")
                 data.update(more.data)
             elif isinstance(key_node, ast.Constant) and isinstance(key_node.value, str):
                 data[key_node.value] = self.value(node)
@@ -243,9 +243,9 @@ class _Expressions:
     def _loop(self, name: str, over: ast.expr, element: ast.expr, place: Place) -> Value:
         values = self.value(over)
         if not isinstance(values.data, tuple):
-            self._fail(over, f"'for' goes over a list, not {values.type_name}")
+            self._fail(over, f"'for' needs a list, not {values.type_name}")
         if name in self._loops:
-            self._fail(over, _not_read("a loop within a loop of the same name"))
+            self._fail(over, _not_read("nested loops use the same name"))
         items = []
         for self._loops[name] in values.data:
             items.append(self.value(element))
@@ -260,11 +260,11 @@ class _Expressions:
             if -len(of.items) <= key.data < len(of.items):
                 found = of.items[key.data]
         if found is None:
-            self._fail(node, f"{of.type_name} has no {key.text()}")
+            self._fail(node, f"{key.text()} not found in {of.type_name}")
         return found
 
     def _chain(self, node: ast.BinOp) -> Value:
-        """`a + b - c` is a chain to the left, as long as its author likes."""
+        """Computes `a + b - c`, a left-leaning chain of any length, without recursion."""
         chain: list[ast.BinOp] = []
         left: ast.expr = node
         while isinstance(left, ast.BinOp):
@@ -281,7 +281,7 @@ class _Expressions:
         return value
 
     def _combined(self, sign: str, left: Value, right: Value, node: ast.expr) -> Value:
-        """Arithmetic as Python has it, at the place of `left`."""
+        """Python's arithmetic; the result has the place of `left`."""
         a, b, place = left.data, right.data, left.place
         if sign == "+" and isinstance(a, str) and isinstance(b, str):
             self._budget.take_parts(1, len(a) + len(b), self._place(node))
@@ -316,7 +316,7 @@ class _Expressions:
         except (OverflowError, ValueError):
             result = math.inf
         if not math.isfinite(result):
-            self._fail(node, f"{left.text()} {sign} {right.text()} is no finite number")
+            self._fail(node, f"{left.text()} {sign} {right.text()} is not a finite number")
         whole = type(left.data) is int and type(right.data) is int and sign != "/"
         if whole and result == math.floor(result) and abs(result) < 9e15:
             return int(result)

@@ -1,5 +1,4 @@
-"""Recipes with all files that they inherit from, as one tree of values. Nothing of a file is
-run."""
+"""Reads recipes with all files that they inherit from into one tree of values. No code is run."""
 
 from __future__ import annotations
 
@@ -16,27 +15,27 @@ from millrace.migrate.values import Budget, Value, merged, with_path
 
 LARGEST_FILE = 128 << 10  # bytes
 MOST_FILES = 100
-LONGEST_CHAIN = 20  # of files that inherit from each other
+LONGEST_CHAIN = 20  # number of files that inherit from each other
 
 _COMMAND_LINE = Place("command line")
 
 
 @dataclass
 class Recipe:
-    """What a tree of files says."""
+    """The values of a recipe's files."""
 
     tree: Value
-    # Names given at the top of a file that no other line uses: `train_pipeline`, changed, but not
-    # in the data set.
+    # Names assigned at the top level of a file that no other line uses, such as a `train_pipeline`
+    # that was changed but not in the data set.
     unused: list[tuple[str, Value]] = field(default_factory=list)
 
 
 def read_yaml_recipe(file: Path, overrides: Sequence[str]) -> Recipe:
-    """detectron2's YAML: `_BASE_` names the file (or files) below, relative to this one; dicts
-    merge, anything else replaces. `overrides`: KEY VALUE ..., as its command lines end.
-    RecipeError naming file and line; Failure for a file that cannot be read."""
+    """Reads detectron2's YAML: `_BASE_` names the base file or files, relative to this one; dicts
+    merge, other values replace. `overrides`: KEY VALUE ..., as at the end of its command lines.
+    Raises RecipeError naming file and line; Failure for a file that cannot be read."""
     if len(overrides) % 2:
-        raise RecipeError(f"overrides are KEY VALUE pairs: '{overrides[-1]}' has no value")
+        raise RecipeError(f"override '{overrides[-1]}' has no value; expected KEY VALUE pairs")
     files = _Files()
     tree = _read_yaml(_normal(file), files, None)
     for key, text in zip(overrides[::2], overrides[1::2]):
@@ -45,16 +44,16 @@ def read_yaml_recipe(file: Path, overrides: Sequence[str]) -> Recipe:
 
 
 def read_python_recipe(file: Path, overrides: Sequence[str]) -> Recipe:
-    """MMDetection's Python files, 2.x and 3.x: `_base_` names the files below; dicts merge, unless
-    `_delete_=True` is in the upper one, anything else replaces; `_base_.a.b` is a value of these
-    files, also as the target of an assignment. `overrides`: key=value, as of --cfg-options. Raises
-    as above."""
+    """Reads MMDetection's Python files, 2.x and 3.x: `_base_` names the base files; dicts merge,
+    unless the upper one has `_delete_=True`, other values replace; `_base_.a.b` is a value of the
+    base files, also as the target of an assignment. `overrides`: key=value, as in --cfg-options.
+    Raises as above."""
     files = _Files()
     recipe = _PythonFile(_normal(file), files).read(None)
     for word in overrides:
         key, sign, text = word.partition("=")
         if not key or not sign:
-            raise RecipeError(f"overrides are key=value: '{word}' is none")
+            raise RecipeError(f"override '{word}' is invalid; expected key=value")
         recipe.tree = with_path(recipe.tree, key, _given(text, files.budget))
     return recipe
 
@@ -71,7 +70,7 @@ def _normal(file: Path) -> Path:
 
 
 class _Files:
-    """Opens the files of one recipe, and knows which asks for which."""
+    """Opens the files of one recipe, and tracks which file inherits from which."""
 
     def __init__(self) -> None:
         self.budget = Budget()
@@ -86,12 +85,12 @@ class _Files:
             raise RecipeError(f"{where}{file} inherits from itself")
         if len(self._open) >= LONGEST_CHAIN:
             raise TooLargeError(
-                f"{where}{file}: more than {LONGEST_CHAIN} files that inherit from each other"
+                f"{where}{file}: chain of more than {LONGEST_CHAIN} inherited files"
             )
         if self._count > MOST_FILES:
             raise TooLargeError(f"{where}{file}: more than {MOST_FILES} files in one recipe")
         if where and not file.exists():
-            raise RecipeError(f"{where}{file} does not exist")
+            raise RecipeError(f"{where}{file} not found")
         self._open.append(file)
         return _text_of(file)
 
@@ -100,7 +99,7 @@ class _Files:
 
 
 def _text_of(file: Path) -> str:
-    """Of a regular file: a pipe would be waited for, a device never ends."""
+    """Reads a regular file; a pipe could block and a device never ends."""
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as problem:
@@ -112,30 +111,30 @@ def _text_of(file: Path) -> str:
         data = stream.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise TooLargeError.at(
-            Place(str(file), 1), f"more than {LARGEST_FILE >> 10} KiB, which no recipe has"
+            Place(str(file), 1), f"more than {LARGEST_FILE >> 10} KiB"
         )
     return data.decode("utf-8-sig", errors="replace")
 
 
 def _bases_of(named: Value, file: Path) -> list[Path]:
-    """The files that a file names as its bases."""
+    """Returns the base files that a file names."""
     bases = []
     for one in named.items if isinstance(named.data, tuple) else (named,):
         if not isinstance(one.data, str):
-            raise RecipeError.at(one.place, f"a base is the name of a file, not {one.type_name}")
+            raise RecipeError.at(one.place, f"a base must be a file name, not {one.type_name}")
         if "://" in one.data or "::" in one.data:
             raise RecipeError.at(
                 one.place,
-                f"the base '{one.data}' is in no file beside this one: fetch it, and name the file",
+                f"base '{one.data}' is not a local file; download it, and name the file",
             )
         if "\0" in one.data:
-            raise RecipeError.at(one.place, "the name of a base has a zero byte")
+            raise RecipeError.at(one.place, "the name of a base contains a zero byte")
         bases.append(_normal(file.parent / one.data))
     return bases
 
 
 def _read_yaml(file: Path, files: _Files, asked_by: Place | None) -> Value:
-    from millrace.migrate.yaml_text import parse_yaml  # alone needs PyYAML
+    from millrace.migrate.yaml_text import parse_yaml  # needs PyYAML
 
     own = parse_yaml(files.enter(file, asked_by), str(file), files.budget)
     tree = Value({}, own.place)

@@ -1,4 +1,4 @@
-"""Configurations of ours: a tree of settings, and its text in TOML."""
+"""Millrace configurations: a tree of settings, and its text in TOML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Data = Union[Scalar, Sequence[Scalar], Sequence["dict[str, Setting]"], "dict[str
 
 @dataclass
 class Setting:
-    """A value and where it comes from."""
+    """A value and its origin."""
 
     data: Data
     origin: str = ""
@@ -44,17 +44,17 @@ def at_path(table: dict[str, Setting], path: str) -> Setting | None:
 
 
 def leaves(table: dict[str, Setting]) -> int:
-    """How many values there are."""
+    """The number of values."""
     return sum(leaves(one.data) if isinstance(one.data, dict) else 1 for one in table.values())
 
 
 def to_toml(table: dict[str, Setting]) -> str:
-    """The text, with a comment after each value that says where it comes from."""
+    """The TOML text, with a comment after each value that names its origin."""
     return "".join(_lines(table, "")).removeprefix("\n")
 
 
 def _plain(data: object) -> object:
-    """Values without where they come from."""
+    """Values without origins."""
     if isinstance(data, dict):
         return {key: _plain(one.data) for key, one in data.items()}
     return [_plain(one) for one in data] if isinstance(data, list) else data

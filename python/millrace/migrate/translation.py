@@ -1,9 +1,8 @@
-"""A recipe on its way into a configuration of ours: what of it has been read, what became of it,
-and what has no counterpart. Whatever the rules of a code base do not read is listed, so that
-nothing is lost in silence.
+"""Translates a recipe into a Millrace configuration, and records what has been read and what has
+no counterpart. Values that no rule of a code base reads are listed, so that none is lost silently.
 
-A table of rules is a list of functions that take the translation and the path of a part: `copy`,
-`expect`, `ignore` and their like make those that need no arithmetic."""
+A table of rules is a list of functions that take the translation and the path of a part; `copy`,
+`expect`, `ignore` and others create those that need no arithmetic."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from millrace.migrate.values import NOWHERE, Value, literal, number_of, same
 
 @dataclass
 class Options:
-    """What a recipe does not say by itself."""
+    """Facts that a recipe does not contain."""
 
-    gpus: int | None = None  # that it is for; None: as its code base has it
-    images: int | None = None  # of the training split, that turn iterations into epochs
+    gpus: int | None = None  # number of GPUs; None = default of the code base
+    images: int | None = None  # of the training split, to convert iterations to epochs
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,14 @@ class LeftOut:
     """A key that was not translated."""
 
     key: str  # "MODEL.RPN.LOSS_WEIGHT"
-    value: str  # as Python writes it
+    value: str  # formatted as in Python
     place: str  # "Base-RCNN-FPN.yaml:12"
     reason: str  # why, and what to do instead
 
 
 @dataclass
 class Imported:
-    """A recipe as a configuration of ours."""
+    """A recipe as a Millrace configuration."""
 
     source: str  # "detectron2", "MMDetection"
     tree: dict[str, Setting]
@@ -45,47 +44,47 @@ class Imported:
 
 @dataclass
 class Found:
-    """A value of the recipe that a rule reads, of the type that it needs. The methods raise
-    RecipeError naming place and key if it has another."""
+    """A value of the recipe that a rule reads. The methods return it as a type, and raise
+    RecipeError naming place and key if it has another type."""
 
     path: str
-    value: Value | None = None  # None: there is none, or Python's None
-    place: Place = NOWHERE  # also where None stands
+    value: Value | None = None  # Python's None is stored as None
+    place: Place = NOWHERE  # also of Python's None
 
     def __bool__(self) -> bool:
         return self.value is not None
 
     def need(self) -> Value:
         if self.value is None:
-            self.fail("a value is needed")
+            self.fail("value is missing")
         return self.value
 
     def real(self) -> float:
         number = number_of(self.need().data)
         if number is None:
-            self.fail(f"a number is needed, not {self.need().type_name}")
+            self.fail(f"expected a number, not {self.need().type_name}")
         return number
 
     def integer(self) -> int:
         number = self.real()
         if not number.is_integer() or abs(number) > 1e15:
-            self.fail("a whole number is needed")
+            self.fail("expected an integer")
         return int(number)
 
     def flag(self) -> bool:
         data = self.need().data
         if not isinstance(data, bool):
-            self.fail(f"True or False is needed, not {self.need().type_name}")
+            self.fail(f"expected True or False, not {self.need().type_name}")
         return data
 
     def text(self) -> str:
         data = self.need().data
         if not isinstance(data, str):
-            self.fail(f"a string is needed, not {self.need().type_name}")
+            self.fail(f"expected a string, not {self.need().type_name}")
         return data
 
     def reals(self) -> list[float]:
-        """The numbers of a list, also of lists within it; of one number that."""
+        """The numbers of a list and of lists within it; a single number as a list."""
         if not self.is_list():
             return [self.real()]
         return [number for one in self.items() for number in one.reals()]
@@ -94,15 +93,15 @@ class Found:
         return isinstance(self.need().data, tuple)
 
     def items(self) -> list[Found]:
-        """Of a list, each under the list's path."""
+        """The items of a list, each with the path of the list."""
         return [Found(self.path, one, one.place) for one in self.need().items]
 
     def where(self) -> str:
-        """ "FILE:12: MODEL.MASK_ON": where an error is."""
+        """ "FILE:12: MODEL.MASK_ON", the place of an error."""
         return f"{self.place.text()}: {self.path}" if self.place.source else self.path
 
     def origin(self, how: str = "") -> str:
-        """Where a value of ours comes from, as comments name it. `how`: the arithmetic."""
+        """The origin of a translated value, for its comment. `how`: the arithmetic."""
         text = f"{self.place.text()} {self.path}" if self.place.source else self.path
         return f"{text}: {how}" if how else text
 
@@ -112,7 +111,7 @@ class Found:
 
 
 class Translation:
-    """What a code base's rules work on."""
+    """The state of a translation, on which the rules of a code base work."""
 
     def __init__(self, tree: Value) -> None:
         self.ours: dict[str, Setting] = {}
@@ -121,19 +120,19 @@ class Translation:
         self._read: set[str] = set()
 
     def look(self, path: str) -> Found:
-        """The value at a path, without reading it."""
+        """The value at a path, without counting it as read."""
         value = self._tree.at_path(path)
         if value is None:
             return Found(path)
         return Found(path, None if value.data is None else value, value.place)
 
     def read(self, path: str) -> Found:
-        """The value at a path, which counts as read, with all below it. None counts as nothing."""
+        """The value at a path; counts it and all values below as read. None counts as missing."""
         self._read.add(path)
         return self.look(path)
 
     def read_any(self, *paths: str) -> Found:
-        """The value at the first of these paths that there is."""
+        """The value at the first of these paths that has one."""
         found = [self.read(path) for path in paths]
         return next((one for one in found if one), Found(paths[0]))
 
@@ -150,7 +149,7 @@ class Translation:
         return found.text() if found else otherwise
 
     def put(self, key: str, data: Data, origin: Found, how: str = "") -> None:
-        """Sets a value of ours that comes from one of theirs; whole numbers as integers."""
+        """Sets a value of ours that comes from one of theirs; integral numbers become integers."""
         if isinstance(data, float):
             data = number(data)
         elif isinstance(data, list):
@@ -158,17 +157,16 @@ class Translation:
         set_path(self.ours, key, Setting(data, origin.origin(how)))
 
     def set(self, key: str, data: Scalar, why: str) -> None:
-        """Sets a value that stands for none of theirs."""
+        """Sets a value that corresponds to none of theirs."""
         set_path(self.ours, key, Setting(data, why))
 
     def given(self, key: str) -> Data | None:
-        """What has been set before."""
+        """Returns the value of ours that was set at a key."""
         found = at_path(self.ours, key)
         return found.data if found else None
 
     def copy(self, theirs: str, ours: str, *others: str) -> None:
-        """A flag, a number or numbers as they are, under our name. `others`: of theirs, for the
-        same."""
+        """Copies a flag, a number or numbers unchanged. `others`: alternative keys of theirs."""
         found = self.read_any(theirs, *others)
         if not found:
             return
@@ -180,15 +178,15 @@ class Translation:
             self.put(ours, found.real(), found)
 
     def must(self, path: str, *possible: str) -> str:
-        """A value that must be one of these, as a string or as Python writes it, else the model is
-        none of ours."""
+        """Reads a value that must be one of these, as a string or as Python formats it; otherwise
+        the model is not supported."""
         found = self.read(path)
         if found.value is None and not found.place.source:
             raise RecipeError.at(self._tree.place, f"`{path}` is missing")
         value = found.need()
         text = value.data if isinstance(value.data, str) else value.text()
         if text not in possible:
-            found.fail(f"no model here is made so; what can be imported: {', '.join(possible)}")
+            found.fail(f"not supported; expected {', '.join(possible)}")
         return text
 
     def leave_out(self, what: Found, reason: str) -> None:
@@ -198,14 +196,14 @@ class Translation:
             self.left_out.append(LeftOut(what.path, what.value.text(), place, reason))
 
     def expect(self, path: str, ours: object, reason: str) -> None:
-        """Reads a value and notes it, unless it is what is done here anyhow."""
+        """Reads a value, and notes it unless it equals what Millrace does."""
         found = self.read(path)
         wanted = ours if isinstance(ours, Value) else literal(ours)
         if found and not same(found.need(), wanted):
             self.leave_out(found, reason)
 
     def leave_out_rest(self, path: str, reason: str) -> None:
-        """Notes what nobody has read below `path` with this reason."""
+        """Notes the values below `path` that no rule has read, with this reason."""
         found = self.look(path)
         if self._is_read(path) or not found:
             return
@@ -228,18 +226,18 @@ Rule = Callable[[Translation, str], None]
 
 
 def apply(t: Translation, rules: Sequence[Rule], at: str = "") -> None:
-    """Each rule, in their order, for the part of the recipe at a path such as "MODEL.RPN."."""
+    """Applies the rules in order to the part of the recipe at a path such as "MODEL.RPN."."""
     for rule in rules:
         rule(t, at)
 
 
 def copy(theirs: str, ours: str, *others: str) -> Rule:
-    """Theirs is ours by another name. `others`: of theirs, for the same."""
+    """Copies a value to another key. `others`: alternative keys of theirs."""
     return lambda t, at: t.copy(at + theirs, ours, *(at + one for one in others))
 
 
 def required(theirs: str, *possible: str) -> Rule:
-    """One of these, else the model is none of ours."""
+    """Requires one of these values; otherwise the model is not supported."""
 
     def rule(t: Translation, at: str) -> None:
         t.must(at + theirs, *possible)
@@ -248,7 +246,7 @@ def required(theirs: str, *possible: str) -> Rule:
 
 
 def refused(reason: str, *theirs: str) -> Rule:
-    """Keys that no model of ours has."""
+    """Rejects keys that no model of ours supports."""
 
     def rule(t: Translation, at: str) -> None:
         for key in theirs:
@@ -260,22 +258,22 @@ def refused(reason: str, *theirs: str) -> Rule:
 
 
 def always(ours: str, value: Scalar, why: str) -> Rule:
-    """A value of ours that stands for none of theirs."""
+    """Sets a value of ours that corresponds to none of theirs."""
     return lambda t, at: t.set(ours, value, why)
 
 
 def part(name: str, rules: Sequence[Rule]) -> Rule:
-    """Rules for what stands below a key such as "loss_cls."."""
+    """Applies rules below a key such as "loss_cls."."""
     return lambda t, at: apply(t, rules, at + name)
 
 
 def expect(theirs: str, value: object, reason: str) -> Rule:
-    """What is always so here; another value is left out."""
+    """Expects the fixed value of Millrace; another value is noted as left out."""
     return lambda t, at: t.expect(at + theirs, value, reason)
 
 
 def ignore(*theirs: str) -> Rule:
-    """Keys that change nothing here."""
+    """Ignores keys that have no effect here."""
 
     def rule(t: Translation, at: str) -> None:
         for key in theirs:
@@ -285,10 +283,10 @@ def ignore(*theirs: str) -> Rule:
 
 
 def number(value: float) -> int | float:
-    """As TOML writes it: whole ones as integers."""
+    """Returns integral numbers as int, for TOML."""
     return int(value) if float(value).is_integer() and abs(value) < 1e15 else value
 
 
 def weights_file(address: str) -> str:
-    """Where the weights of a recipe are looked for that have an address."""
+    """The local path of weights for which a recipe has a URL."""
     return "data/weights/" + address.rpartition("/")[2]

@@ -1,5 +1,5 @@
-"""Values of a foreign configuration: what Python's literals are. Each knows where it was written,
-and none changes, so that a value may stand in several places at once."""
+"""Values of a foreign configuration: Python's literals. Each stores where it was written and is
+immutable, so that several places can share a value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millrace.migrate.errors import Place, RecipeError, TooLargeError, printable
 
 MOST_ELEMENTS = 100_000
 MOST_CHARACTERS = 1_000_000
-DEEPEST = 100  # lists and dicts within each other
+DEEPEST = 100  # nesting depth of lists and dicts
 
 Data = Union[None, bool, int, float, str, "tuple[Value, ...]", "dict[str, Value]"]
 
@@ -35,21 +35,21 @@ class Value:
             self.characters += sum(map(len, data))
 
     def at(self, place: Place) -> Value:
-        """The same value, written elsewhere."""
+        """Returns the value with another place."""
         return Value(self.data, place)
 
     @property
     def members(self) -> dict[str, Value]:
-        """Of a dict; empty for anything else."""
+        """Members of a dict; empty for other types."""
         return self.data if isinstance(self.data, dict) else {}
 
     @property
     def items(self) -> tuple[Value, ...]:
-        """Of a list or tuple; empty for anything else."""
+        """Items of a list or tuple; empty for other types."""
         return self.data if isinstance(self.data, tuple) else ()
 
     def at_path(self, path: str) -> Value | None:
-        """The value at a path of keys and of places in lists, "rcnn.0.sampler.num"."""
+        """The value at a path of keys and list indices, "rcnn.0.sampler.num"."""
         found: Value | None = self
         for key in path.split(".") if path else ():
             found = found and found.member(key)
@@ -62,7 +62,7 @@ class Value:
         return self.members.get(key)
 
     def text(self, most: int = 60) -> str:
-        """As Python writes it: `[0.5, 'a', None]`; a longer text ends in "..."."""
+        """Formats it as Python does: `[0.5, 'a', None]`; long texts end in "..."."""
         text = ""
         for piece in _pieces(self):
             text += piece[: most + 1]
@@ -94,17 +94,17 @@ def children(data: Data) -> list[Value]:
 
 
 def number_of(data: Data) -> float | None:
-    """The number that it is; True and False are none."""
+    """Returns the number; None for other types, including bool."""
     return float(data) if isinstance(data, (int, float)) and not isinstance(data, bool) else None
 
 
 def plain(number: float) -> str:
-    """The shortest text of a number: whole ones without a point."""
+    """The shortest text of a number; integers without a point."""
     return repr(number).removesuffix(".0")
 
 
 def literal(data: object) -> Value:
-    """A value that stands in no file."""
+    """A value that does not come from a file."""
     if isinstance(data, (list, tuple)):
         return Value(tuple(literal(one) for one in data))
     assert data is None or isinstance(data, (bool, int, float, str))
@@ -112,7 +112,7 @@ def literal(data: object) -> Value:
 
 
 def same(a: Value, b: Value) -> bool:
-    """Whether two values are the same, wherever they stand; 1 and 1.0 are."""
+    """Returns whether two values are equal, ignoring places; 1 equals 1.0."""
     x, y = number_of(a.data), number_of(b.data)
     if x is not None and y is not None:
         return x == y
@@ -128,8 +128,8 @@ def same(a: Value, b: Value) -> bool:
 
 
 def merged(under: Value, over: Value) -> Value:
-    """`over` on top of `under`: dicts member by member, other values replace. A member
-    `_delete_=True` of an upper dict makes it replace, too."""
+    """Merges `over` into `under`: dicts by member, other values replace. A dict of `over` with
+    `_delete_=True` replaces, too."""
     members = dict(under.members)
     for key, value in over.members.items():
         present = members.get(key)
@@ -139,7 +139,7 @@ def merged(under: Value, over: Value) -> Value:
             if not replaces:
                 members[key] = merged(present, value)
                 continue
-        if isinstance(value.data, dict):  # merged into nothing: marks further down go as well
+        if isinstance(value.data, dict):  # also removes marks further down
             kept = merged(Value({}, value.place), value).members
             value = Value({k: v for k, v in kept.items() if k != "_delete_"}, value.place)
         members[key] = value
@@ -147,8 +147,8 @@ def merged(under: Value, over: Value) -> Value:
 
 
 def with_path(tree: Value, path: str, value: Value) -> Value:
-    """`tree` with a value at a path of keys, and of places in lists that there are. Makes the dicts
-    on the way. RecipeError where there is no such place."""
+    """Returns `tree` with a value at a path of keys and existing list indices. Creates missing
+    dicts. Raises RecipeError if the path is invalid."""
     parts = path.split(".")
     if len(parts) + value.depth > DEEPEST:
         raise TooLargeError.at(value.place, "values are nested too deeply")
@@ -162,7 +162,7 @@ def with_path(tree: Value, path: str, value: Value) -> Value:
             return Value({**at.data, key: changed(below, rest[1:])}, at.place)
         present = at.member(key)
         if present is None:
-            raise RecipeError.at(value.place, f"there is no '{path}' to change")
+            raise RecipeError.at(value.place, f"'{path}' not found")
         index = int(key)
         items = (*at.items[:index], changed(present, rest[1:]), *at.items[index + 1 :])
         return Value(items, at.place)
@@ -171,15 +171,15 @@ def with_path(tree: Value, path: str, value: Value) -> Value:
 
 
 class Budget:
-    """How much a recipe may make, with all files that it inherits from. A few lines could otherwise
-    fill any memory: names of lists in lists, or aliases of YAML."""
+    """Limits the size of a recipe with all files that it inherits from. Otherwise a few lines could
+    fill the memory, through names of nested lists or aliases of YAML."""
 
     def __init__(self) -> None:
         self._elements = MOST_ELEMENTS
         self._characters = MOST_CHARACTERS
 
     def take(self, value: Value, place: Place) -> Value:
-        """Counts a value with all below it."""
+        """Counts a value and all values below it."""
         self.take_parts(value.elements, value.characters, place)
         self.check_depth(value, place)
         return value

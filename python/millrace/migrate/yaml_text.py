@@ -1,5 +1,5 @@
-"""YAML as detectron2 reads it: plain and quoted texts that are Python's literals are what they say.
-No object is made of a tag."""
+"""Reads YAML as detectron2 does: plain and quoted texts that are Python literals become their
+values. Tags create no objects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ try:
     import yaml
 except ModuleNotFoundError as missing:
     raise RecipeError(
-        "detectron2's recipes are YAML, and this Python has no PyYAML to read them with: "
-        'pip install "millrace[migrate]", or apt install python3-yaml'
+        "PyYAML not found, which reads detectron2's recipes; install it with "
+        'pip install "millrace[migrate]" or apt install python3-yaml'
     ) from missing
 
-_WORDS = {  # of YAML 1.1, where they stand without quotes
+_WORDS = {  # of YAML 1.1, without quotes
     **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "on", "On"), True),
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "off", "Off"), False),
     **dict.fromkeys(("", "~", "null", "Null"), None),
@@ -26,21 +26,21 @@ _PLAIN = "plain"  # in place of a tag
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes; constructs nothing."""
+    """Composes nodes without constructing objects."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         return _PLAIN if kind is yaml.ScalarNode and implicit[0] else ""
 
 
 def parse_yaml(text: str, source: str, budget: Budget) -> Value:
-    """One document, a mapping; nothing is an empty one. RecipeError with the line, also for tags
-    that would make objects of Python (but for lists that are written as an expression, as
-    detectron2's RetinaNet has them)."""
+    """Reads one document, a mapping or empty. Raises RecipeError, naming the line, also for tags
+    that would create Python objects (except lists written as an expression, as in detectron2's
+    RetinaNet)."""
     root = _composed(text, source)
     if root is None or (isinstance(root, yaml.ScalarNode) and root.value == ""):
         return Value({}, Place(source, 1))
     if not isinstance(root, yaml.MappingNode):
-        raise RecipeError(f"{source}:1: keys with values are needed")
+        raise RecipeError(f"{source}:1: expected keys with values")
     return _Reader(source, budget).value(root)
 
 
@@ -52,17 +52,17 @@ def _composed(text: str, source: str) -> yaml.Node | None:
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else 1
         raise RecipeError.at(
-            Place(source, line), f"not readable as YAML: {problem.problem}"
+            Place(source, line), f"invalid YAML: {problem.problem}"
         ) from None
     except yaml.YAMLError as problem:  # a control character
-        raise RecipeError.at(Place(source, 1), f"not readable as YAML: {problem}") from None
+        raise RecipeError.at(Place(source, 1), f"invalid YAML: {problem}") from None
     except RecursionError:
         line = loader.line + 1 if loader else 1
         raise TooLargeError.at(Place(source, line), "values are nested too deeply") from None
 
 
 class _Reader:
-    """Values of nodes. A node that aliases repeat is read once and counted each time."""
+    """Computes values of nodes. A node repeated by aliases is read once and counted each time."""
 
     def __init__(self, source: str, budget: Budget) -> None:
         self._source = source
@@ -75,7 +75,7 @@ class _Reader:
         if id(node) in self._known:
             return self._budget.take(self._known[id(node)], place)
         if id(node) in self._open or len(self._open) >= DEEPEST:
-            raise TooLargeError.at(place, "values are nested too deeply, or in themselves")
+            raise TooLargeError.at(place, "values are nested too deeply or contain themselves")
         self._open.add(id(node))
         value = self._read(node, place)
         self._open.remove(id(node))
@@ -89,7 +89,7 @@ class _Reader:
                 return read_expression(node.value[0].value, place, self._budget)
         if "python/" in tag and "python/tuple" not in tag:
             raise RecipeError.at(
-                place, f"'{tag}' would make an object of Python: write out the value"
+                place, f"tag '{tag}' would create a Python object; write out the value"
             )
         if isinstance(node, yaml.MappingNode):
             return self._budget.take_own(Value(self._members(node), place), place)
@@ -108,14 +108,14 @@ class _Reader:
         for key_node, value_node in node.value:
             at = self._place(key_node)
             if not isinstance(key_node, yaml.ScalarNode):
-                raise RecipeError.at(at, "a key must be a word")
+                raise RecipeError.at(at, "a key must be a string")
             key = key_node.value
             if "." in key:
                 raise RecipeError.at(
-                    at, f"the key '{key}' has a dot: write its parts as nested mappings"
+                    at, f"key '{key}' contains a dot; write its parts as nested mappings"
                 )
             if key in members:
-                raise RecipeError.at(at, f"the key '{key}' comes twice")
+                raise RecipeError.at(at, f"key '{key}' is set twice")
             members[key] = self.value(value_node)
         return members
 

@@ -10,10 +10,10 @@ from millrace.data.stream import State, Stream, place_among_ranks
 
 class Batches(Stream):
     """Training batches of data servers (`Server`, `trainer serve`), endless; iterating gives those
-    up to the end of the epoch. `state_dict` and the rest are as of `millrace.data.Flow`: a state
-    taken here goes on with any servers of the same data and configuration.
+    up to the end of the epoch. `state_dict` and the rest are as of `millrace.data.Flow`; a state
+    is valid with any servers of the same data and configuration.
 
-    It is a torch.utils.data.IterableDataset where torch has been imported before."""
+    It is a torch.utils.data.IterableDataset if torch was imported before."""
 
     def __init__(
         self,
@@ -29,17 +29,17 @@ class Batches(Stream):
         max_skipped: float = 0.1,
     ) -> None:
         """
-        servers: tcp://HOST:PORT or ipc://FILE, one or several. Faster ones are asked for more; they
-            may come and go. All must have the data of the first that answers.
+        servers: tcp://HOST:PORT or ipc://FILE, one or several. Faster ones get more requests;
+            servers may stop and restart. All must have the data of the first that answers.
         seed: of the stream. rank, world_size: as of `millrace.data.Flow`.
-        key, server_key: files with our secret key and the servers' public key, where they want
+        key, server_key: files with our secret key and the servers' public key, if they require
             keys (`make_keys`).
-        timeout: seconds without any server that end the waiting with an error.
-        memory: MiB that batches which wait may take. max_skipped: share of an epoch's images that
-            may be unusable.
+        timeout: seconds without any server after which waiting fails.
+        memory: maximum MiB of waiting batches. max_skipped: maximum share of an epoch's images
+            that are unusable.
 
-        ValueError for values that cannot be; nothing is connected before the first batch. Then
-        RuntimeError if no server answers for `timeout`, or all refuse, with what each said."""
+        Raises ValueError for invalid values; connects with the first batch, which raises
+        RuntimeError if no server answers for `timeout`, or all refuse, with their reasons."""
         rank, world_size = place_among_ranks(rank, world_size)
         self._arguments: dict[str, Any] = {
             "servers": servers,
@@ -67,8 +67,8 @@ class Batches(Stream):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What the servers say of their batches, by name: "classes", "data.batch_size", "samples"
-        ...; empty before the first batch."""
+        """Facts that the servers report of their batches, by name: "classes",
+        "data.batch_size", "samples" ...; empty before the first batch."""
         return self._served.facts()
 
     def _seed(self) -> int:
@@ -78,7 +78,7 @@ class Batches(Stream):
         known = self._served.facts()
         if known and facts:
             return known
-        self._served.expect(dict(facts))  # servers with others refuse
+        self._served.expect(dict(facts))  # servers with other facts refuse
         return facts
 
     def __reduce__(self) -> Any:

@@ -13,9 +13,9 @@ Path = str | os.PathLike[str]
 
 
 class Server:
-    """Makes training batches for other processes and machines, as `trainer serve` does. Each
-    consumer says which seed, rank and place it wants; the data and all other options are here. It
-    listens from now on, and answers while it runs."""
+    """Provides training batches for other processes and machines, as `trainer serve` does. Each
+    consumer requests a seed, rank and position; the server has the data and all other options. It
+    listens after construction, and answers during `run`."""
 
     def __init__(
         self,
@@ -31,17 +31,17 @@ class Server:
     ) -> None:
         """
         config, options: as of `millrace.data.Flow`, without functions as stages.
-        bind: tcp://ADDRESS:PORT or ipc://FILE; beyond this machine only with keys, or `insecure`.
+        bind: tcp://ADDRESS:PORT or ipc://FILE; other machines only with keys or `insecure`.
         key: file with the server's secret key. allow: consumers' public keys, files or folders of
             them.
-        consumers: so many at once at most; each costs the memory of a flow.
+        consumers: maximum number at once; each needs the memory of a flow.
 
-        ValueError for options, keys or data that cannot work; RuntimeError if it cannot listen."""
+        Raises ValueError for invalid options, keys or data; RuntimeError if it cannot listen."""
         functions: list[Any] = []
         if "stages" in options:
             options["stages"] = [stage_table(stage, functions) for stage in options["stages"]]
         if functions:
-            raise ValueError(f"stages: a server cannot make {functions[0]!r} a stage")
+            raise ValueError(f"stages: a server does not support functions: {functions[0]!r}")
         self._server = _flow.Server(
             "" if config is None else os.fspath(config),
             options,
@@ -54,7 +54,7 @@ class Server:
 
     @property
     def endpoint(self) -> str:
-        """Where it listens, with the port that the system chose for `tcp://127.0.0.1:*`."""
+        """The address, with the port that the system chose for `tcp://127.0.0.1:*`."""
         return self._server.endpoint
 
     def run(self) -> None:
@@ -67,7 +67,7 @@ class Server:
             _running.pop(self, None)
 
     def stop(self) -> None:
-        """Lets `run` end, within a fraction of a second. Any thread."""
+        """Ends `run` within a fraction of a second. Thread-safe."""
         self._server.stop()
 
 
@@ -76,13 +76,13 @@ _running: dict[Server, threading.Thread] = {}
 
 @atexit.register
 def _stop_all() -> None:
-    """No thread may want the interpreter once that has gone."""
+    """Threads must not use the interpreter after it ends."""
     for server, thread in list(_running.items()):
         server.stop()
         thread.join(timeout=5)
 
 
 def make_keys(name: Path) -> None:
-    """Makes a key pair: NAME.key, the secret key, which only its owner may read, and NAME.pub, for
-    the other side. RuntimeError if one of them exists or cannot be written."""
+    """Creates a key pair: NAME.key, the secret key, readable only by its owner, and NAME.pub, for
+    the other side. Raises RuntimeError if one of them already exists or cannot be written."""
     _flow.make_keys(name)

@@ -1,4 +1,4 @@
-"""`trainer study`: variants of a configuration, each trained with several seeds, and what differs.
+"""`trainer study`: trains variants of a configuration with several seeds and compares them.
 
 python -m millrace.study CONFIG --seeds N [--vary K=A,B]
 """

@@ -1,4 +1,4 @@
-"""AP of trainings over seeds and images, resampled together: a bootstrap with two levels."""
+"""Bootstrap of AP over both seeds and images of trainings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .noise import moments
 
 WORD = (1 << 64) - 1
 STEP = 0x9E3779B97F4A7C15
-SEED_DRAWS = 2022  # beside the evaluator's draws of images
+SEED_DRAWS = 2022  # of the random numbers, distinct from the evaluator's
 
 
 class ApDraws(NamedTuple):
-    """AP of one training over all images, and over each draw of them; -1: nothing to find."""
+    """AP of one training over all images, and over each draw of them; -1 without objects."""
 
     whole: float
     draws: Sequence[float]
@@ -31,27 +31,27 @@ class SeedBootstrap:
     """The mean over seeds of a difference."""
 
     interval: Interval
-    # How often the mean of a draw lies as far from the mean as that from 0; the mean is a draw, too
+    # Share of draws that differ from the mean by at least its size; the mean counts as a draw
     p: float = 1
-    # Standard deviation that the choice of the images gives to the mean over these seeds. What it
-    # does to each seed alone is left out, since the seeds' own deviation has that already
+    # Standard deviation of the mean over these seeds due to the choice of images. Its effect on
+    # single seeds is excluded, since the seeds' own deviation already contains it
     images_deviation: float = 0
 
 
 def bootstrap(a: Sequence[ApDraws], b: Sequence[ApDraws]) -> SeedBootstrap:
-    """Of a - b, seed by seed.
+    """Bootstraps a - b, seed by seed.
 
-    Draw i takes the images of draw i of every training, and as many seeds as there are, with
-    replacement. With one seed it is the bootstrap over images.
+    Draw i uses the images of draw i of every training, and n of the n seeds with replacement.
+    With one seed it is the bootstrap over images.
     """
     seeds = len(a)
     value = moments([one.whole - other.whole for one, other in zip(a, b)]).mean
     drawn: list[float] = []  # of seeds and images
-    of_all: list[float] = []  # of images: the mean over all seeds
-    apart: list[list[float]] = [[] for _ in a]  # of images: each seed less that mean
+    of_all: list[float] = []  # per draw of images: the mean over all seeds
+    apart: list[list[float]] = [[] for _ in a]  # per draw of images: each seed minus that mean
     for i, first in enumerate(a[0].draws):
         if first < 0:
-            continue  # nothing to find: as little for the others
+            continue  # no objects, in the other trainings too
         each = [one.draws[i] - other.draws[i] for one, other in zip(a, b)]
         picks = random_below(seeds, SEED_DRAWS, i)
         drawn.append(moments([each[next(picks)] for _ in a]).mean)
@@ -61,7 +61,7 @@ def bootstrap(a: Sequence[ApDraws], b: Sequence[ApDraws]) -> SeedBootstrap:
     if not drawn:
         return SeedBootstrap(Interval(math.nan, math.nan))
     images = variance(of_all)
-    if seeds > 1:  # what the images do to one seed alone, of which the mean over n seeds has 1 / n
+    if seeds > 1:  # variance of single seeds due to images; the mean over n seeds has 1 / n of it
         images -= sum(variance(one) for one in apart) / (seeds - 1) / seeds
     as_far = 1 + sum(abs(draw - value) >= abs(value) - 1e-12 for draw in drawn)
     return SeedBootstrap(
@@ -75,7 +75,7 @@ def variance(values: Sequence[float]) -> float:
 
 
 def basic_interval(value: float, draws: Sequence[float]) -> Interval:
-    """As far above the value as the 2.5th percentile of the draws lies below it, and vice versa."""
+    """The basic bootstrap interval of 95 %: percentiles of the draws, reflected at the value."""
     ordered = sorted(draws)
 
     def percentile(part: float) -> float:

@@ -1,4 +1,4 @@
-"""What chance does to the mean of a figure over seeds, and what can be seen in spite of it."""
+"""Statistics of a mean over seeds: its chance variation, and which differences are detectable."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 ALPHA = 0.05  # of all tests; intervals are of 95 %
-POWER = 0.8  # of what can be shown
+POWER = 0.8  # of detectable differences
 
 normal_below = NormalDist().cdf
 
 
 def normal_of_tail(tail: float) -> float:
-    """1.96 for .05: how far from 0 that share of the normal distribution is, on both sides."""
+    """The two-sided quantile of the normal distribution: 1.96 for .05."""
     return -NormalDist().inv_cdf(tail / 2)
 
 
 def beyond_t(t: float, freedom: float) -> float:
-    """Share of Student's t with `freedom` degrees of freedom that is as far from 0 as `t`."""
+    """The two-sided tail probability of Student's t at `t`, with `freedom` degrees of freedom."""
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
 @cache
 def t_of_tail(tail: float, freedom: float) -> float:
-    """The t > 0 with beyond_t(t, freedom) = `tail`."""
+    """The t > 0 such that beyond_t(t, freedom) = `tail`."""
     high = 1.0
     while beyond_t(high, freedom) > tail and high < 1e150:
         high *= 2
@@ -35,7 +35,7 @@ def t_of_tail(tail: float, freedom: float) -> float:
 
 
 def bisected(low: float, high: float, holds: Callable[[float], bool], halvings: int) -> float:
-    """The least value in low .. high that holds, if all above it do."""
+    """The least value in low .. high that satisfies a monotone condition."""
     for _ in range(halvings):
         middle = low + (high - low) / 2
         if middle in (low, high):
@@ -77,7 +77,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 
 class Moments(NamedTuple):
-    """Mean and standard deviation (n - 1) of some values; the deviation of one is NaN."""
+    """Mean and standard deviation (n - 1) of values; NaN deviation for a single value."""
 
     mean: float
     deviation: float
@@ -93,20 +93,19 @@ def moments(values: Sequence[float]) -> Moments:
 
 @dataclass(frozen=True)
 class Noise:
-    """Two independent causes of chance in a mean over seeds, in the unit of the figure.
+    """Two independent sources of variation of a mean over seeds, in the unit of the metric.
 
     With n seeds the mean varies by the variance seeds^2 / n + images^2.
     """
 
     seeds: float  # standard deviation of one seed's value, estimated from n of them
-    images: float = 0  # standard deviation that the choice of the images gives to the mean
+    images: float = 0  # standard deviation of the mean due to the choice of images
 
     def half_width(self, n: int, alpha: float = ALPHA) -> float:
         """Half the width of the interval that holds the true mean with probability 1 - alpha.
 
         The root of (t seeds)^2 / n + (z images)^2, with t for n - 1 degrees of freedom and z of
-        the normal distribution. It never holds the truth more seldom than it says (docs/study.md
-        has its coverage).
+        the normal distribution. Its coverage is at least nominal (see docs/study.md).
         """
         return self._half_width(n, t_of_tail(alpha, n - 1), normal_of_tail(alpha))
 
@@ -114,23 +113,23 @@ class Noise:
         return math.hypot(t * estimate * self.seeds / math.sqrt(n), z * self.images)
 
     def p_of(self, mean: float, n: int) -> float:
-        """The least alpha whose interval around `mean` leaves out 0."""
+        """The least alpha whose interval around `mean` excludes 0."""
         if mean == 0:
             return 1
         return bisected(0, 1, lambda alpha: self.half_width(n, alpha) < abs(mean), 60)
 
     def power(self, truth: float, n: int) -> float:
-        """How often n new seeds give an interval that leaves out 0, if the mean is `truth`.
+        """The probability that n new seeds give an interval without 0, if the mean is `truth`.
 
-        Exact for normal noise; without noise of images, the power of the paired t test.
+        Exact for normal noise; without image noise, the power of the paired t test.
         """
         freedom = n - 1
         t, z = t_of_tail(ALPHA, freedom), normal_of_tail(ALPHA)
         spread = math.hypot(self.seeds / math.sqrt(n), self.images)
         if spread == 0:
             return 0 if truth == 0 else 1
-        # Over u, the deviation that the seeds show divided by the true one: chi / sqrt(freedom).
-        # By Simpson's rule
+        # Over u, the sample deviation divided by the true one: chi / sqrt(freedom).
+        # Simpson's rule
         half = freedom / 2
         log_front = math.log(2) + half * math.log(half) - math.lgamma(half)
 
@@ -154,7 +153,7 @@ class Noise:
         return min(1.0, total * step / 3)
 
     def detectable(self, n: int) -> float:
-        """The least true mean that n seeds show with POWER."""
+        """The least true mean that n seeds detect with POWER."""
         high = self.half_width(n)
         if high == 0:
             return 0
@@ -163,7 +162,7 @@ class Noise:
         return bisected(0, high, lambda mean: self.power(mean, n) >= POWER, 40)
 
     def seeds_needed(self, truth: float) -> int | None:
-        """The fewest seeds, at least 2, that show it with POWER; None: 100,000 do not."""
+        """The fewest seeds, at least 2, that detect `truth` with POWER; None if over 100,000."""
         most = 100_000
         high = 2
         while high < most and self.power(truth, high) < POWER:
@@ -180,6 +179,6 @@ class Noise:
         return high
 
     def images_needed(self, truth: float) -> float:
-        """By how much the images would have to be more, for ever so many seeds to show it."""
+        """The factor of images at which an unlimited number of seeds detects `truth`."""
         shown = normal_of_tail(ALPHA) + normal_of_tail(2 * (1 - POWER))
         return (shown * self.images / truth) ** 2

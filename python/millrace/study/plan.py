@@ -1,9 +1,9 @@
-"""What a study runs, and how that stands: study.json in its folder.
+"""The plan and state of a study: study.json in its folder.
 
 {"format": 1, "plan": {...},
  "runs": [{"variant": "optimizer.lr=0.01", "seed": 1, "folder": "optimizer.lr=0.01-seed-1",
            "state": "done", "why": ""}, ...],
- "result": {...}}    what `trainer study --json` prints, once all has been measured
+ "result": {...}}    output of `trainer study --json`, after all runs
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Varied:
-    """A key of the configuration with the values that it takes in turn, as TOML."""
+    """A configuration key and the values to compare, as TOML."""
 
     key: str
     values: list[str]
@@ -39,20 +39,20 @@ def read_varied(text: str) -> Varied:
 
     key, sign, rest = text.partition("=")
     if not sign or not key.strip():
-        raise refuse("takes a key and its values, such as optimizer.lr=0.01,0.02")
+        raise refuse("expected a key and its values, such as optimizer.lr=0.01,0.02")
     values = [part.strip() for part in _parts(rest)]
     if "" in values:
-        raise refuse("has an empty value; write '' for an empty string")
+        raise refuse("contains an empty value; write '' for an empty string")
     for value in values:
         if values.count(value) > 1:
-            raise refuse(f"has {value} twice")
+            raise refuse(f"contains {value} twice")
     if len(values) < 2:
-        raise refuse("needs two values or more; --set sets a key to the same value in all runs")
+        raise refuse("expected at least two values; use --set for the same value in all runs")
     return Varied(key.strip(), values)
 
 
 def _parts(text: str) -> list[str]:
-    """Between commas that no bracket or quote encloses."""
+    """Splits at commas outside brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for c in text:
         if quote:
@@ -82,14 +82,14 @@ class Plan:
     settings: list[str]  # of all variants
     vary: list[Varied]
     seeds: int  # train.seed is 1 .. seeds
-    # train.threads of every run: weights are the same bytes only for the same number
+    # train.threads of every run; weights depend on it
     maths_threads: int = 0
-    # All values of the first variant, as TOML by key, but train.seed and train.output
+    # All values of the first variant, as TOML by key, except train.seed and train.output
     configuration: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """Of the configuration's file: runs are named after it."""
+        """The name of the configuration file, after which runs are named."""
         return Path(self.config_file).stem
 
     def variants(self) -> list[Variant]:
@@ -99,9 +99,9 @@ class Plan:
         return [Variant(", ".join(one) or self.name, one) for one in products]
 
     def differences(self, now: Plan) -> list[str]:
-        """In what `now` is another plan, as "KEY is A there and B here".
+        """The differences of the plan `now`, as "KEY is A there and B here".
 
-        Empty: it is the same, or the same with more seeds. `maths_threads` is no part of it.
+        Empty if it is equal, or equal with more seeds. Ignores `maths_threads`.
         """
 
         def compared(what: str, there: object, here: object) -> Iterator[str]:
@@ -115,7 +115,7 @@ class Plan:
             values = (plan.get(key, "not varied") for plan in (there, here))
             found += compared(f"--vary {key}", *values)
         if not found and list(there) != list(here):
-            found.append("the keys of --vary come in another order")
+            found.append("the keys of --vary are in another order")
         if now.seeds < self.seeds:
             found += compared("--seeds", self.seeds, now.seeds)
         for key in sorted(self.configuration.keys() | now.configuration.keys()):
@@ -125,7 +125,7 @@ class Plan:
         return found
 
 
-State = Literal["waiting", "done", "failed"]  # waiting: not begun, or begun and not ended
+State = Literal["waiting", "done", "failed"]  # waiting: not started, or started and not ended
 
 
 @dataclass
@@ -134,9 +134,9 @@ class StudyRun:
 
     variant: str
     seed: int
-    folder: str  # in the study's; the run's own folder is in it
+    folder: str  # below the study's; contains the run's own folder
     state: State = "waiting"
-    why: str = ""  # it failed
+    why: str = ""  # why it failed
 
     @property
     def title(self) -> str:
@@ -144,7 +144,7 @@ class StudyRun:
 
 
 class Study:
-    """A plan with its runs, seed by seed, so that variants can be compared early."""
+    """A plan with its runs, ordered by seed, so that variants can be compared early."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
@@ -161,11 +161,11 @@ class Study:
         return sum(run.state == state for run in self.runs)
 
     def output_file(self, run: StudyRun) -> Path:
-        """What a run has printed."""
+        """The file with the output of a run."""
         return self.folder / run.folder / "output.txt"
 
     def own_folder(self, run: StudyRun) -> Path | None:
-        """The newest run that `trainer run` has made there, NAME-N; None: none yet."""
+        """The newest run folder that `trainer run` created there, NAME-N; None if not found."""
         pattern = re.compile(re.escape(self.plan.name) + r"-([1-9][0-9]*)")
         found = {
             int(match[1]): file
@@ -175,14 +175,14 @@ class Study:
         return found[max(found)] if found else None
 
     def goes_on(self, now: Plan) -> Study:
-        """The same study, with runs for the seeds that `now` has more."""
+        """Returns the study extended by the additional seeds of `now`."""
         now.maths_threads = self.plan.maths_threads
         study = Study(self.folder, now)
         study.runs[: len(self.runs)] = self.runs
         return study
 
     def write(self, result: dict[str, Any] | None = None) -> None:
-        """A reader sees the old file or the new one."""
+        """Replaces the file atomically."""
         json_of_all = {
             "format": FORMAT,
             "plan": asdict(self.plan),
@@ -205,7 +205,7 @@ class Study:
 
 
 def read_study(folder: Path) -> Study | None:
-    """None: there is no study.json. Raises WrongUse if it cannot be read."""
+    """Returns None if study.json is not found. Raises WrongUse if it is invalid."""
     file = folder / STUDY_FILE
     if not file.exists():
         return None
@@ -220,22 +220,22 @@ def read_study(folder: Path) -> Study | None:
         if [(one.variant, one.seed) for one in runs] != [
             (one.variant, one.seed) for one in study.runs
         ]:
-            raise ValueError("its runs are not those of its plan")
+            raise ValueError("its runs do not match its plan")
         if wrong := {one.state for one in runs} - {"waiting", "done", "failed"}:
-            raise ValueError(f"a run's state is {wrong.pop()!r}")
+            raise ValueError(f"invalid state of a run: {wrong.pop()!r}")
         study.runs = runs
         return study
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise WrongUse(
-            f"{file} is damaged: {problem}. It is only replaced as a whole, so something else has "
-            "written it"
+            f"{file} is damaged: {problem}. The study replaces it atomically, so something else "
+            "changed it"
         ) from None
 
 
 def _folder_names(plan: Plan) -> list[str]:
-    """Of the variants' runs, less their seed.
+    """Folders of the variants' runs, without the seed.
 
-    What is no letter or digit becomes a dash where a shell or a file system could object.
+    Characters that a shell or a file system may not accept become dashes.
     """
     names = [
         re.sub(r"(^|-)?[^0-9A-Za-z.=_-]+", lambda m: "-" if m[1] is None else m[1], one.name)

@@ -1,6 +1,6 @@
-"""What a study found, as `--json` prints it: figures of each variant, and whether variants differ.
+"""The result of a study, as `--json` prints it: metrics of each variant, and differences.
 
-From the last detections of all runs that are done, over their validation annotations.
+Computed from the last detections of all finished runs and their validation annotations.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from .bootstrap import ApDraws, bootstrap
 from .noise import ALPHA, Noise, moments
 from .plan import Study
 
-DRAWS = 1000  # as many as `trainer coco-eval --versus` takes
+DRAWS = 1000  # the same as of `trainer coco-eval --versus`
 TYPES = {"bbox": "box", "segm": "mask"}
 Json = dict[str, Any]
 
 
 @dataclass
 class Measured:
-    """A run that is done, evaluated."""
+    """The evaluation of a finished run."""
 
     seed: int
     detections: Path
-    stats: dict[str, float] = field(default_factory=dict)  # "bbox/AP"; without what is undefined
+    stats: dict[str, float] = field(default_factory=dict)  # "bbox/AP"; without undefined values
     ap: dict[str, ApDraws] = field(default_factory=dict)  # by "bbox" and, if there are any, "segm"
 
 
 def study_result(study: Study) -> Json:
-    """The result, with a sentence for each thing that is left out."""
+    """The result, with a sentence for each omission."""
     with TemporaryDirectory(prefix="millrace-study-") as scratch:
         return _result(study, Path(scratch))
 
@@ -62,12 +62,12 @@ def _result(study: Study, scratch: Path) -> Json:
                 measured, count = measure(run, one.seed, detections, truth)
             except LookupError:
                 left_out.append(
-                    f"{one.title} has no detections: [callbacks.evaluate] with results = true "
-                    "writes them, of the split data.val"
+                    f"{one.title} has no detections; results = true in [callbacks.evaluate] "
+                    "writes those of the split data.val"
                 )
                 continue
             except (Failure, OSError, ValueError) as problem:
-                left_out.append(f"{one.title} cannot be measured: {problem}")
+                left_out.append(f"{one.title} cannot be evaluated: {problem}")
                 continue
             seeds.append(measured)
             images = images or count
@@ -87,7 +87,7 @@ def _result(study: Study, scratch: Path) -> Json:
                 ]
             else:
                 left_out.append(
-                    f"{names[0]} cannot be compared with {names[1]}: they were evaluated on other "
+                    f"{names[0]} cannot be compared with {names[1]}; they were evaluated on other "
                     "images or classes"
                 )
     left_out += [f"{one.title} failed: {one.why}" for one in study.runs if one.state == "failed"]
@@ -106,15 +106,15 @@ def _result(study: Study, scratch: Path) -> Json:
 
 
 def truth_of(run: Run, part: Path) -> Path:
-    """The annotations that a run was evaluated on; `part` is written if they are a part of them."""
+    """The annotation file of a run's evaluation; for a subset of a file, writes it to `part`."""
     name, root = (at(run.config, "data", key) for key in ("val", "root"))
     if not name or not root:
-        raise Failure("the configuration names no validation split (data.root, data.val)")
+        raise Failure("no validation split in the configuration (data.root, data.val)")
     started_in = Path(run.last_start().get("directory", ""))
     folder = started_in / root if (started_in / root).exists() else Path(root)
     file = folder / "annotations" / f"instances_{name}.json"
     if not file.is_file():
-        raise Failure(f"no annotation file '{file}': put the data set back that was trained on")
+        raise Failure(f"annotation file '{file}' not found; restore the data set of the training")
     classes = at(run.config, "data", "classes")
     most = at(run.config, "callbacks", "evaluate", "images")
     if not classes and not most:
@@ -135,7 +135,7 @@ def truth_of(run: Run, part: Path) -> Path:
 
 
 def same_truth(a: Path, b: Path) -> bool:
-    """Whether two files have the same categories, images and objects."""
+    """Returns whether two files have the same categories, images and objects."""
     if a.resolve() == b.resolve():
         return True
 
@@ -153,7 +153,7 @@ def same_truth(a: Path, b: Path) -> bool:
 
 
 def measure(run: Run, seed: int, detections: Path, truth: Path) -> tuple[Measured, int]:
-    """A run's figures, and of how many images they are."""
+    """A run's metrics, and their number of images."""
     measured, images = Measured(seed, detections), 0
     for iou in TYPES:
         if iou == "segm" and not has_masks(run, detections):
@@ -168,7 +168,7 @@ def measure(run: Run, seed: int, detections: Path, truth: Path) -> tuple[Measure
 
 
 def has_masks(run: Run, detections: Path) -> bool:
-    """Whether a run's detections have masks; if there are none, whether masks were scored."""
+    """Returns whether a run's detections have masks; without any, whether masks were scored."""
     with detections.open("rb") as file:
         begin = file.read(1 << 20)
     if not begin.strip(b"[] \n"):
@@ -187,7 +187,7 @@ def coco_eval(truth: Path, detections: Path, iou: str, *more: str) -> Json:
 
 
 def figures(seeds: Sequence[Measured]) -> Json:
-    """Those that all seeds have, from 0 to 1."""
+    """The metrics that all seeds have, from 0 to 1."""
     made = {}
     for name in seeds[0].stats if seeds else ():
         if not all(name in one.stats for one in seeds):
@@ -210,7 +210,7 @@ def figures(seeds: Sequence[Measured]) -> Json:
 def compare(
     seeds: Sequence[Measured], first: Sequence[Measured], truth: Path, images: int
 ) -> list[Json]:
-    """A variant against the first one: boxes and, where both have them, masks."""
+    """Compares a variant with the first one: boxes and, if both have them, masks."""
     others = {one.seed: one for one in first}
     made = []
     for iou in TYPES:
@@ -222,7 +222,7 @@ def compare(
         if not pairs or pairs[0][0].ap[iou].whole < 0:
             continue
         p = 1.0
-        if len(pairs) == 1:  # of which only the images can tell
+        if len(pairs) == 1:  # only the choice of images gives its variation
             one, other = pairs[0]
             versus = coco_eval(truth, one.detections, iou, "--versus", str(other.detections))
             p = versus["versus"]["p"]
@@ -235,7 +235,7 @@ def compare(
 def difference(
     variant: Sequence[ApDraws], first: Sequence[ApDraws], images: int, one_seed_p: float = 1
 ) -> Json:
-    """Whether two variants differ, from AP of both by seed, in the same order."""
+    """Compares two variants by AP of both by seed, in the same order."""
     n = len(variant)
     by_seed = [one.whole - other.whole for one, other in zip(variant, first)]
     drawn = bootstrap(variant, first)
@@ -278,21 +278,21 @@ def sentence(it: Json, means: Sequence[float], noise: Noise, images: int) -> str
     if len(it["by_seed"]) == 1:
         verdict = f"{way} by more than the noise" if it["p"] < ALPHA else "within the noise"
         return text + (
-            f"{verdict} of the choice of images. One seed says nothing of the chance in training, "
-            "which may be larger: train each side with several."
+            f"{verdict} of the choice of images. A single seed does not show the variation between "
+            "trainings, which may be larger; train each variant with several seeds."
         )
     text += f"real, it is {way}. " if it["real"] else "within noise. "
     text += (
-        f"{seeds} on these {counted(images, 'image')} can show differences of "
+        f"{seeds} on these {counted(images, 'image')} can detect differences of "
         f"{100 * it['detectable']:.2f} AP or more (power 80 %, alpha 5 %)"
     )
     if size == 0:
         return f"{text}."
     if it["seeds_needed"]:
-        return f"{text}; one of {size:.2f} AP takes {counted(it['seeds_needed'], 'seed')}."
+        return f"{text}; detecting {size:.2f} AP needs {counted(it['seeds_needed'], 'seed')}."
     more = noise.images_needed(it["difference"])
     times = f"{more:.1f}" if more < 10 else f"{more:.0f}"
     return (
-        f"{text}; one of {size:.2f} AP takes more images, {times} times as many or more, however "
-        "many the seeds."
+        f"{text}; detecting {size:.2f} AP needs at least {times} times as many images, for any "
+        "number of seeds."
     )

@@ -1,4 +1,4 @@
-"""The result of a study for people in a terminal."""
+"""Formats the result of a study as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def duration_text(seconds: float) -> str:
 
 
 def study_text(result: Json) -> str:
-    """Tables of figures, differences from the first variant, and what is left out."""
+    """Formats tables of metrics, differences from the first variant, and omissions."""
     failed = f", {result['failed']} failed" if result["failed"] else ""
     lines = [
         f"{result['name']}: {result['done']} of {counted(result['runs'], 'run')} done{failed}; "
@@ -50,7 +50,7 @@ def study_text(result: Json) -> str:
 def variant_lines(variant: Json) -> list[str]:
     count = len(variant["seeds"])
     if count == 0:
-        return ["  no run is done"]
+        return ["  no finished run"]
     each = "" if count == 1 else " each"
     return [
         f"  {counted(count, 'seed')}, {duration_text(moments(variant['seconds']).mean)}{each}",
@@ -78,7 +78,7 @@ def title_of(figure: str) -> str:
 
 
 def outlook(only: Json) -> list[str]:
-    """What runs of one variant say of the next one: the difference that as many seeds show."""
+    """The difference that another variant with the same number of seeds must have."""
     ap = only["figures"].get("bbox/AP")
     if not ap or len(ap["values"]) < 2:
         return []
@@ -86,7 +86,7 @@ def outlook(only: Json) -> list[str]:
     least = 100 * noise.detectable(len(ap["values"]))
     return [
         "",
-        "A variant with the same seeds can be told from this one on these images if its box AP "
-        f"differs by {least:.2f} or more (power 80 %, alpha 5 %), and its runs vary as much as "
-        "these.",
+        "With the same seeds and images, another variant can be distinguished if its box AP "
+        f"differs by {least:.2f} or more (power 80 %, alpha 5 %), assuming equal variation of "
+        "its runs.",
     ]

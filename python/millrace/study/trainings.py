@@ -1,4 +1,4 @@
-"""Runs the trainings of a study: `trainer run` as child processes."""
+"""Runs the trainings of a study as child processes, `trainer run`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PR_SET_PDEATHSIG = 1
 class StopSignals:
     """SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a request to stop.
 
-    The first signal is noted and a second one kills, except SIGHUP, which a closed terminal may
-    send more than once; where it is ignored (nohup), it stays ignored.
+    The first signal is recorded and a second one kills, except SIGHUP, which a closed terminal may
+    send more than once; if it is ignored (nohup), it stays ignored.
     """
 
     received = ""  # "SIGTERM"
@@ -53,14 +53,14 @@ class StopSignals:
 def start(
     words: Sequence[str], out: int | IO[bytes], err: int | IO[bytes]
 ) -> subprocess.Popen[str]:
-    """Starts a program that the system kills when this process ends, however it ends.
+    """Starts a program that the kernel kills when this process ends for any reason.
 
-    It is in a process group of its own: a terminal's Ctrl-C does not reach it.
+    It has its own process group, so that a terminal's Ctrl-C does not reach it.
     """
     parent = os.getpid()
 
     def bind() -> None:
-        # The parent may have gone before prctl
+        # The parent may have ended before prctl
         if LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0 or os.getppid() != parent:
             os._exit(127)
         os.setpgid(0, 0)
@@ -73,7 +73,7 @@ def start(
 
 
 def failure_of(program: subprocess.Popen[str]) -> str:
-    """ "exit code 3" or "signal 9 (Killed)"; empty: success."""
+    """ "exit code 3" or "signal 9 (Killed)"; empty on success."""
     code = program.returncode
     if code < 0:
         return f"signal {-code} ({signal.strsignal(-code)})"
@@ -81,7 +81,7 @@ def failure_of(program: subprocess.Popen[str]) -> str:
 
 
 def last_words(output: str) -> str:
-    """What a program has printed last: its error, else its last line."""
+    """The error that a program printed, otherwise its last line."""
     lines = [line for line in output.splitlines() if line]
     errors = [line for line in lines if line.startswith("trainer: error: ")]
     return errors[-1].removeprefix("trainer: error: ") if errors else (lines or [""])[-1]
@@ -93,7 +93,7 @@ def with_settings(words: Sequence[str], *settings: Sequence[str]) -> list[str]:
 
 
 def complete_configuration(plan: Plan, variant: Variant) -> dict[str, str]:
-    """All values of a variant, as TOML by key. Raises WrongUse with what `trainer config` says."""
+    """All values of a variant, as TOML by key. Raises WrongUse if `trainer config` fails."""
     words = with_settings([trainer(), "config", plan.config_file], plan.settings, variant.settings)
     config = start(words, subprocess.PIPE, subprocess.PIPE)
     out, err = config.communicate()
@@ -107,14 +107,14 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise Failure(f"{folder}: this folder cannot be made: {problem.strerror}") from None
+        raise Failure(f"{folder}: cannot create the folder: {problem.strerror}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise Failure(f"{folder}: this folder cannot be written to")
+        raise Failure(f"{folder}: folder is not writable")
 
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Holds a lock, which ends with the process. Raises Failure if another process holds it."""
+    """Holds a lock, released when the process ends. Raises Failure if another process holds it."""
     with file.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,11 +149,11 @@ class Running:
 
 
 class Trainings:
-    """Trains what is not done yet, at most `jobs` runs at once, and keeps study.json up to date.
+    """Trains the unfinished runs, up to `jobs` at once, and keeps study.json up to date.
 
-    Runs that have begun go on from their newest checkpoint, failed ones are tried again. A run
-    that fails is logged with the end of its output, and the others go on. After a signal no run
-    begins, those that train save their state and end. Children never outlive this process.
+    Started runs resume from their newest checkpoint, failed ones are retried. A run that fails
+    is logged with the end of its output, and the others continue. After a signal no run starts,
+    and running ones save their state and end. Children never outlive this process.
     """
 
     def __init__(self, study: Study, jobs: int, signals: StopSignals) -> None:
@@ -163,8 +163,8 @@ class Trainings:
         self.settings = {one.name: one.settings for one in study.plan.variants()}
         self.waiting: list[StudyRun] = []
         self.running: list[Running] = []
-        self.took: list[float] = []  # seconds, of the runs that ended here
-        self.told = False  # the running ones to stop
+        self.took: list[float] = []  # seconds, of the runs that ended in this process
+        self.told = False  # the running trainings were asked to stop
 
     def run(self) -> None:
         for one in self.study.runs:
@@ -174,7 +174,7 @@ class Trainings:
         self.waiting = [one for one in self.study.runs if one.state == "waiting"]
         self.study.write()
         if self.waiting:
-            log.info("%s of %s to train, %s at once, with %s each", len(self.waiting),
+            log.info("training %s of %s, %s at once with %s each", len(self.waiting),
                      counted(len(self.study.runs), "run"), min(self.jobs, len(self.waiting)),
                      counted(self.study.plan.maths_threads, "maths thread"))  # fmt: skip
         while self.waiting or self.running:
@@ -190,16 +190,16 @@ class Trainings:
                 time.sleep(NAP)
 
     def _has_ended(self, run: StudyRun) -> bool:
-        """By its own record: its steps, or a reason to stop that is no signal."""
+        """Returns whether a run finished: all steps recorded, or stopped other than by a signal."""
         own = self.study.own_folder(run)
         try:
             ended = read_run(own).ended() if own else None
-        except Failure:  # it has nothing yet
+        except Failure:  # nothing recorded yet
             return False
         return ended is not None and not str(ended.get("reason", "")).startswith("SIG")
 
     def _may_begin(self) -> bool:
-        """One run alone makes a data set that is missing, rather than all of them at once."""
+        """Lets a single run create a missing data set, rather than all of them at once."""
         root = self.study.plan.configuration.get("data.root", "")[1:-1]
         return not self.running or not root or Path(root).exists()
 
@@ -216,7 +216,7 @@ class Trainings:
         make_folder(self.study.folder / run.folder)
         if own := self.study.own_folder(run):
             wait_until_free(own / "lock")
-            # A run that was killed before its first checkpoint begins anew, in the same folder
+            # A run that was killed before its first checkpoint restarts in the same folder
             if not any((own / "checkpoints").glob("*")):
                 shutil.rmtree(own)
         self.running.append(Running(run, self._command(run), self.study.output_file(run)))
@@ -233,7 +233,7 @@ class Trainings:
             run.why = failure_of(one.program)
             file = self.study.output_file(run)
             if saved:
-                run.why = "it was stopped by a signal, and has saved its state"
+                run.why = "stopped by a signal; state saved"
             elif words := last_words(file.read_text("utf-8", "replace")):
                 run.why += f": {words}"
             log.error("%s: %s (its output: %s)", run.title, run.why, file)
@@ -250,7 +250,7 @@ class Trainings:
                  len(self.study.runs), self._time_left())  # fmt: skip
 
     def _time_left(self) -> str:
-        """ ", about 1:20:00 left", from how long the runs took that have ended here."""
+        """ ", about 1:20:00 left", estimated from the runs that ended in this process."""
         each = sum(self.took) / len(self.took)
         work = each * len(self.waiting) + sum(max(0, each - o.seconds()) for o in self.running)
         return f", about {duration_text(work / self.jobs)} left" if work > 0 else ""
@@ -269,10 +269,10 @@ class Trainings:
 
 
 def wait_until_free(lock: Path) -> None:
-    """Waits until nobody trains in a run's folder.
+    """Waits until no process trains in a run's folder.
 
-    The trainings of a study that was killed are killed with it, but may take a while to give their
-    memory back. After a minute the next training says who is there.
+    The trainings of a killed study are killed with it, but may take a while to release their
+    memory. After a minute the next training reports the process.
     """
     for _ in range(int(60 / NAP)):
         try:

@@ -36,7 +36,7 @@ class Key {
 
   const char* name() const { return name_; }
 
-  /// Returns the entry of a dict as a borrowed reference; nullptr if there is none.
+  /// Returns the entry of a dict as a borrowed reference; nullptr if not found.
   PyObject* find(PyObject* dict) const {
     PyObject* value = PyDict_GetItemWithError(dict, object_);
     if (!value && PyErr_Occurred()) nb::raise_python_error();

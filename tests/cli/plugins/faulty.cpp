@@ -52,6 +52,6 @@ class FaultyDetector final : public Detector {
   Parameters parameters_;
 };
 
-MILLRACE_REGISTER(register_detector<FaultyDetector>("faulty_detector", "hears of no new weights"));
+MILLRACE_REGISTER(register_detector<FaultyDetector>("faulty_detector", "ignores new weights"));
 
 }  // namespace

@@ -154,8 +154,8 @@ TEST(ServingAssignment, AcceptsLateAnswerOnce) {
   EXPECT_TRUE(assignment.arrived(0, 0, now));
   EXPECT_FALSE(assignment.arrived(0, 0, now));
   assignment.join(1);
-  EXPECT_FALSE(assignment.next(1, now)) << "it is there already";
-  EXPECT_FALSE(assignment.arrived(1, 5, now)) << "nobody asked for it";
+  EXPECT_FALSE(assignment.next(1, now)) << "already present";
+  EXPECT_FALSE(assignment.arrived(1, 5, now)) << "not requested";
 }
 
 }  // namespace

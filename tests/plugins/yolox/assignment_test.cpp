@@ -53,7 +53,7 @@ TEST(SimOta, AssignsOneCellWithoutOverlap) {
 }
 
 TEST(SimOta, AssignsSharedCellToCheaperObject) {
-  // The same box twice, with different classes.
+  // A box twice, with different classes.
   auto outputs = all_say({32, 32, 64, 64});
   outputs.classes.select(2, 1).fill_(4);
   const auto box = at::tensor({32, 32, 64, 64}, at::kFloat).expand({2, 4}).contiguous();

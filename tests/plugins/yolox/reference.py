@@ -16,7 +16,7 @@ import torch
 CLASSES, HEIGHT, WIDTH, STEPS, LR = 3, 64, 96, 20, 1e-4
 MODELS = {"plain": dict(depth=0.33, width=0.125, depthwise=False),
           "depthwise": dict(depth=0.33, width=0.25, depthwise=True)}
-# Of each image: class and x1 y1 x2 y2, pixels.
+# For each image: class and x1 y1 x2 y2, pixels.
 OBJECTS = [[(0, 5.3, 7.1, 41.7, 38.9), (2, 33.2, 11.4, 81.6, 52.8), (1, 70.1, 40.3, 79.7, 49.2)],
            [(1, 12.6, 3.7, 90.4, 60.2)]]
 

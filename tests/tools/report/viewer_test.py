@@ -166,7 +166,7 @@ def test_shapes_are_clipped_to_their_photo(chromium: browser.Browser,
 def test_confusion_cell_opens_its_images(chromium: browser.Browser,
                                          pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"], height=6000)
-    # Nothing is there, a cup was found: the made pictures have such detections.
+    # Background detected as a cup: the generated pictures have such detections.
     chromium.evaluate("document.querySelectorAll('#confusions .heat tbody tr')[4]"
                       ".querySelectorAll('button')[0].click()")
     shown = count(chromium, ".card")

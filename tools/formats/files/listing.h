@@ -75,7 +75,7 @@ inline constexpr const char* kWhole = "all";
 /// means; nullopt for other names.
 std::optional<std::string> split_name(std::string_view name);
 /// Returns the split of the first word that is a split's name, such as train for "train_labels";
-/// nullopt if there is none.
+/// nullopt if not found.
 std::optional<std::string> split_in_words(std::string_view name);
 /// Returns the split that a folder of a path names; kWhole if none does.
 std::string split_of_path(const Place& place);

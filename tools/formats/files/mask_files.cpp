@@ -15,7 +15,7 @@ const std::set<std::string>& folders_of_masks() {
   return names;
 }
 
-/// Returns the name of the nearest mask folder above a file; empty if there is none.
+/// Returns the name of the nearest mask folder above a file; empty if not found.
 std::string mask_folder_of(const Place& place) {
   for (auto folder = folder_of(place); !folder.empty(); folder = folder_of(folder)) {
     const auto name = lower_case(name_of(folder));

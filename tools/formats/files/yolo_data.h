@@ -11,7 +11,7 @@
 namespace millrace::formats {
 
 struct YoloData {
-  Place file;                                        // file with the names; empty if there is none
+  Place file;                                        // file with the names; empty if missing
   std::vector<std::string> names;                    // by class; empty if not recorded
   std::map<std::string, std::vector<Place>> splits;  // folders, lists or images of each split
   std::size_t keypoint_numbers = 0;                  // count of keypoint numbers after each box

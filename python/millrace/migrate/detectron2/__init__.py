@@ -15,9 +15,9 @@ from millrace.migrate.values import Value, merged, plain
 
 
 def import_detectron2(recipe: Recipe, options: Options) -> Imported:
-    """Translates a recipe. RecipeError naming file and line for another model than one of ours."""
+    """Translates a recipe. Raises RecipeError, with file and line, if it is not supported."""
     t = Translation(merged(default_tree(), recipe.tree).at(recipe.tree.place))
-    t.expect("VERSION", 2, "keys of another version: convert the file in detectron2 first")
+    t.expect("VERSION", 2, "other version of the keys; convert the file with detectron2 first")
     _read_model(t)
     apply(t, table.INPUT, "INPUT.")
     images = _read_data(t)
@@ -28,7 +28,7 @@ def import_detectron2(recipe: Recipe, options: Options) -> Imported:
             rule(t, "")
     apply(t, table.RUN)
     _note_rest(t, recipe.tree)
-    # Defaults that have no counterpart are no news.
+    # Defaults without a counterpart are not reported.
     notes = [one for one in t.left_out if one.place != PLACE.source]
     return Imported("detectron2", t.ours, notes)
 
@@ -57,10 +57,10 @@ def _read_model(t: Translation) -> None:
 
 
 def _read_data(t: Translation) -> int | None:
-    """Returns the images of the training split if detectron2 knows it."""
+    """Returns the number of images of the training split if detectron2 defines it."""
     apply(t, table.LOADER, "DATALOADER.")
     for key in table.PROPOSAL_FILES:
-        t.leave_out_rest(f"DATASETS.{key}", "proposals are always made by the model")
+        t.leave_out_rest(f"DATASETS.{key}", "proposals are always computed by the model")
     if rules.names(t.look("DATASETS.TRAIN")) != ["coco_2017_train"]:
         return None
     has_objects = t.look("DATALOADER.FILTER_EMPTY_ANNOTATIONS").flag()
@@ -68,14 +68,14 @@ def _read_data(t: Translation) -> int | None:
 
 
 def _read_optimizer(t: Translation, given_gpus: int | None) -> int:
-    """Returns the images of a step on all GPUs."""
+    """Returns the number of images of a step on all GPUs."""
     batch, world = t.read("SOLVER.IMS_PER_BATCH"), t.read("SOLVER.REFERENCE_WORLD_SIZE")
     images = batch.integer()
     gpus = given_gpus or max(1, world.integer())
     if images < 1 or images % gpus:
         batch.fail(
-            f"it does not divide into whole images for each of {gpus} GPU{'s' * (gpus != 1)}; "
-            "--gpus says for how many processes the recipe is meant"
+            f"not a multiple of {gpus} GPU{'s' * (gpus != 1)}; set the number of processes of "
+            "the recipe by --gpus"
         )
     how = "" if gpus == 1 else f"{images} / {gpus} processes"
     t.put("data.batch_size", images // gpus, batch, how)
@@ -94,17 +94,17 @@ def _read_schedule(t: Translation, epoch: EpochLength) -> None:
     elif kind.text() == "WarmupMultiStepLR":
         late = [at for at in drops.reals() if at >= steps.real()]
         for at in late:
-            t.leave_out(drops, f"{plain(at)} is not before MAX_ITER")
+            t.leave_out(drops, f"milestone {plain(at)} is not below MAX_ITER")
         milestones = [epoch.epochs(at, drops) for at in drops.reals() if at < steps.real()]
         t.put("schedule.milestones", milestones, drops, epoch.how())
         t.put("schedule.gamma", gamma.real(), gamma)
     else:
-        t.leave_out(kind, "schedule.type is step, cosine, poly, exponential or constant")
+        t.leave_out(kind, "schedule.type must be step, cosine, poly, exponential or constant")
     apply(t, table.SCHEDULE, "SOLVER.")
 
 
 def _note_rest(t: Translation, recipe: Value) -> None:
-    """What the recipe says and no rule has read."""
+    """Notes keys of the recipe that no rule has read."""
     known = default_tree()
     for path, reason in table.OTHER_MODELS.items():
         if recipe.at_path(path):
@@ -118,8 +118,8 @@ def _note_rest(t: Translation, recipe: Value) -> None:
             if isinstance(value.data, dict):
                 note(value, path + ".")
             elif known.at_path(path):
-                t.leave_out_rest(path, "without an effect on this model")
+                t.leave_out_rest(path, "no effect on this model")
             else:
-                t.leave_out_rest(path, "no key of detectron2 0.6 itself: code adds it")
+                t.leave_out_rest(path, "not a key of detectron2 0.6; added by code")
 
     note(recipe, "")

@@ -1,5 +1,5 @@
-"""The values that detectron2's keys have where a recipe does not set them. Those that only its
-other models read are listed in table.py."""
+"""Default values of detectron2's keys. Keys that only its other models read are listed in
+table.py."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ _DEFAULTS: dict[str, object] = {
 
 
 def default_tree() -> Value:
-    """All keys that a model of ours has."""
+    """All keys that models of ours use."""
     tree = Value({}, PLACE)
     for path, value in _DEFAULTS.items():
         tree = with_path(tree, path, literal(value).at(PLACE))

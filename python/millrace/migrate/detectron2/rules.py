@@ -1,5 +1,5 @@
-"""Rules of detectron2's keys that need more than another name. All raise RecipeError, naming file
-and line, for what no model here has."""
+"""Rules of detectron2's keys that need more than another name. They raise RecipeError, naming file
+and line, for values that no model here supports."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ def norm(theirs: str, ours: str) -> Rule:
         found = t.read(at + theirs)
         name = NORMS.get(found.text())
         if name is None:
-            found.fail("a norm that is not known here: FrozenBN, BN, SyncBN, GN or none")
+            found.fail("unknown norm; expected FrozenBN, BN, SyncBN, GN or none")
         t.put(ours, name, found)
 
     return rule
 
 
 def anchor_matching(ours: str) -> Rule:
-    """Which anchors are background, ignored and foreground."""
+    """Sets the thresholds of background and foreground anchors."""
 
     def rule(t: Translation, at: str) -> None:
         iou = t.read(at + "IOU_THRESHOLDS")
         both = iou.reals()
         if len(both) != 2:
-            iou.fail("two thresholds are needed: background, foreground")
+            iou.fail("expected two thresholds: background, foreground")
         t.put(f"{ours}.bg_iou_thresh", both[0], iou)
         t.put(f"{ours}.fg_iou_thresh", both[1], iou)
-        t.expect(at + "IOU_LABELS", [0, -1, 1], "anchors are background, ignored, foreground")
+        t.expect(at + "IOU_LABELS", [0, -1, 1], "labels of anchors are fixed")
 
     return rule
 
 
 def box_loss(beta: str, ours: str) -> Rule:
-    """The loss of boxes: its kind, and where (smooth) L1 bends."""
+    """The box regression loss: its type, and beta of smooth L1."""
 
     def rule(t: Translation, at: str) -> None:
         kind = t.read(at + "BBOX_REG_LOSS_TYPE")
@@ -59,12 +59,12 @@ def box_loss(beta: str, ours: str) -> Rule:
 
 
 def is_on_c4(t: Translation) -> bool:
-    """Whether heads work on the ResNet's map of stride 16, without a pyramid (Base-RCNN-C4)."""
+    """Returns whether heads use the ResNet's map of stride 16, without a pyramid (Base-RCNN-C4)."""
     return t.look("MODEL.BACKBONE.NAME").text() == "build_resnet_backbone"
 
 
 def heads(t: Translation, at: str) -> None:
-    """The kind of a two-stage detector."""
+    """Sets the type of a two-stage detector."""
     t.must(at + "BACKBONE.NAME", "build_resnet_fpn_backbone", "build_resnet_backbone")
     t.must(at + "PROPOSAL_GENERATOR.NAME", "RPN")
     if is_on_c4(t):
@@ -88,7 +88,7 @@ def anchors(t: Translation, at: str) -> None:
     levels = _lists(sizes)
     if is_on_c4(t):
         if len(levels) != 1:
-            sizes.fail("C4 is one map: one list of sizes is needed")
+            sizes.fail("expected one list of sizes, since C4 is one map")
         t.put("model.anchors.sizes", levels[0], sizes)
     else:
         put_anchor_sizes(t, levels * 5 if len(levels) == 1 else levels, sizes)
@@ -96,16 +96,16 @@ def anchors(t: Translation, at: str) -> None:
     each = _lists(ratios)
     if any(one != each[0] for one in each):
         ratios.fail(
-            "the levels have different ratios, which model.anchors.aspect_ratios cannot say"
+            "ratios differ between levels, which model.anchors.aspect_ratios does not support"
         )
     t.put("model.anchors.aspect_ratios", each[0], ratios)
 
 
 def regions(t: Translation, at: str) -> None:
-    """Which regions are foreground, and the weights of their deltas: in a cascade by stages."""
+    """Sets the threshold of foreground regions and the weights of deltas, by stage of a cascade."""
     first = t.read(at + "ROI_HEADS.IOU_THRESHOLDS")
     if len(first.reals()) != 1:
-        first.fail("regions are foreground or background: one threshold")
+        first.fail("expected one threshold, between background and foreground")
     weights = t.read(at + "ROI_BOX_HEAD.BBOX_REG_WEIGHTS")
     if t.given("model.type") != "cascadercnn":
         t.put("model.roi.fg_iou_thresh", first.reals()[0], first)
@@ -113,14 +113,14 @@ def regions(t: Translation, at: str) -> None:
         return
     iou = t.read(at + "ROI_BOX_CASCADE_HEAD.IOUS")
     if iou.reals()[:1] != first.reals():
-        first.fail("it differs from the first of MODEL.ROI_BOX_CASCADE_HEAD.IOUS")
+        first.fail("differs from the first of MODEL.ROI_BOX_CASCADE_HEAD.IOUS")
     t.put("model.roi.fg_iou_thresh", iou.reals(), iou)
     weights = t.read(at + "ROI_BOX_CASCADE_HEAD.BBOX_REG_WEIGHTS")
     t.put("model.box.bbox_reg_weights", weights.reals(), weights)
 
 
 def box_layers(t: Translation, at: str) -> None:
-    """The layers of a head on a pyramid; on C4 the last stage of the ResNet stands for them."""
+    """Sets the layers of a head on a pyramid; on C4 the head is the last stage of the ResNet."""
     if is_on_c4(t):
         for key in ("NUM_CONV", "NUM_FC", "NORM", "CONV_DIM", "FC_DIM"):
             t.read(at + key)
@@ -130,7 +130,7 @@ def box_layers(t: Translation, at: str) -> None:
     counts = (convs.integer(), layers.integer())
     if counts not in ((0, 2), (4, 1)):
         layers.fail(
-            f'with NUM_CONV = {counts[0]}: the box heads here are two layers ("2fc"), or four '
+            f'not supported with NUM_CONV = {counts[0]}; box heads are two layers ("2fc"), or four '
             'convolutions and a layer ("4conv1fc")'
         )
     if counts == (0, 2):
@@ -143,7 +143,7 @@ def box_layers(t: Translation, at: str) -> None:
         t.expect(
             at + "CONV_DIM",
             t.look("MODEL.FPN.OUT_CHANNELS").need(),
-            "its convolutions have as many channels as the pyramid",
+            "convolutions have the same channels as the pyramid",
         )
 
 
@@ -154,18 +154,18 @@ def pooler_type(t: Translation, at: str) -> None:
 
 
 def mask_pooler(t: Translation, at: str) -> None:
-    """On C4 both heads take the regions of the box head."""
+    """On C4 both heads use the regions of the box head."""
     t.read(at + "ROI_MASK_HEAD.POOLER_RESOLUTION")
     head = "ROI_BOX_HEAD" if is_on_c4(t) else "ROI_MASK_HEAD"
     t.copy(f"{at}{head}.POOLER_RESOLUTION", "model.mask.pooler_resolution")
 
 
 def follows(theirs: str, leader: str) -> Rule:
-    """A key of the mask head that is what another key says."""
+    """A key of the mask head that must equal another key."""
 
     def rule(t: Translation, at: str) -> None:
         wanted = t.look(at + leader).need()
-        t.expect(at + theirs, wanted, f"here the mask head follows {at}{leader}")
+        t.expect(at + theirs, wanted, f"the mask head uses {at}{leader}")
 
     return rule
 
@@ -185,7 +185,7 @@ def resnet(t: Translation, at: str) -> None:
 
 
 def stride(t: Translation, at: str) -> None:
-    """Basic blocks have no 1x1 to stride in."""
+    """Basic blocks have no 1x1 convolution to stride in."""
     t.read(at + "STRIDE_IN_1X1")
     if t.given("model.backbone.type") in ("resnet50", "resnet101"):
         t.copy(at + "STRIDE_IN_1X1", "model.backbone.stride_in_1x1")
@@ -207,24 +207,24 @@ def weights(t: Translation, at: str) -> None:
 
 
 def test_views(t: Translation, at: str) -> None:
-    """Detection in several views of an image, which then say the sizes in evaluation."""
+    """Test-time augmentation; the views then determine the sizes in evaluation."""
     enabled, sizes = t.read(at + "ENABLED"), t.read(at + "MIN_SIZES")
     most, flip = t.read(at + "MAX_SIZE"), t.read(at + "FLIP")
     if not enabled.flag():
         return
     views = sizes.reals()
     if not views:
-        sizes.fail("a size is needed")
+        sizes.fail("expected a size")
     largest = max(views)
     if largest <= 0:
-        sizes.fail("sizes are above 0")
+        sizes.fail("sizes must be above 0")
     t.put(
         "model.test.aug_scales", [one / largest for one in views], sizes,
-        f"shares of {plain(largest)}",
+        f"relative to {plain(largest)}",
     )  # fmt: skip
     t.put("model.test.aug_flip", flip.flag(), flip)
     t.put(
-        "data.test_short_side", largest, sizes, "the largest view, as views are made from it"
+        "data.test_short_side", largest, sizes, "size of the largest view"
     )
     t.put("data.test_max_side", most.real(), most)
 
@@ -243,7 +243,7 @@ def image_sizes(t: Translation, at: str) -> None:
     has_views = t.look("TEST.AUG.ENABLED").flag()
     if size.real() == 0:
         t.leave_out(
-            size, "images are always resized when detecting: set data.test_short_side"
+            size, "images are always resized for detection; set data.test_short_side"
         )
     elif not has_views and sizes.reals() != [size.real()]:
         t.put("data.test_short_side", size.real(), size)
@@ -252,7 +252,7 @@ def image_sizes(t: Translation, at: str) -> None:
 
 
 def flip_and_crop(t: Translation, at: str) -> None:
-    """The flow's own stages, unless there is a crop or another flip."""
+    """Writes out the stages if there is a crop or another flip."""
     flip = t.read(at + "RANDOM_FLIP")
     direction = t.must(at + "RANDOM_FLIP", "horizontal", "vertical", "none")
     crop, kind = t.read(at + "CROP.ENABLED"), t.read(at + "CROP.TYPE")
@@ -269,9 +269,9 @@ def flip_and_crop(t: Translation, at: str) -> None:
         table["crop_type"] = Setting(kind.text(), kind.origin())
         sides = size.reals()
         if len(sides) != 2:
-            size.fail("two sizes are needed")
+            size.fail("expected two sizes")
         set_crop_size(table, kind.text(), sides, size.origin())
-        table["keep_object"] = Setting(False, "as detectron2's crops")
+        table["keep_object"] = Setting(False, "as detectron2's crops do")
         stages.append(table)
     stages.append(stage("resize_shortest_edge", origin))
     if direction != "none":
@@ -294,17 +294,17 @@ def data_sets(t: Translation, at: str) -> None:
 
 
 def names(found: Found) -> list[str]:
-    """Of data sets."""
+    """Returns the names of data sets."""
     if not found:
         return []
     if not found.is_list():
-        found.fail('a tuple of names is needed: ("coco_2017_train",)')
+        found.fail('expected a tuple of names, such as ("coco_2017_train",)')
     return [one.text() for one in found.items()]
 
 
 def _put_split(t: Translation, found: Found, role: str) -> None:
-    """A data set that detectron2 registers itself: its folder and split. Others are made by
-    code."""
+    """Sets folder and split of a data set that detectron2 registers itself. Others are registered
+    by code."""
     all_names = names(found)
     if not all_names:
         return
@@ -313,29 +313,29 @@ def _put_split(t: Translation, found: Found, role: str) -> None:
     if len(all_names) > 1:
         t.leave_out(
             found,
-            'several data sets: [[data.sources]], a table each and one with type = "concat"; '
-            "data.val takes one",
+            'several data sets need [[data.sources]], a table each and one with type = "concat"; '
+            "data.val supports one",
         )
     elif not (name.startswith("coco_20") and name[9:10] == "_" and split in ("train", "val")):
         t.leave_out(
             found,
-            f"a name that code registers: set data.root and data.{role}, for "
+            f"name registered by code; set data.root and data.{role} for "
             "ROOT/annotations/instances_SPLIT.json and ROOT/SPLIT/",
         )
     else:
         if role == "train":
-            where = "in $DETECTRON2_DATASETS, by default ./datasets"
+            where = "below $DETECTRON2_DATASETS, default ./datasets"
             t.put("data.root", "datasets/coco", found, where)
         t.put(f"data.{role}", split + name[5:9], found)
 
 
 def sampler(t: Translation, at: str) -> None:
     found, threshold = t.read(at + "SAMPLER_TRAIN"), t.read(at + "REPEAT_THRESHOLD")
-    t.expect(at + "REPEAT_SQRT", True, "images repeat by the root of their factor")
+    t.expect(at + "REPEAT_SQRT", True, "repeat factors are square roots")
     if found.text() == "RepeatFactorTrainingSampler":
         put_repeat_factor(t, threshold, found)
     elif found.text() != "TrainingSampler":
-        t.leave_out(found, "images come in a random order, each once an epoch")
+        t.leave_out(found, "images are shuffled, each once per epoch")
 
 
 def clipping(t: Translation, at: str) -> None:
@@ -351,8 +351,8 @@ def clipping(t: Translation, at: str) -> None:
     else:
         t.leave_out(
             kind,
-            "the norm of each parameter's gradient; optimizer.clip_norm bounds that of all "
-            "together, optimizer.clip_value each number",
+            "clips the norm of each parameter's gradient; optimizer.clip_norm limits the norm "
+            "of all gradients together, optimizer.clip_value each element",
         )
 
 
@@ -381,7 +381,7 @@ def evaluation(t: Translation, at: str) -> None:
     else:
         t.leave_out(
             t.read(at + "EVAL_PERIOD"),
-            "evaluated each epoch; callbacks.evaluate.every says how often",
+            "evaluation runs each epoch; set callbacks.evaluate.every",
         )
 
 
@@ -395,7 +395,7 @@ def seed(t: Translation, at: str) -> None:
     if found.integer() >= 0:
         t.put("train.seed", found.real(), found)
     else:
-        t.leave_out(found, "a run always has a seed: train.seed")
+        t.leave_out(found, "a run always has a seed, train.seed")
 
 
 def device(t: Translation, at: str) -> None:
@@ -408,7 +408,7 @@ def device(t: Translation, at: str) -> None:
 
 def _lists(found: Found) -> list[list[float]]:
     if not found.is_list() or not found.items():
-        found.fail("a list is needed")
+        found.fail("expected a list")
     if not found.items()[0].is_list():
         return [found.reals()]
     return [one.reals() for one in found.items()]

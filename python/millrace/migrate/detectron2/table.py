@@ -1,4 +1,4 @@
-"""detectron2's keys and ours: a table for each part of a recipe, in the order in which they are
+"""Maps detectron2's keys to ours: a table for each part of a recipe, in the order in which they are
 read."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from millrace.migrate.detectron2.rules import follows, norm
 from millrace.migrate.shared_rules import NO_LOSS_WEIGHTS
 from millrace.migrate.translation import Rule, copy, expect, ignore, required
 
-CLASSES = "the classes are those of the data set; data.classes names some of them"
-SOFTMAX = "classes are learned with softmax"
+CLASSES = "classes come from the data set; data.classes selects some of them"
+SOFTMAX = "the class loss is softmax cross-entropy"
 ONES = (1.0, 1.0, 1.0, 1.0)
 
 # below "MODEL."
@@ -22,7 +22,7 @@ MODEL: list[Rule] = [
 
 ANCHORS: list[Rule] = [
     rules.anchors,
-    expect("OFFSET", 0.0, "anchors stand at the corners of cells"),
+    expect("OFFSET", 0.0, "anchors are centred on the corners of cells"),
     ignore("ANGLES"),
 ]
 
@@ -42,17 +42,17 @@ RPN: list[Rule] = [
     required("CONV_DIMS", "[-1]"),
     ignore("IN_FEATURES"),
     expect(
-        "BBOX_REG_LOSS_TYPE", "smooth_l1", "proposals are learned with (smooth) L1 of the deltas"
+        "BBOX_REG_LOSS_TYPE", "smooth_l1", "the box loss of proposals is (smooth) L1 of the deltas"
     ),
     expect("BBOX_REG_LOSS_WEIGHT", 1.0, NO_LOSS_WEIGHTS),
     expect("LOSS_WEIGHT", 1.0, NO_LOSS_WEIGHTS),
-    expect("BBOX_REG_WEIGHTS", ONES, "deltas of proposals have the weight 1"),
+    expect("BBOX_REG_WEIGHTS", ONES, "deltas of proposals have weight 1"),
 ]
 
 # below "MODEL."
 REGIONS: list[Rule] = [
     rules.regions,
-    expect("ROI_HEADS.IOU_LABELS", [0, 1], "regions are background or foreground"),
+    expect("ROI_HEADS.IOU_LABELS", [0, 1], "labels of regions are fixed: background or foreground"),
     copy("ROI_HEADS.BATCH_SIZE_PER_IMAGE", "model.roi.batch_size_per_image"),
     copy("ROI_HEADS.POSITIVE_FRACTION", "model.roi.positive_fraction"),
     copy("ROI_HEADS.SCORE_THRESH_TEST", "model.test.score_thresh"),
@@ -60,7 +60,7 @@ REGIONS: list[Rule] = [
     expect(
         "ROI_HEADS.PROPOSAL_APPEND_GT",
         True,
-        "ground truth is always among the regions that are sampled",
+        "ground truth is always added to the sampled regions",
     ),
     ignore("ROI_HEADS.IN_FEATURES"),
     expect("ROI_HEADS.NUM_CLASSES", 80, CLASSES),
@@ -75,7 +75,7 @@ BOX_HEAD: list[Rule] = [
     expect(
         "TRAIN_ON_PRED_BOXES",
         False,
-        "masks learn from the proposals, as by default in detectron2",
+        "masks train on the proposals, as by default in detectron2",
     ),
     expect("USE_FED_LOSS", False, SOFTMAX),
     expect("USE_SIGMOID_CE", False, SOFTMAX),
@@ -92,7 +92,7 @@ MASK_HEAD: list[Rule] = [
     follows("ROI_MASK_HEAD.NORM", "FPN.NORM"),
     follows("ROI_MASK_HEAD.POOLER_SAMPLING_RATIO", "ROI_BOX_HEAD.POOLER_SAMPLING_RATIO"),
     follows("ROI_MASK_HEAD.POOLER_TYPE", "ROI_BOX_HEAD.POOLER_TYPE"),
-    expect("ROI_MASK_HEAD.CLS_AGNOSTIC_MASK", False, "each class has a mask"),
+    expect("ROI_MASK_HEAD.CLS_AGNOSTIC_MASK", False, "masks are per class"),
 ]
 
 RETINANET: list[Rule] = [
@@ -105,7 +105,7 @@ RETINANET: list[Rule] = [
     copy("TOPK_CANDIDATES_TEST", "model.test.topk_candidates"),
     copy("NMS_THRESH_TEST", "model.test.nms_thresh"),
     rules.box_loss("SMOOTH_L1_LOSS_BETA", "model.head"),
-    expect("BBOX_REG_WEIGHTS", ONES, "deltas of anchors have the weight 1"),
+    expect("BBOX_REG_WEIGHTS", ONES, "deltas of anchors have weight 1"),
     norm("NORM", "model.head.norm"),
     ignore("IN_FEATURES"),
     expect("NUM_CLASSES", 80, CLASSES),
@@ -136,7 +136,7 @@ INPUT: list[Rule] = [
     copy("MIN_SIZE_TRAIN", "data.short_side"),
     copy("MAX_SIZE_TRAIN", "data.max_side"),
     rules.image_sizes,
-    expect("MASK_FORMAT", "polygon", "polygons stay polygons and run lengths stay run lengths"),
+    expect("MASK_FORMAT", "polygon", "polygons and run lengths keep their format"),
     rules.flip_and_crop,
 ]
 
@@ -148,12 +148,12 @@ LOADER: list[Rule] = [
     expect(
         "NUM_WORKERS",
         4,
-        "the flow is threads of this process, by default one per core: data.threads",
+        "data is read by threads of the process; data.threads, default one per core",
     ),
     expect(
         "RANDOM_SUBSET_RATIO",
         1.0,
-        '[[data.sources]] type = "take" or "fixed_size" reads a part of a data set',
+        'use [[data.sources]] type = "take" or "fixed_size" for a part of a data set',
     ),
 ]
 PROPOSAL_FILES = (
@@ -176,12 +176,12 @@ OPTIMIZER: list[Rule] = [
 ]
 
 SCHEDULE: list[Rule] = [
-    expect("BASE_LR_END", 0.0, "the rate falls to 0"),
-    expect("RESCALE_INTERVAL", False, "the warm-up is a part of the schedule"),
+    expect("BASE_LR_END", 0.0, "the learning rate decays to 0"),
+    expect("RESCALE_INTERVAL", False, "warm-up is part of the schedule"),
     ignore("NUM_DECAYS"),
     rules.warmup,
     copy("WARMUP_FACTOR", "schedule.warmup_factor"),
-    expect("WARMUP_METHOD", "linear", "the warm-up is linear"),
+    expect("WARMUP_METHOD", "linear", "warm-up is linear"),
 ]
 
 # Read where the recipe itself sets the key.
@@ -193,27 +193,27 @@ RUN_IF_SET: list[tuple[str, Rule]] = [
     ("MODEL.DEVICE", lambda t, at: rules.device(t, "MODEL.")),
 ]
 RUN: list[Rule] = [
-    expect("CUDNN_BENCHMARK", False, "train.deterministic = false lets libtorch choose"),
-    expect("FLOAT32_PRECISION", "", "train.precision: fp32, tf32, bf16, fp16"),
-    expect("VIS_PERIOD", 0, "callbacks.pictures draws validation images"),
+    expect("CUDNN_BENCHMARK", False, "train.deterministic = false lets libtorch choose kernels"),
+    expect("FLOAT32_PRECISION", "", "use train.precision: fp32, tf32, bf16, fp16"),
+    expect("VIS_PERIOD", 0, "use callbacks.pictures, which draws validation images"),
     expect(
         "TEST.EXPECTED_RESULTS",
         [],
-        "callbacks.evaluate has `targets`, which end the training when they are reached",
+        "use `targets` of callbacks.evaluate, which end the training when reached",
     ),
     expect(
         "TEST.PRECISE_BN.ENABLED",
         False,
-        "statistics are those of training; frozen_bn keeps those of the weights",
+        "statistics come from training; frozen_bn keeps those of the weights",
     ),
     ignore("TEST.PRECISE_BN.NUM_ITER"),
 ]
 
-# Keys that its other models read: without an effect on those that we have.
+# Keys that only its other models read; no effect on ours.
 OTHER_MODELS = {
-    "MODEL.ROI_KEYPOINT_HEAD": "keypoints: no detector here finds them",
-    "MODEL.SEM_SEG_HEAD": "semantic segmentation: no detector here does it",
-    "MODEL.PANOPTIC_FPN": "panoptic segmentation: no detector here does it",
-    "TEST.KEYPOINT_OKS_SIGMAS": "keypoints: no detector here finds them",
-    "GLOBAL": "read by nothing in detectron2",
+    "MODEL.ROI_KEYPOINT_HEAD": "keypoints are not supported",
+    "MODEL.SEM_SEG_HEAD": "semantic segmentation is not supported",
+    "MODEL.PANOPTIC_FPN": "panoptic segmentation is not supported",
+    "TEST.KEYPOINT_OKS_SIGMAS": "keypoints are not supported",
+    "GLOBAL": "not read by detectron2",
 }

@@ -14,10 +14,10 @@ from millrace.migrate.values import Value
 
 
 def import_mmdetection(recipe: Recipe, options: Options) -> Imported:
-    """Translates a recipe. RecipeError naming file and line for another model than one of ours."""
+    """Translates a recipe. Raises RecipeError, with file and line, if it is not supported."""
     t = Translation(recipe.tree)
     if not t.look("model"):
-        raise RecipeError.at(recipe.tree.place, "no `model = dict(...)`: no recipe")
+        raise RecipeError.at(recipe.tree.place, "not a recipe: `model = dict(...)` not found")
     layout = Layout.of(t)
     _read_model(t, layout)
     data = read_data(t, layout)
@@ -54,28 +54,28 @@ def _read_model(t: Translation, layout: Layout) -> None:
 
 
 def _note_rest(t: Translation, layout: Layout, recipe: Recipe) -> None:
-    """What no rule has read."""
-    unknown = "no counterpart is known"
+    """Notes keys that no rule has read."""
+    unknown = "no counterpart"
     for path in (layout.train_cfg, layout.test_cfg, "model"):
         t.leave_out_rest(path, unknown)
     for path in table.RUNNING:
-        t.leave_out_rest(path, "how MMDetection runs, not what is trained")
+        t.leave_out_rest(path, "runtime setting of MMDetection, no effect on the training")
     hooks = t.read("custom_hooks")
     if hooks and not _is_class_check(hooks.need()):
-        t.leave_out(hooks, "hooks are callbacks here: docs/callbacks.md")
+        t.leave_out(hooks, "hooks are callbacks here, see docs/callbacks.md")
     workflow = t.read("workflow")
     if workflow and len(workflow.items()) > 1:
         t.leave_out(
-            workflow, "[callbacks.validation_loss] measures losses over the validation split"
+            workflow, "use [callbacks.validation_loss] for losses over the validation split"
         )
     for path in table.REST:
         t.leave_out_rest(path, unknown)
     for name, value in recipe.unused:
         if name not in (*table.KNOWN, *table.RUNNING, *table.REST):
-            t.leave_out(Found(name, value, value.place), "used by no other line of the recipe")
+            t.leave_out(Found(name, value, value.place), "not used elsewhere in the recipe")
 
 
 def _is_class_check(hooks: Value) -> bool:
-    """NumClassCheckHook, which is in every recipe of 2.x: classes are those of the data set."""
+    """Ignores NumClassCheckHook, in every recipe of 2.x; classes come from the data set."""
     kind = hooks.at_path("0.type")
     return len(hooks.items) == 1 and kind is not None and kind.data == "NumClassCheckHook"

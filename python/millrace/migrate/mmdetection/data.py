@@ -14,15 +14,15 @@ from millrace.migrate.values import plain, same
 
 @dataclass
 class TrainingData:
-    """What later parts need to know of the data."""
+    """Facts of the data that later parts need."""
 
-    times: float = 1  # an epoch of theirs, in ours
-    images_per_gpu: float = 2  # in a step
-    split: str = ""  # "train2017"; empty: it is in another layout than ours
+    times: float = 1  # our epochs per epoch of theirs
+    images_per_gpu: float = 2  # per step
+    split: str = ""  # "train2017"; empty if the layout is not ours
 
     def repeated(self) -> str:
-        """As a comment says it; empty for once."""
-        return "" if self.times == 1 else f"x {plain(self.times)}, as RepeatDataset says"
+        """The text for a comment; empty if not repeated."""
+        return "" if self.times == 1 else f"x {plain(self.times)} by RepeatDataset"
 
 
 def read_data(t: Translation, layout: Layout) -> TrainingData:
@@ -35,14 +35,14 @@ def read_data(t: Translation, layout: Layout) -> TrainingData:
     )
     t.leave_out(
         t.read(f"{inner}.filter_cfg.min_size"),
-        "a stage filter with min_side leaves small images out (COCO has none)",
+        "use a stage filter with min_side to skip small images (COCO has none)",
     )
     classes = t.read_any(
         f"{inner}.metainfo.classes", f"{inner}.metainfo.CLASSES", f"{inner}.classes"
     )
     if classes:
         if not classes.is_list():
-            classes.fail("a list of names is needed")
+            classes.fail("expected a list of names")
         t.put("data.classes", [one.text() for one in classes.items()], classes)
     pixels = read_pipelines(t, f"{inner}.pipeline", f"{layout.val_set}.pipeline")
     if pixels:
@@ -71,18 +71,18 @@ def _unwrapped(t: Translation, path: str, data: TrainingData) -> str:
             if threshold:
                 put_repeat_factor(t, threshold, threshold)
         else:
-            t.leave_out(t.look(f"{path}.type"), "a wrapper of data sets without a counterpart")
-            t.leave_out_rest(f"{path}.pipeline", "a wrapper's own pipeline")
+            t.leave_out(t.look(f"{path}.type"), "no counterpart of this data set wrapper")
+            t.leave_out_rest(f"{path}.pipeline", "the pipeline of a wrapper is not supported")
         path += ".dataset"
     return path
 
 
 def _put_split(t: Translation, path: str, role: str) -> str:
-    """ROOT/annotations/instances_SPLIT.json with ROOT/SPLIT/ is our layout, too. Returns SPLIT; "":
-    it is in another layout."""
+    """Reads a split in our layout, ROOT/annotations/instances_SPLIT.json with ROOT/SPLIT/. Returns
+    SPLIT; empty if the layout differs."""
     kind = t.read(f"{path}.type")
     if kind and kind.text() != "CocoDataset":
-        t.leave_out(kind, "data are read in COCO's layout: docs/migrating/mmdetection.md")
+        t.leave_out(kind, "data must have COCO's layout, see docs/migrating/mmdetection.md")
     root, file = t.read(f"{path}.data_root"), t.read(f"{path}.ann_file")
     images = t.read_any(
         f"{path}.data_prefix.img", f"{path}.data_prefix.img_path", f"{path}.img_prefix"
@@ -100,7 +100,7 @@ def _put_split(t: Translation, path: str, role: str) -> str:
             return split
     t.leave_out(
         file,
-        "data.root has annotations/instances_SPLIT.json and SPLIT/: move or link the files there",
+        "data.root needs annotations/instances_SPLIT.json and SPLIT/; move or link the files there",
     )
     return ""
 
@@ -118,7 +118,7 @@ def _read_loaders(t: Translation, layout: Layout, inner: str) -> None:
     t.copy("val_dataloader.batch_size", "data.test_batch_size")
     test, other = t.look("val_dataloader.batch_size"), t.read("test_dataloader.batch_size")
     if other and not (test and same(other.need(), test.need())):
-        t.leave_out(other, "eval and predict take data.test_batch_size")
+        t.leave_out(other, "eval and predict use data.test_batch_size")
     sampler = t.read("train_dataloader.batch_sampler.type")
     if layout.is_new and sampler:
         t.put("data.aspect_grouping", sampler.text() == "AspectRatioBatchSampler", sampler)
@@ -126,7 +126,7 @@ def _read_loaders(t: Translation, layout: Layout, inner: str) -> None:
         t.set("data.aspect_grouping", False, "no AspectRatioBatchSampler")
     order = t.read("train_dataloader.sampler.type")
     if order and order.text() not in ("DefaultSampler", "InfiniteSampler"):
-        t.leave_out(order, "images come in a random order; [[data.sources]] weigh them")
+        t.leave_out(order, "images are shuffled; use [[data.sources]] for weights")
     for loader in ("train_dataloader", "val_dataloader", "test_dataloader", "data"):
         for key in table.LOADER:
             t.read(f"{loader}.{key}")
@@ -135,20 +135,20 @@ def _read_loaders(t: Translation, layout: Layout, inner: str) -> None:
 
 
 def _expect_same_test(t: Translation, layout: Layout) -> None:
-    """Detection here has one split and one set of sizes."""
+    """Evaluation has one split and one set of sizes."""
     for key in ("test_mode", "backend_args", "metainfo", "classes"):
         t.read(f"{layout.val_set}.{key}")
-    t.leave_out_rest(layout.val_set, "without a counterpart in evaluation")
+    t.leave_out_rest(layout.val_set, "no counterpart in evaluation")
     one, other = t.read(layout.test_set), t.look(layout.val_set)
     if one and other and not same(one.need(), other.need()):
         t.leave_out(
             one,
-            "eval and predict take the validation split's sizes; another split is "
+            "eval and predict use the validation split's sizes; for another split use "
             "--set data.val=...",
         )
     for loader in ("val_dataloader", "test_dataloader", "train_dataloader", "data"):
-        t.leave_out_rest(loader, "without a counterpart in [data]")
+        t.leave_out_rest(loader, "no counterpart in [data]")
     for evaluator in ("val_evaluator", "test_evaluator"):
         for key in ("type", "ann_file", "metric", "format_only", "backend_args"):
             t.read(f"{evaluator}.{key}")
-        t.leave_out_rest(evaluator, "COCO's figures of boxes, and of masks where there are some")
+        t.leave_out_rest(evaluator, "metrics are COCO's, of boxes and of masks if present")

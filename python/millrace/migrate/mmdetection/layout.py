@@ -1,4 +1,4 @@
-"""Where versions 2.x and 3.x of MMDetection have what both have."""
+"""Paths of the same keys in MMDetection 2.x and 3.x."""
 
 from __future__ import annotations
 

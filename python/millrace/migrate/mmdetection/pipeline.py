@@ -1,4 +1,4 @@
-"""MMDetection's pipelines: lists of what becomes of an image."""
+"""MMDetection's pipelines: lists of transforms of an image."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from millrace.migrate.toml import Setting
 from millrace.migrate.translation import Found, Translation, number
 from millrace.migrate.values import plain
 
-_UNKNOWN = "no counterpart is known"
-_USUAL = "as every pipeline here"
-_RATIO = "images keep their ratio of sides"
+_UNKNOWN = "no counterpart"
+_USUAL = "as in every pipeline"
+_RATIO = "images keep their aspect ratio"
 
 
 def read_pipelines(t: Translation, train: str, test: str) -> str:
     """Translates the pipelines of training and of evaluation into the sizes and flips of [data], or
-    into [[data.stages]] where these do not say it. Returns the path of `Normalize` (2.x), or ""."""
+    into [[data.stages]] if these do not suffice. Returns the path of `Normalize` (2.x), or ""."""
     pipelines = _Pipelines(t)
     for path, kind in pipelines.steps(train):
         pipelines.read_training(path, kind)
@@ -59,7 +59,7 @@ class _Pipelines:
             if kind:
                 steps.append((at, kind.text()))
             else:
-                self._t.leave_out(self._t.look(at), "a step without a type")
+                self._t.leave_out(self._t.look(at), "the step has no type")
         return steps
 
     def read_training(self, path: str, kind: str) -> None:
@@ -78,7 +78,7 @@ class _Pipelines:
         elif kind == "Pad":
             self._read_pad(path)
         else:
-            reason = "[[data.stages]]: `trainer list` shows what there is"
+            reason = "use [[data.stages]]; `trainer list` shows the stages"
             self._t.leave_out(self._t.read(path), reason)
 
     def _read_keys(self, path: str, *keys: str) -> list[Found]:
@@ -91,7 +91,7 @@ class _Pipelines:
         if masks and masks.flag() and not (bitmaps and not bitmaps.flag()):
             self._t.leave_out(
                 bitmaps or masks,
-                "polygons stay polygons, as with poly2mask=False; MMDetection resizes bitmaps",
+                "polygons are kept, as with poly2mask=False; MMDetection resizes bitmaps",
             )
         self._t.leave_out_rest(path, _UNKNOWN)
 
@@ -104,7 +104,7 @@ class _Pipelines:
         for pair in found.items() if is_list else [found]:
             sides = pair.reals()
             if len(sides) != 2:
-                found.fail("a scale has two sides: (1333, 800)")
+                found.fail("expected two sides, such as (1333, 800)")
             scales.longs.append(max(sides))
             scales.shorts.append(min(sides))
         return scales
@@ -125,7 +125,7 @@ class _Pipelines:
             self._order.append("jitter")
             return
         if len(set(scales.longs)) > 1:
-            t.leave_out(scales.origin, "the longer side has one bound: the first is taken")
+            t.leave_out(scales.origin, "the longer side has one limit; the first is used")
         t.put("data.short_side", scales.shorts, scales.origin)
         t.put("data.max_side", scales.longs[0], scales.origin)
         # 2.x chooses from a range unless it is told to choose among values.
@@ -148,7 +148,7 @@ class _Pipelines:
                 self._is_vertical = self.needs_stages = True
             elif direction.need().data != "horizontal":
                 t.leave_out(
-                    direction, "a stage flip is horizontal or vertical: two of them do both"
+                    direction, "a stage flip is horizontal or vertical; use two for both"
                 )
         self._order.append("flip")
 
@@ -173,11 +173,11 @@ class _Pipelines:
         if divisor:
             self._t.put("data.divisor", divisor.real(), divisor)
         if size and len(size.reals()) != 2:
-            size.fail("two sides are needed")
+            size.fail("expected two sides")
         self._t.leave_out_rest(path, _UNKNOWN)
 
     def put_stages(self) -> None:
-        """In their order. A jitter with a crop of its size is large_scale_jitter."""
+        """Writes stages in order. A jitter followed by a crop of its size is large_scale_jitter."""
         stages = [stage("read", _USUAL), stage("decode", _USUAL)]
         for kind in self._order:
             if kind == "jitter":
@@ -196,10 +196,10 @@ class _Pipelines:
     def _jitter_stage(self) -> Stage:
         shares, sides = self._range.reals(), self._jitter.reals()
         if len(shares) != 2:
-            self._range.fail("two factors are needed")
+            self._range.fail("expected two factors")
         if not self._crop or self._crop.reals() != sides:
             self._t.leave_out(
-                self._range, "the result is cut or padded to one size, as by a crop of that size"
+                self._range, "the result is cropped or padded to a fixed size"
             )
         shared, sized = self._range.origin(), self._jitter.origin()
         return stage("large_scale_jitter", sized) | {
@@ -212,7 +212,7 @@ class _Pipelines:
     def _crop_stage(self) -> Stage:
         sides, origin = self._crop.reals(), self._crop.origin()
         if len(sides) != 2:
-            self._crop.fail("two sides are needed")
+            self._crop.fail("expected two sides")
         table_ = stage("random_crop", origin) | {"crop_type": Setting(self._crop_kind, origin)}
         set_crop_size(table_, self._crop_kind, sides, origin)
         return table_
@@ -235,7 +235,7 @@ class _Pipelines:
             self._t.put("data.test_max_side", scales.longs[0], scales.origin)
 
     def _read_test_views(self, path: str) -> None:
-        """2.x: one scale or several, mirrored or not."""
+        """Test-time augmentation of 2.x: one or several scales, flipped or not."""
         scales = self._scales_of(path)
         flip, *_ = self._read_keys(path, "flip", "transforms", "flip_direction")
         if flip and flip.flag():
@@ -243,9 +243,9 @@ class _Pipelines:
         if len(scales.shorts) > 1:
             most = max(scales.shorts)
             if most <= 0:
-                scales.origin.fail("sizes are above 0")
+                scales.origin.fail("sizes must be above 0")
             shares = [one / most for one in scales.shorts]
-            how = f"shares of {plain(most)}"
+            how = f"relative to {plain(most)}"
             self._t.put("model.test.aug_scales", shares, scales.origin, how)
             scales = _Scales(scales.origin, [most], [max(scales.longs)])
         self._put_test_sizes(scales, path)

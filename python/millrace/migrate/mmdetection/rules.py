@@ -1,5 +1,5 @@
-"""Rules of MMDetection's models that need more than another name. All raise RecipeError, naming
-file and line, for what no model here has."""
+"""Rules of MMDetection's models that need more than another name. They raise RecipeError, naming
+file and line, for values that no model here supports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def has_masks(t: Translation) -> bool:
 
 
 def trains_norms(t: Translation) -> bool:
-    """Whether norms of the model are trained. REQUIRES: it has been read."""
+    """Returns whether norms of the model are trained. REQUIRES: the model has been read."""
     grad = t.look("model.backbone.norm_cfg.requires_grad")
     norms = [t.given(f"model.{part}.norm") for part in ("fpn", "head", "box")]
     if has_masks(t):
@@ -60,7 +60,7 @@ def model_type(t: Translation, at: str) -> None:
 
 
 def pixels(order: str) -> Rule:
-    """mean, std and order of channels: of the preprocessor (3.x) or of `Normalize` (2.x)."""
+    """Sets mean, std and order of channels from the preprocessor (3.x) or `Normalize` (2.x)."""
 
     def rule(t: Translation, at: str) -> None:
         above = t.look(at.removesuffix("."))
@@ -72,24 +72,24 @@ def pixels(order: str) -> Rule:
         if rgb:
             t.put("model.pixel_order", "rgb" if rgb.flag() else "bgr", rgb)
         else:
-            t.put("model.pixel_order", "bgr", above, f"no {order}: as files are read")
+            t.put("model.pixel_order", "bgr", above, f"no {order}: order of the files")
         t.copy(at + "pad_size_divisor", "data.divisor")
         ignore("type", "pad_mask", "pad_value")(t, at)
         t.leave_out_rest(
-            at + "batch_augments", 'a fixed size of batches is data.pad_shapes = ["1024x1024"]'
+            at + "batch_augments", 'for a fixed size of batches use data.pad_shapes = ["1024x1024"]'
         )
 
     return rule
 
 
 def norm(ours: str) -> Rule:
-    """The norm of a part, "none" without norm_cfg."""
+    """Returns the norm of a part, "none" without norm_cfg."""
 
     def rule(t: Translation, at: str) -> None:
         found = t.read(at + "norm_cfg")
         name = NORMS.get(t.text_or(at + "norm_cfg.type", "")) if found else "none"
         if name is None:
-            found.fail("the norms here are GN, BN and SyncBN")
+            found.fail("not supported; expected GN, BN or SyncBN")
         t.put(ours, name, t.look(at.removesuffix(".")))
 
     return rule
@@ -99,7 +99,7 @@ def depth(t: Translation, at: str) -> None:
     found = t.read(at + "depth")
     if not found or found.real() not in (18, 34, 50, 101):
         wrong = found or t.look(at.removesuffix("."))
-        wrong.fail("the backbones here are ResNets of depth 18, 34, 50, 101")
+        wrong.fail("not supported; expected a ResNet of depth 18, 34, 50 or 101")
     t.put("model.backbone.type", f"resnet{found.integer()}", found)
 
 
@@ -113,7 +113,7 @@ def stem(t: Translation, at: str) -> None:
 def frozen_stages(t: Translation, at: str) -> None:
     found = t.read(at + "frozen_stages")
     if found:
-        how = "stages after the stem, which counts here"
+        how = "plus the stem, which counts here"
         t.put("model.backbone.freeze_at", found.integer() + 1, found, how)
     else:
         t.set("model.backbone.freeze_at", 0, "MMDetection's default")
@@ -125,7 +125,7 @@ def backbone_norm(t: Translation, at: str) -> None:
     trains = t.flag_or(at + "norm_cfg.requires_grad", True)
     keeps = t.flag_or(at + "norm_eval", True)
     if kind not in NORMS:
-        found.fail("the norms here are BN, SyncBN and GN")
+        found.fail("not supported; expected BN, SyncBN or GN")
     ours = NORMS[kind]
     if kind != "GN" and keeps:
         ours = "frozen_stats" if trains else "frozen_bn"
@@ -137,7 +137,7 @@ def backbone_norm(t: Translation, at: str) -> None:
 
 
 def stride(t: Translation, at: str) -> None:
-    """Basic blocks have no 1x1 to stride in."""
+    """Basic blocks have no 1x1 convolution to stride in."""
     style = t.read(at + "style")
     caffe = bool(style) and style.text() == "caffe"
     if t.look(at + "depth").integer() < 50:
@@ -153,7 +153,7 @@ def weights(t: Translation, at: str) -> None:
     found = t.read_any(at + "init_cfg.checkpoint", "model.pretrained")
     t.leave_out(
         t.read("load_from"),
-        "the weights of a whole detector, by MMDetection's names, which nothing here reads: "
+        "weights of a whole detector with MMDetection's names are not supported: "
         "docs/migrating/mmdetection.md",
     )
     if found:
@@ -168,7 +168,7 @@ def weights(t: Translation, at: str) -> None:
 def neck(t: Translation, at: str) -> None:
     if not t.look("model.neck"):
         where = t.look("model").where()
-        raise RecipeError(f"{where}: no neck: the models here have a feature pyramid (FPN)")
+        raise RecipeError(f"{where}: no neck; expected a feature pyramid (FPN)")
 
 
 def extra_levels(t: Translation, at: str) -> None:
@@ -181,12 +181,12 @@ def extra_levels(t: Translation, at: str) -> None:
     if made_from == "on_output":
         t.put("model.fpn.p6_from", "p5", extra)
     elif made_from == "on_lateral":
-        t.leave_out(extra, "P6 is made from C5 or P5: model.fpn.p6_from")
-    t.expect(at + "relu_before_extra_convs", True, "P7 is made from ReLU(P6)")
+        t.leave_out(extra, "P6 is computed from C5 or P5, see model.fpn.p6_from")
+    t.expect(at + "relu_before_extra_convs", True, "P7 is computed from ReLU(P6)")
 
 
 def channels(theirs: str, reason: str) -> Rule:
-    """As many as the pyramid has."""
+    """Expects the number of channels of the pyramid."""
 
     def rule(t: Translation, at: str) -> None:
         t.expect(at + theirs, t.look("model.neck.out_channels").need(), reason)
@@ -200,7 +200,7 @@ def anchors(t: Translation, at: str) -> None:
     base, octaves = t.read(at + "octave_base_scale"), t.read(at + "scales_per_octave")
     if not strides or not (scales or (base and octaves)):
         head = t.look(at.removesuffix(".anchor_generator."))
-        head.fail("anchor_generator needs strides and scales")
+        head.fail("strides and scales of anchor_generator not found")
     if scales:
         factors = scales.reals()
     else:
@@ -209,15 +209,15 @@ def anchors(t: Translation, at: str) -> None:
     levels = [[one * step for one in factors] for step in strides.reals()]
     put_anchor_sizes(t, levels, scales or base, "times the strides")
     if len(factors) > 1:
-        t.set("model.anchors.order", "ratio", "as MMDetection's AnchorGenerator counts them")
+        t.set("model.anchors.order", "ratio", "as in MMDetection's AnchorGenerator")
     t.copy(at + "ratios", "model.anchors.aspect_ratios")
-    t.expect(at + "center_offset", 0.0, "anchors stand at the corners of cells")
-    t.expect(at + "scale_major", True, "anchors go by ratio and then by scale")
+    t.expect(at + "center_offset", 0.0, "anchors are centred on the corners of cells")
+    t.expect(at + "scale_major", True, "anchors are ordered by ratio, then by scale")
     t.leave_out(t.read(at + "base_sizes"), "sizes are scales times strides")
 
 
 def coder(reason: str) -> Rule:
-    """Of a head whose deltas are not scaled."""
+    """Reads the coder of a head whose deltas are not scaled."""
 
     def rule(t: Translation, at: str) -> None:
         if _coder_weights(t, at) != [1] * 4:
@@ -227,33 +227,33 @@ def coder(reason: str) -> Rule:
 
 
 def _coder_weights(t: Translation, at: str) -> list[float]:
-    """Weights of dx dy dw dh: one over their deviations."""
-    t.expect(at + "type", "DeltaXYWHBBoxCoder", "boxes are dx dy dw dh")
-    t.expect(at + "target_means", [0.0] * 4, "the means are 0")
-    t.expect(at + "clip_border", True, "boxes are cut at the image's border")
+    """Weights of dx dy dw dh: the reciprocals of target_stds."""
+    t.expect(at + "type", "DeltaXYWHBBoxCoder", "boxes are encoded as dx dy dw dh")
+    t.expect(at + "target_means", [0.0] * 4, "means are 0")
+    t.expect(at + "clip_border", True, "boxes are clipped to the image")
     deviations = t.read(at + "target_stds")
     if not deviations:
         return [1.0] * 4
     if min(deviations.reals(), default=1) <= 0:
-        deviations.fail("deviations are above 0")
+        deviations.fail("deviations must be above 0")
     return [_whole_if_near(1 / one) for one in deviations.reals()]
 
 
 def _whole_if_near(value: float) -> float:
-    """1 / 0.1 is 10."""
+    """The reciprocal, so that 1 / 0.1 is exactly 10."""
     near = math.floor(min(value, 1e15) + 0.5)
     return float(near) if abs(value - near) < 1e-9 else value
 
 
 def box_loss(ours: str) -> Rule:
-    """The `loss_bbox` of a head. The RPN's is no GIoU."""
+    """Reads the `loss_bbox` of a head. The RPN does not support GIoU."""
     giou = ours != "model.rpn"
 
     def rule(t: Translation, at: str) -> None:
         kind = t.read(at + "type")
         if not kind:
             return
-        t.expect(at + "loss_weight", 1.0, "losses are added without weights")
+        t.expect(at + "loss_weight", 1.0, "losses have no weights here")
         beta = t.read(at + "beta")
         name = kind.text()
         if name == "L1Loss":
@@ -265,16 +265,16 @@ def box_loss(ours: str) -> Rule:
         elif name == "GIoULoss" and giou:
             t.put(f"{ours}.bbox_reg_loss_type", "giou", kind)
         elif giou:
-            t.leave_out(kind, "boxes are learned with (smooth) L1 or GIoU")
+            t.leave_out(kind, "the box loss is (smooth) L1 or GIoU")
         else:
-            t.leave_out(kind, "proposals are learned with (smooth) L1")
-        t.leave_out_rest(at.removesuffix("."), "without a counterpart in the losses of boxes")
+            t.leave_out(kind, "the box loss of proposals is (smooth) L1")
+        t.leave_out_rest(at.removesuffix("."), "no counterpart in the box losses")
 
     return rule
 
 
 def two_thresholds(ours: str) -> Rule:
-    """Of an assigner of anchors."""
+    """Reads an assigner of anchors."""
 
     def rule(t: Translation, at: str) -> None:
         t.copy(at + "pos_iou_thr", f"{ours}.fg_iou_thresh")
@@ -286,32 +286,32 @@ def two_thresholds(ours: str) -> Rule:
 def best_anchor(t: Translation, at: str) -> None:
     t.leave_out(
         t.read(at + "min_pos_iou"),
-        "each object's best anchor is foreground, however small its IoU, as in detectron2",
+        "each object's best anchor is foreground at any IoU, as in detectron2",
     )
 
 
 def one_threshold(t: Translation, at: str) -> None:
-    """Of an assigner of regions."""
+    """Reads an assigner of regions."""
     low, high = t.read(at + "neg_iou_thr"), t.read(at + "pos_iou_thr")
     if not high:
-        t.look(HEAD).fail(f"{at}pos_iou_thr is missing")
+        t.look(HEAD).fail(f"{at}pos_iou_thr not found")
     t.put("model.roi.fg_iou_thresh", high.real(), high)
     if low and low.real() != high.real():
-        t.leave_out(low, "regions are foreground or background: one threshold")
+        t.leave_out(low, "expected one threshold, between background and foreground")
     poor = t.read(at + "match_low_quality")
     if poor and poor.flag():
-        t.leave_out(poor, "a region belongs to the object that it overlaps most")
+        t.leave_out(poor, "a region is matched to the object with the largest IoU")
 
 
 def same_nms(t: Translation, at: str) -> None:
-    """The threshold of proposals in detection, which is that of training here."""
+    """The NMS threshold of proposals in detection, which must equal that of training."""
     found = t.read_any(at + "nms.iou_threshold", at + "nms_thr")
     if found and t.given("model.rpn.nms_thresh") != found.real():
-        t.leave_out(found, "one threshold in training and detection: model.rpn.nms_thresh")
+        t.leave_out(found, "training and detection use the same threshold, model.rpn.nms_thresh")
 
 
 def detections(t: Translation, at: str) -> None:
-    """Which detections of an image are kept."""
+    """Reads the NMS of detections."""
     t.copy(at + "score_thr", "model.test.score_thresh")
     t.copy(at + "max_per_img", "model.test.detections_per_img")
     kind = t.read(at + "nms.type")
@@ -328,14 +328,14 @@ def detections(t: Translation, at: str) -> None:
             t.put("model.test.soft_nms_sigma", sigma.real(), sigma)
         t.read_any(at + "nms.iou_threshold", at + "nms.iou_thr")
         least = t.read(at + "nms.min_score")
-        t.leave_out(least, "what loses its score below model.test.score_thresh goes")
+        t.leave_out(least, "detections below model.test.score_thresh are removed")
     else:
         t.read_any(at + "nms.iou_threshold", at + "nms.iou_thr")
-        t.leave_out(kind, "model.test.nms_type is hard, linear or gaussian")
+        t.leave_out(kind, "model.test.nms_type must be hard, linear or gaussian")
 
 
 def box_heads(rows: list[Rule], first: list[Rule], alike: tuple[str, ...]) -> Rule:
-    """The box head, or those of a cascade's stages, which are `alike`: the first decides."""
+    """The box head, or the box heads of a cascade, which must agree in the keys `alike`."""
 
     def rule(t: Translation, at: str) -> None:
         paths = _stages(t, at + "bbox_head")
@@ -344,7 +344,7 @@ def box_heads(rows: list[Rule], first: list[Rule], alike: tuple[str, ...]) -> Ru
             all_weights += _coder_weights(t, f"{path}.bbox_coder.")
             apply(t, rows, f"{path}.")
             for key in alike if stage else ():
-                _expect_alike(t, f"{paths[0]}.{key}", f"{path}.{key}", "have the same head")
+                _expect_alike(t, f"{paths[0]}.{key}", f"{path}.{key}", "must have the same head")
             if stage == 0:
                 apply(t, first, f"{path}.")
         deviations = t.look(f"{paths[0]}.bbox_coder.target_stds")
@@ -353,7 +353,7 @@ def box_heads(rows: list[Rule], first: list[Rule], alike: tuple[str, ...]) -> Ru
             t.put("model.box.bbox_reg_weights", all_weights, deviations, how)
         if is_cascade(t):
             t.read(at + "num_stages")
-            reason = "the losses of all stages count the same, as in detectron2"
+            reason = "losses of all stages have the same weight, as in detectron2"
             t.expect(at + "stage_loss_weights", [1.0] * len(paths), reason)
 
     return rule
@@ -364,14 +364,14 @@ def is_cascade(t: Translation) -> bool:
 
 
 def _stages(t: Translation, path: str) -> list[str]:
-    """The paths of a cascade's heads, or of the only one."""
+    """The paths of a cascade's heads, or of the single head."""
     found = t.look(path)
     is_list = bool(found) and found.is_list()
     count = len(found.items()) if is_list else 1
     if is_cascade(t) and (not is_list or count == 0):
-        t.look(HEAD).fail("a cascade's bbox_head is a list of its stages")
+        t.look(HEAD).fail("bbox_head of a cascade must be a list of its stages")
     if is_list and not is_cascade(t):
-        t.look(HEAD).fail("bbox_head is one head")
+        t.look(HEAD).fail("bbox_head must be a single head")
     return [f"{path}.{stage}" for stage in range(count)] if is_list else [path]
 
 
@@ -393,23 +393,23 @@ def box_layers(t: Translation, at: str) -> None:
     t.copy(at + "reg_class_agnostic", "model.box.cls_agnostic_bbox_reg")
     if not plain:
         norm("model.box.norm")(t, at)
-        reason = "its convolutions have as many channels as the pyramid"
+        reason = "convolutions have the same channels as the pyramid"
         channels("conv_out_channels", reason)(t, at)
 
 
 def mask_pooler(t: Translation, at: str) -> None:
-    """What the box head's pooler says holds for both."""
+    """The mask head's pooler must equal that of the box head."""
     samples = t.read_any(at + "sampling_ratio", at + "sample_num")
     for mine, key in ((samples, "sampling_ratio"), (t.read(at + "aligned"), "aligned")):
         other = t.look(f"{HEAD}.bbox_roi_extractor.roi_layer.{key}")
         if mine and not (other and same(mine.need(), other.need())):
-            t.leave_out(mine, "the mask head's regions are pooled as the box head's")
+            t.leave_out(mine, "the mask head uses the box head's pooler")
 
 
 def canonical_size(t: Translation, at: str) -> None:
     scale = t.read(at + "finest_scale")
     if scale:
-        how = "the side that goes to P4"
+        how = "side of boxes assigned to P4"
         t.put("model.roi.canonical_box_size", 4 * scale.real(), scale, how)
 
 
@@ -417,24 +417,24 @@ def mask_heads(t: Translation, at: str) -> None:
     if is_cascade(t):
         t.leave_out(
             t.look(at + "type"),
-            "MMDetection trains a mask head for each stage; here one learns from the regions of "
-            "the first, as in detectron2",
+            "MMDetection trains a mask head per stage; here a single one trains on the regions of "
+            "the first stage, as in detectron2",
         )
 
 
 def mask_norm(t: Translation, at: str) -> None:
-    """It is the pyramid's here."""
+    """The mask head's norm, which must be the pyramid's."""
     found = t.read(at + "norm_cfg")
     name = NORMS.get(t.text_or(at + "norm_cfg.type", "")) if found else "none"
     if name is None:
-        found.fail("the norms here are GN, BN and SyncBN")
+        found.fail("not supported; expected GN, BN or SyncBN")
     if t.given("model.fpn.norm") != name:
-        reason = f"its norm is '{name}': here it has the pyramid's"
+        reason = f"norm '{name}' differs from that of the pyramid"
         t.leave_out(t.look(at.removesuffix(".")), reason)
 
 
 def region_training(rows: list[Rule], sampler: list[Rule]) -> Rule:
-    """Of the only stage, or of each of a cascade, which sample alike."""
+    """Reads the sampling of the single stage, or of each of a cascade, which must be equal."""
 
     def rule(t: Translation, at: str) -> None:
         count = len(_stages(t, f"{HEAD}.bbox_head"))
@@ -444,7 +444,7 @@ def region_training(rows: list[Rule], sampler: list[Rule]) -> Rule:
             if stage == 0:
                 apply(t, sampler, f"{path}sampler.")
             elif t.look(f"{path}sampler") and t.look(f"{at}0.sampler"):
-                _expect_alike(t, f"{at}0.sampler", f"{path}sampler", "sample alike")
+                _expect_alike(t, f"{at}0.sampler", f"{path}sampler", "must have the same sampler")
             else:
                 t.read(f"{path}sampler")
             apply(t, rows, path)

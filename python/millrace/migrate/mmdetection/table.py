@@ -1,5 +1,5 @@
-"""MMDetection's keys and ours: a table for each part of a recipe, in the order in which they are
-read. Data and training are in data.py and training.py, where most keys need arithmetic."""
+"""Maps MMDetection's keys to ours: a table for each part of a recipe, in the order in which they
+are read. Data and training are in data.py and training.py, where most keys need arithmetic."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from millrace.migrate.translation import (
     required,
 )
 
-SOFTMAX = "classes are learned with softmax"
-CROSS_ENTROPY = "masks are learned with binary cross-entropy"
+SOFTMAX = "the class loss is softmax cross-entropy"
+CROSS_ENTROPY = "the mask loss is binary cross-entropy"
 
 # below "model."
 MODEL: list[Rule] = [
@@ -28,9 +28,9 @@ MODEL: list[Rule] = [
 BACKBONE: list[Rule] = [
     required("type", "ResNet", "ResNetV1d"),
     rules.depth,
-    refused("no backbone here has these", "dcn", "plugins", "conv_cfg"),
+    refused("not supported by any backbone", "dcn", "plugins", "conv_cfg"),
     ignore("num_stages", "out_indices", "in_channels", "with_cp", "strides"),
-    expect("dilations", [1] * 4, "no stage is dilated"),
+    expect("dilations", [1] * 4, "dilated stages are not supported"),
     rules.stem,
     copy("deep_stem", "model.backbone.deep_stem"),
     copy("avg_down", "model.backbone.avg_down"),
@@ -47,7 +47,7 @@ NECK: list[Rule] = [
     ignore("in_channels", "start_level"),
     copy("out_channels", "model.fpn.out_channels"),
     expect("num_outs", 5, "the pyramid has five levels"),
-    refused("plain convolutions only", "conv_cfg"),
+    refused("only plain convolutions are supported", "conv_cfg"),
     rules.norm("model.fpn.norm"),
     rules.extra_levels,
 ]
@@ -55,13 +55,13 @@ NECK: list[Rule] = [
 RETINA_HEAD: list[Rule] = [
     required("type", "RetinaHead"),
     ignore("num_classes", "in_channels"),
-    rules.channels("feat_channels", "its convolutions have as many channels as the pyramid"),
+    rules.channels("feat_channels", "convolutions have the same channels as the pyramid"),
     copy("stacked_convs", "model.head.num_convs"),
     rules.norm("model.head.norm"),
     part("anchor_generator.", [rules.anchors]),
     part("bbox_coder.", [rules.coder("deltas are not scaled")]),
-    expect("loss_cls.type", "FocalLoss", "the focal loss"),
-    expect("loss_cls.use_sigmoid", True, "the focal loss of sigmoids"),
+    expect("loss_cls.type", "FocalLoss", "the class loss is the focal loss"),
+    expect("loss_cls.use_sigmoid", True, "the class loss is the sigmoid focal loss"),
     copy("loss_cls.gamma", "model.head.focal_loss_gamma"),
     copy("loss_cls.alpha", "model.head.focal_loss_alpha"),
     expect("loss_cls.loss_weight", 1.0, NO_LOSS_WEIGHTS),
@@ -70,47 +70,47 @@ RETINA_HEAD: list[Rule] = [
 
 RPN_HEAD: list[Rule] = [
     always("model.roi.level_eps", 2.5e-7,
-           "as MMDetection's 1e-6, whose regions of 56 pixels go to P2"),
+           "as MMDetection's 1e-6: regions of 56 pixels use P2"),
     required("type", "RPNHead"),
     ignore("in_channels"),
-    rules.channels("feat_channels", "its convolution has as many channels as the pyramid"),
-    expect("num_convs", 1, "one convolution"),
+    rules.channels("feat_channels", "the convolution has the same channels as the pyramid"),
+    expect("num_convs", 1, "only one convolution is supported"),
     part("anchor_generator.", [rules.anchors]),
     part("bbox_coder.", [rules.coder("deltas of proposals are not scaled")]),
     expect("loss_cls.type", "CrossEntropyLoss",
-           "objectness is learned with binary cross-entropy"),
-    expect("loss_cls.use_sigmoid", True, "one score per anchor"),
+           "the objectness loss is binary cross-entropy"),
+    expect("loss_cls.use_sigmoid", True, "each anchor has one score"),
     expect("loss_cls.loss_weight", 1.0, NO_LOSS_WEIGHTS),
     part("loss_bbox.", [rules.box_loss("model.rpn")]),
-    always("model.rpn.loss_normalizer", "sampled", "as MMDetection divides the RPN's losses"),
+    always("model.rpn.loss_normalizer", "sampled", "normaliser of MMDetection's RPN losses"),
 ]  # fmt: skip
 
-# What stands in a training's configuration and changes nothing.
+# Keys of a training configuration without an effect.
 DEBUG: list[Rule] = [ignore("debug"), expect("pos_weight", -1, NO_LOSS_WEIGHTS)]
 
 ASSIGNER: list[Rule] = [
     expect("type", "MaxIoUAssigner", "boxes are matched by IoU"),
     ignore("min_pos_iou", "match_low_quality", "gpu_assign_thr", "iou_calculator"),
-    expect("ignore_iof_thr", -1, "crowds are not trained on"),
+    expect("ignore_iof_thr", -1, "crowd objects are not trained on"),
 ]
 
 
 def sampler(ours: str) -> list[Rule]:
     return [
-        expect("type", "RandomSampler", "samples are drawn at random"),
+        expect("type", "RandomSampler", "samples are random"),
         copy("num", f"{ours}.batch_size_per_image"),
         copy("pos_fraction", f"{ours}.positive_fraction"),
-        expect("neg_pos_ub", -1, "background fills what is left"),
+        expect("neg_pos_ub", -1, "the rest is background"),
         expect("add_gt_as_proposals", ours == "model.roi",
-               "ground truth is among the regions, not among the anchors"),
+               "ground truth is added to the regions, not to the anchors"),
     ]  # fmt: skip
 
 
 # below "model.train_cfg."; in 2.x also "train_cfg."
 RETINA_TRAINING: list[Rule] = [
     part("assigner.", [rules.two_thresholds("model.head"), *ASSIGNER]),
-    expect("sampler.type", "PseudoSampler", "all anchors count"),
-    expect("allowed_border", -1, "all anchors count"),
+    expect("sampler.type", "PseudoSampler", "all anchors are used"),
+    expect("allowed_border", -1, "all anchors are used"),
     *DEBUG,
 ]
 RCNN_TRAINING: list[Rule] = [
@@ -122,14 +122,14 @@ RCNN_TRAINING: list[Rule] = [
     copy("rpn_proposal.max_per_img", "model.rpn.post_nms_top_n_train",
          "rpn_proposal.max_num", "rpn_proposal.nms_post"),
     copy("rpn_proposal.nms.iou_threshold", "model.rpn.nms_thresh", "rpn_proposal.nms_thr"),
-    expect("rpn_proposal.nms.type", "nms", "proposals go through hard NMS"),
+    expect("rpn_proposal.nms.type", "nms", "NMS of proposals is hard"),
     ignore("rpn_proposal.nms_across_levels", "rpn_proposal.min_bbox_size"),
 ]  # fmt: skip
 REGION_TRAINING: list[Rule] = [
     part("rcnn.", [rules.region_training(
         [
             part("assigner.", ASSIGNER),
-            expect("mask_size", 28, "masks have twice model.mask.pooler_resolution"),
+            expect("mask_size", 28, "masks have twice the size of model.mask.pooler_resolution"),
             *DEBUG,
         ],
         sampler("model.roi"),
@@ -145,17 +145,17 @@ RETINA_DETECTION: list[Rule] = [
 PROPOSALS: list[Rule] = [
     copy("rpn.nms_pre", "model.rpn.pre_nms_top_n_test"),
     copy("rpn.max_per_img", "model.rpn.post_nms_top_n_test", "rpn.max_num", "rpn.nms_post"),
-    expect("rpn.nms.type", "nms", "proposals go through hard NMS"),
+    expect("rpn.nms.type", "nms", "NMS of proposals is hard"),
     ignore("rpn.nms_across_levels"),
     part("rpn.", [rules.same_nms]),
     copy("rpn.min_bbox_size", "model.rpn.min_size"),
 ]
 RCNN_DETECTION: list[Rule] = [
     part("rcnn.", [rules.detections]),
-    expect("rcnn.mask_thr_binary", 0.5, "a mask's border is at 0.5"),
+    expect("rcnn.mask_thr_binary", 0.5, "the mask threshold is 0.5"),
 ]
 
-# All stages of a cascade are alike in these: the first decides.
+# Keys in which all stages of a cascade must agree; the first decides.
 _ALIKE = (
     "type",
     "fc_out_channels",
@@ -204,35 +204,35 @@ MASK_HEAD: list[Rule] = [
         copy("num_convs", "model.mask.num_convs"),
         copy("conv_out_channels", "model.mask.conv_dim"),
         ignore("in_channels", "num_classes", "roi_feat_size"),
-        expect("class_agnostic", False, "each class has a mask"),
+        expect("class_agnostic", False, "masks are per class"),
         rules.mask_heads,
         expect("loss_mask.type", "CrossEntropyLoss", CROSS_ENTROPY),
         expect("loss_mask.use_mask", True, CROSS_ENTROPY),
         expect("loss_mask.loss_weight", 1.0, NO_LOSS_WEIGHTS),
         rules.mask_norm,
     ]),
-    always("model.mask.init_std", 0.0, "He's, as FCNMaskHead's predictor starts"),
+    always("model.mask.init_std", 0.0, "He initialisation, as of FCNMaskHead's predictor"),
 ]  # fmt: skip
 
-# Steps of a pipeline without a choice: what they do is done here, too.
+# Steps of a pipeline that Millrace always does.
 PLAIN_STEPS = """LoadImageFromFile DefaultFormatBundle Collect PackDetInputs ImageToTensor ToTensor
     DefaultFormat FilterAnnotations""".split()
 
-# Of each loader, how it works.
+# Keys of a loader that affect only how it runs.
 LOADER = """num_workers persistent_workers workers_per_gpu drop_last sampler pin_memory
     collate_fn""".split()
 
-# How MMDetection runs, not what is trained.
+# Keys of how MMDetection runs, without an effect on the training.
 RUNNING = """default_scope env_cfg vis_backends visualizer log_processor log_level dist_params
     opencv_num_threads mp_start_method find_unused_parameters cudnn_benchmark gpu_ids device resume
     resume_from launcher val_cfg test_cfg""".split()
 
-# Of what is translated, what is left.
+# Keys of which only some members are translated.
 REST = """default_hooks checkpoint_config evaluation optimizer optimizer_config optim_wrapper fp16
     lr_config runner train_cfg auto_scale_lr log_config custom_imports tta_model
     tta_pipeline""".split()
 
-# Names at the top of a recipe that MMDetection itself reads, besides these.
+# Other names at the top of a recipe that MMDetection itself reads.
 KNOWN = """model train_dataloader val_dataloader test_dataloader val_evaluator test_evaluator
     param_scheduler custom_hooks load_from data workflow total_epochs work_dir seed
     randomness""".split()

@@ -1,4 +1,4 @@
-"""How a recipe of MMDetection trains: the optimizer, the rate, and what happens beside the
+"""Reads how a recipe of MMDetection trains: optimizer, learning rate, and what runs between
 steps."""
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from millrace.migrate.toml import Setting
 from millrace.migrate.translation import Found, Translation, number
 from millrace.migrate.values import plain
 
-USUAL_GPUS = 8  # that MMDetection's recipes are for
+USUAL_GPUS = 8  # GPUs of MMDetection's recipes
 
-_SCHEDULES = "schedule.type is step, cosine, poly, exponential or constant"
-_FALLS = "the rate falls to 0"
+_SCHEDULES = "schedule.type must be step, cosine, poly, exponential or constant"
+_FALLS = "the learning rate decays to 0"
 
 
 def read_optimizer(
     t: Translation, images_per_gpu: float, trains_norms: bool, gpus: int | None
 ) -> float:
-    """`gpus`: that the recipe is for; None: as it says itself. Returns the images of a step on all
-    of them."""
+    """`gpus`: number of GPUs of the recipe; None = from the recipe. Returns the images of a step on
+    all of them."""
     path = "optim_wrapper.optimizer" if t.look("optim_wrapper") else "optimizer"
     kind = t.read(f"{path}.type")
     name = kind.text() if kind else "SGD"
     if name == "AdamW":
         t.put("optimizer.type", "adamw", kind)
     elif name != "SGD":
-        t.leave_out(kind, "optimizer.type is sgd or adamw")
+        t.leave_out(kind, "optimizer.type must be sgd or adamw")
     for key in ("lr", "momentum", "nesterov"):
         t.copy(f"{path}.{key}", f"optimizer.{key}")
     betas = t.read(f"{path}.betas")
     if betas:
         both = betas.reals()
         if len(both) != 2:
-            betas.fail("two numbers are needed")
+            betas.fail("expected two numbers")
         t.put("optimizer.momentum", both[0], betas)
         t.put("optimizer.beta2", both[1], betas)
     t.copy(f"{path}.eps", "optimizer.epsilon")
@@ -43,7 +43,7 @@ def read_optimizer(
     clips = ("optim_wrapper.clip_grad", "optimizer_config.grad_clip")
     t.copy(f"{clips[0]}.max_norm", "optimizer.clip_norm", f"{clips[1]}.max_norm")
     for clip in clips:
-        t.expect(f"{clip}.norm_type", 2, "the norm is Euclid's")
+        t.expect(f"{clip}.norm_type", 2, "the norm is Euclidean")
     t.read("optimizer_config.type")
     t.copy("optim_wrapper.accumulative_counts", "optimizer.accumulate")
     _read_precision(t)
@@ -63,7 +63,7 @@ def _read_decay(t: Translation, path: str, trains_norms: bool) -> None:
     if norms:
         t.put("optimizer.weight_decay_norm", whole * norms.real(), norms, "times weight_decay")
     elif trains_norms and decay:
-        t.put("optimizer.weight_decay_norm", whole, decay, "torch decays norms as all else")
+        t.put("optimizer.weight_decay_norm", whole, decay, "torch also decays norms")
     biases = t.read(f"{rules}.bias_decay_mult")
     if biases:
         t.put("optimizer.weight_decay_bias", whole * biases.real(), biases, "times weight_decay")
@@ -71,12 +71,12 @@ def _read_decay(t: Translation, path: str, trains_norms: bool) -> None:
     t.read(f"{rules}.bypass_duplicate")
     _read_groups(t, f"{rules}.custom_keys", whole)
     t.leave_out_rest(
-        rules, "[[optimizer.groups]] has rules by name, with lr_factor, weight_decay"
+        rules, "use [[optimizer.groups]], rules by name with lr_factor and weight_decay"
     )
 
 
 def _read_groups(t: Translation, path: str, decay: float) -> None:
-    """`decay`: that of all other parameters."""
+    """Reads rules by name. `decay`: weight decay of all other parameters."""
     rules = t.look(path)
     groups = []
     for name, rule in rules.need().members.items() if rules else ():
@@ -85,7 +85,7 @@ def _read_groups(t: Translation, path: str, decay: float) -> None:
         if name != "backbone" or not isinstance(rule.data, dict):
             t.read(at)
             t.leave_out(
-                found, "names of parameters are others here: [[optimizer.groups]] match"
+                found, "parameters have other names here; use match in [[optimizer.groups]]"
             )
             continue
         rate, factor = t.read(f"{at}.lr_mult"), t.read(f"{at}.decay_mult")
@@ -100,14 +100,14 @@ def _read_groups(t: Translation, path: str, decay: float) -> None:
 
 
 def _read_batch(t: Translation, images_per_gpu: float, given_gpus: int | None) -> float:
-    """Which batch the rate is for. Returns the images of a step."""
+    """Sets the batch size of the learning rate. Returns the images of a step."""
     base = t.read("auto_scale_lr.base_batch_size")
     t.read("auto_scale_lr.enable")
     if base and given_gpus is None:
         t.put("optimizer.lr_batch", base.real(), base)
         return base.real()
     gpus = given_gpus or USUAL_GPUS
-    usual = "" if given_gpus else ", as MMDetection's recipes have; --gpus says another number"
+    usual = "" if given_gpus else ", as in MMDetection's recipes; --gpus sets another number"
     t.set(
         "optimizer.lr_batch",
         number(gpus * images_per_gpu),
@@ -123,7 +123,7 @@ def _read_precision(t: Translation) -> None:
     kind = t.read("optim_wrapper.dtype")
     name = wrapper.text() if wrapper else ""
     if wrapper and name not in ("OptimWrapper", "AmpOptimWrapper"):
-        t.leave_out(wrapper, "optim_wrapper is OptimWrapper or AmpOptimWrapper")
+        t.leave_out(wrapper, "optim_wrapper must be OptimWrapper or AmpOptimWrapper")
     if not half and name != "AmpOptimWrapper":
         return
     is_brain = kind and kind.text() == "bfloat16"
@@ -135,7 +135,7 @@ def _read_precision(t: Translation) -> None:
 def read_schedule(
     t: Translation, layout: Layout, data: TrainingData, epoch: EpochLength
 ) -> bool:
-    """The length of the training and the rate. Returns whether they count in steps."""
+    """Reads the length of the training and the learning rate. Returns whether they count steps."""
     by_steps = _read_length(t, layout, data, epoch)
     if t.look("param_scheduler"):
         _read_schedulers(t, data, epoch)
@@ -189,7 +189,7 @@ def _read_schedulers(t: Translation, data: TrainingData, epoch: EpochLength) -> 
             t.expect(f"{path}.eta_min", 0.0, _FALLS)
         else:
             t.leave_out(kind, _SCHEDULES)
-        t.leave_out_rest(path, "without a counterpart in [schedule]")
+        t.leave_out_rest(path, "no counterpart in [schedule]")
     if not warms:
         t.set("schedule.warmup", "0 steps", "no warm-up")
 
@@ -197,7 +197,7 @@ def _read_schedulers(t: Translation, data: TrainingData, epoch: EpochLength) -> 
 def _read_lr_config(
     t: Translation, by_steps: bool, data: TrainingData, epoch: EpochLength
 ) -> None:
-    """2.x: one dict."""
+    """2.x: a single dict."""
     path = "lr_config"
     if not t.look(path):
         return
@@ -223,7 +223,7 @@ def _read_lr_config(
         t.set("schedule.warmup", "0 steps", "no warm-up")
         return
     if warmup.text() != "linear":
-        t.leave_out(warmup, "the warm-up is linear")
+        t.leave_out(warmup, "warm-up is linear")
     if length:
         _put_warmup(t, length, in_epochs, data)
     _put_warmup_factor(t, ratio, 0.1, "mmcv's default")
@@ -251,7 +251,7 @@ def _put_poly(t: Translation, path: str, kind: Found) -> None:
 def _read_milestones(
     t: Translation, path: str, by_epoch: bool, end: Found, data: TrainingData, epoch: EpochLength
 ) -> None:
-    """`end`: of the scheduler, if it has one."""
+    """`end`: end of the scheduler, if set."""
     found = t.read(path)
     if not found:
         return
@@ -264,8 +264,8 @@ def _read_milestones(
     if end and theirs and end.real() < max(theirs):
         t.leave_out(
             end,
-            "ends the scheduler before its last milestones, which MMDetection 3 never reaches; "
-            "here they hold",
+            "the scheduler ends before its last milestones, which MMDetection 3 ignores and "
+            "Millrace keeps",
         )
 
 
@@ -326,5 +326,5 @@ def _read_best(t: Translation) -> None:
         t.put("callbacks.keep_best.metric", "segm/AP", best)
     else:
         t.leave_out(
-            best, "[callbacks.keep_best] metric is one of metrics.jsonl, such as bbox/AP50"
+            best, "[callbacks.keep_best] metric must be a name of metrics.jsonl, such as bbox/AP50"
         )
