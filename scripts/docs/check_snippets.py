@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
 from reference import commands_of, registry_of
 
-# Pages about the past, which are not updated.
+# Pages that mention options and files of the past.
 HISTORY = ("CHANGELOG.md", "docs/decisions/")
 # Pages that mention options and files of other code bases, or of older versions.
 FOREIGN = ("docs/migrating/", "docs/upgrade.md")
