@@ -27,7 +27,7 @@ constexpr std::array kCommands = {
         "report", "Write one page of one or several runs, or of a study, to draw conclusions from"},
     CommandSummary{"sample", "Make the sample data set: pictures of shapes with exact annotations"},
     CommandSummary{"init", "Write a first configuration for a folder of photos and labels"},
-    CommandSummary{"import", "Labels of other tools into COCO's layout (docs/formats.md)"},
+    CommandSummary{"import", "Labels of other tools into COCO's layout (docs/own-data.md)"},
     CommandSummary{
         "inspect",
         "Look at what training sees: batches with boxes and masks, photos, figures, on one page"},

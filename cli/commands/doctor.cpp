@@ -234,7 +234,7 @@ std::string next_of(const DoctorReport& report, const std::string& config) {
   const auto first = std::ranges::find(
       report.findings, error, [](const LocatedFinding& one) { return one.finding.kind.severity; });
   if (first != report.findings.end())
-    return fmt::format("mend the errors, first {} of {}; docs/doctor.md says how",
+    return fmt::format("mend the errors, first {} of {}; docs/data-checks.md says how",
                        first->finding.kind.name, first->where);
   return fmt::format("trainer run {}{}", config,
                      report.findings.empty() ? "" : "; training goes on with what is left");

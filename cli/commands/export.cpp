@@ -133,7 +133,7 @@ int check_export(const ExportArguments& arguments) {
   if (std::system("exec \"$MILLRACE_PYTHON\" -c \"$MILLRACE_SCRIPT\" \"$MILLRACE_MODEL\"") != 0)
     throw Error(arguments.check.string() +
                 ": onnxruntime does not give what the certificate says; see above");
-  suggest_next("docs/export.md shows the file in C++ and Python programs");
+  suggest_next("docs/predict.md shows the file in C++ and Python programs");
   return kDone;
 }
 

@@ -6,7 +6,7 @@ usage: cpp_snippets.py ROOT OUT.cpp WHOLE.cpp
 Snippets that are whole files go to WHOLE.cpp as they are printed. Each other snippet stands in a
 namespace of its own after `using namespace millrace`, the files of a tutorial together. Comments
 before snippets say what else they need (scripts/docs/pages.py).
-docs/public-headers.md is checked beside this one (tests/install/header_examples.py).
+The public headers in docs/plugins.md are checked by tests/install/header_examples.py.
 """
 
 import pathlib
@@ -18,15 +18,15 @@ sys.path.insert(0, str(root / "scripts/docs"))
 from pages import snippets, tracked  # noqa: E402
 
 INCLUDE = re.compile(r"^#(?:include|pragma) .*\n", re.MULTILINE)
-pages = [page for page in tracked(root, "*.md") if page.name != "public-headers.md"]
-files: dict[str, str] = {}  # of a page
+pages = tracked(root, "*.md")
+files: dict[tuple[str, str], str] = {}  # of a part of a page
 bodies = []
 includes: list[str] = []
 whole_files = ""
 
 for page in pages:
     for snippet in snippets(root, page):
-        if snippet.language != "cpp" or snippet.how == "no":
+        if snippet.language != "cpp" or snippet.how == "no" or snippet.part == "Public headers":
             continue
         if snippet.how == "whole":
             whole_files += f'#line {snippet.line + 1} "{page}"\n{snippet.text}'
@@ -36,7 +36,8 @@ for page in pages:
         text, before = INCLUDE.sub("", text), INCLUDE.sub("", before)
         line = f'#line {snippet.line + 1} "{page}"\n'
         if snippet.how == "file":
-            files[str(page)] = files.get(str(page), "") + line + text
+            tutorial = str(page), snippet.part
+            files[tutorial] = files.get(tutorial, "") + line + text
         elif snippet.how == "inside":
             bodies.append(f"void snippet() {{\n{before}{line}{text}}}\n")
         elif snippet.how in ("", "after"):

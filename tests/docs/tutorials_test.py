@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Follows a tutorial from an empty folder to its end, as its text says.
 
-usage: tutorials_test.py BUILD NAME    docs/tutorials/NAME.md, with what BUILD holds installed
+usage: tutorials_test.py BUILD NAME    the tutorial NAME of docs/tutorials.md, with BUILD installed
 
-Files are written, changes made to them, commands run by bash in the order of the page; those that
-show output must have printed it, but for figures. The tutorial of losses goes on from the one of
-detectors and comes after it here.
+Its part of the page is followed in order: files are written and changed, bash runs the commands.
+Output that the page shows must have been printed, except for numbers. The tutorial of losses
+continues the one of detectors and runs after it here.
 """
 
 import os
@@ -48,7 +48,11 @@ def check_output(snippet: Snippet, said: str) -> None:
 
 def follow(name: str, folder: pathlib.Path, environment: dict[str, str]) -> None:
     said = ""
-    for snippet in snippets(ROOT, pathlib.Path(f"docs/tutorials/{name}.md")):
+    found = [snippet for snippet in snippets(ROOT, pathlib.Path("docs/tutorials.md"))
+             if snippet.part == f"A {name} of your own"]
+    if not found:
+        sys.exit(f"docs/tutorials.md has no part 'A {name} of your own'")
+    for snippet in found:
         file = folder / snippet.rest
         if snippet.how == "file":
             file.write_text(snippet.text)

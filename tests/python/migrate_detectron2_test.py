@@ -174,5 +174,5 @@ def test_groups_make_a_resnext() -> None:
 
 
 def test_other_files_are_refused() -> None:
-    with pytest.raises(RecipeError, match="docs/migrating"):
+    with pytest.raises(RecipeError, match="docs/migrating.md"):
         import_config(Path("CMakeLists.txt"))

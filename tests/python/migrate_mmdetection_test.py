@@ -163,7 +163,7 @@ def test_what_has_no_counterpart_is_listed() -> None:
         "custom_hooks": "callbacks",
         "unused_pipeline": "no other line",
         "log_level": "not what is trained",
-        "load_from": "docs/migrating",
+        "load_from": "docs/migrating.md",
     }
     assert all(word in reasons[key] for key, word in words.items())
     assert "without weights" in old().reasons["model.bbox_head.loss_bbox.loss_weight"]

@@ -33,5 +33,5 @@ def import_config(
         return import_mmdetection(read_python_recipe(file, overrides), options)
     raise RecipeError(
         f"{file}: a recipe is detectron2's .yaml or MMDetection's .py; other code bases have "
-        "tables of keys in docs/migrating"
+        "tables of keys in docs/migrating.md"
     )

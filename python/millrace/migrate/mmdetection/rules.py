@@ -154,7 +154,7 @@ def weights(t: Translation, at: str) -> None:
     t.leave_out(
         t.read("load_from"),
         "the weights of a whole detector, by MMDetection's names, which nothing here reads: "
-        "docs/migrating/mmdetection.md",
+        "docs/migrating.md",
     )
     if found:
         name = found.text()
